@@ -63,25 +63,25 @@ def change_over(
 
 
 def _series(change: Change, in_times: bool) -> Figure:
-    place = change.index % MOST_SERIES
+    index = change.index % MOST_SERIES
 
-    def shown(ratio: float) -> float:
+    def position(ratio: float) -> float:
         return ratio if in_times else (ratio - 1) * 100
 
-    values = [shown(point.value) for point in change.points]
-    lows = [None if point.low is None else shown(point.low) for point in change.points]
-    highs = [None if point.high is None else shown(point.high) for point in change.points]
+    values = [position(point.value) for point in change.points]
+    lows = [None if point.low is None else position(point.low) for point in change.points]
+    highs = [None if point.high is None else position(point.high) for point in change.points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": change.name,
         "x": [str(point.x) for point in change.points],
         "y": values,
-        "marker": {"size": 9, "color": SERIES[place], "symbol": SYMBOLS[place]},
+        "marker": {"size": 9, "color": SERIES[index], "symbol": SYMBOLS[index]},
         "error_y": error_bars(
             [0 if end is None else max(0.0, end - v) for v, end in zip(values, highs, strict=True)],
             [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
-            SERIES[place],
+            SERIES[index],
         ),
         "text": [numbers.change(point.value) for point in change.points],
         "of": [point.of for point in change.points],

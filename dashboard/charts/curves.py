@@ -27,11 +27,15 @@ def bandwidth_curves(lines: Sequence[Line]) -> Figure:
 
 
 def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figure) -> Figure:
-    shown = lines[:MOST_SERIES]
-    sizes = [float(x) for line in shown for x in line.x]
+    drawn_lines = lines[:MOST_SERIES]
+    sizes = [float(x) for line in drawn_lines for x in line.x]
     ticks = [power for power in _POWERS if min(sizes) <= power <= max(sizes)]
     return {
-        "data": [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))],
+        "data": [
+            trace
+            for index, line in enumerate(drawn_lines)
+            for trace in spread(line, scale, index, series=len(drawn_lines))
+        ],
         "layout": {
             "xaxis": {
                 "title": axis_title("Message size", "B"),

@@ -73,5 +73,5 @@ def _line(level: Level, scale: Scale, *, legend: bool) -> Figure:
 
 def _band(level: Level, limits: tuple[float, float], scale: Scale) -> Figure:
     begin, end = _ends(level)
-    place = {"x0": begin, "x1": end, "y0": scale(limits[0]), "y1": scale(limits[1])}
-    return {"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **place}
+    index = {"x0": begin, "x1": end, "y0": scale(limits[0]), "y1": scale(limits[1])}
+    return {"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **index}

@@ -128,8 +128,8 @@ def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence
 
 def _leads(of: Keys, configurations: Keys = ()) -> Figure:
     """Return keys and targets of the squares for static/chart-marks.js."""
-    known = {"of": of, "configurations": configurations}
-    return {name: [list(row) for row in rows] for name, rows in known.items() if rows}
+    targets = {"of": of, "configurations": configurations}
+    return {name: [list(row) for row in rows] for name, rows in targets.items() if rows}
 
 
 def _figure(
@@ -153,6 +153,6 @@ def _layout(x_title: str, y_title: str) -> Figure:
     return {"hovermode": "closest", "margin": margin, **axes}
 
 
-def _on(place: float | None, dark: float) -> str:
+def _on(position: float | None, dark: float) -> str:
     """Return a readable text colour for a square at `place` along its scale."""
-    return "--surface" if place is not None and place > dark else "--ink"
+    return "--surface" if position is not None and position > dark else "--ink"

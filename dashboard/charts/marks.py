@@ -43,14 +43,14 @@ class Dots:
     published: float | None
 
 
-def dot_strip(this: float, others: Sequence[float], published: float | None = None) -> Dots | None:
+def repetition_dots(this: float, others: Sequence[float], published: float | None = None) -> Dots | None:
     """Return positions of a trial, its repetitions and the published value."""
     everything = [this, *others, *([] if published is None else [published])]
     if len(everything) < 2:
         return None
     low, high = min(everything), max(everything)
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return 50.0 if high == low else round(2 + 96 * (value - low) / (high - low), 1)
 
-    return Dots(place(this), [place(v) for v in others], None if published is None else place(published))
+    return Dots(position(this), [position(v) for v in others], None if published is None else position(published))

@@ -219,8 +219,8 @@ def _contour(
 
 def _box(x: tuple[float, float], y: tuple[float, float]) -> Figure:
     """Return the measured range as a trace; shapes have other log coordinates."""
-    (left, right), (bottom, top) = x, y
-    around = ([left, right, right, left, left], [bottom, bottom, top, top, bottom])
+    (west, right), (bottom, top) = x, y
+    around = ([west, right, right, west, west], [bottom, bottom, top, top, bottom])
     return skipped_line("Measured", *around, color="--ink-2", width=1.25, dash="dash")
 
 

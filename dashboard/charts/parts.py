@@ -76,9 +76,9 @@ def shortened(name: str, most: int) -> str:
     return f"{name[:begin].rstrip()}…{name[-end:].lstrip()}"
 
 
-def hover(place: str, unit: str) -> str:
+def hover(axis: str, unit: str) -> str:
     """Return a hover-text value with its unit; `place` is its Plotly name."""
-    return with_unit(f"%{{{place}:{HOVER}}}", unit)
+    return with_unit(f"%{{{axis}:{HOVER}}}", unit)
 
 
 def hover_range(unit: str) -> str:
@@ -158,12 +158,12 @@ def spread(line: Line, scale: Scale, index: int, *, series: int = 1) -> list[Fig
 
 def _points(line: Line, scale: Scale) -> list[Point]:
     points = []
-    for place, (x, values) in enumerate(zip(line.x, line.trials, strict=True)):
+    for index, (x, values) in enumerate(zip(line.x, line.trials, strict=True)):
         if values:
-            trials = line.ids[place] if line.ids else [0] * len(values)
+            trials = line.ids[index] if line.ids else [0] * len(values)
             pairs = sorted((short(scale(value)), trial) for value, trial in zip(values, trials, strict=True))
-            of = line.of[place] if line.of else ""
-            configuration = line.configurations[place] if line.configurations else of if isinstance(of, int) else 0
+            of = line.of[index] if line.of else ""
+            configuration = line.configurations[index] if line.configurations else of if isinstance(of, int) else 0
             points.append(Point(x, [value for value, _ in pairs], [trial for _, trial in pairs], of, configuration))
     return points
 
@@ -177,26 +177,26 @@ def leads(points: Sequence[Point], trials: Sequence[int]) -> Figure:
     """Return keys and targets of the points for static/chart-marks.js."""
     if not any(point.of != "" for point in points):
         return {}
-    known: Figure = {"of": [point.of for point in points]}
+    targets: Figure = {"of": [point.of for point in points]}
     if any(trials):
-        known["trials"] = list(trials)
+        targets["trials"] = list(trials)
     if any(point.configuration != point.of for point in points):
-        known["configurations"] = [point.configuration for point in points]
-    return known
+        targets["configurations"] = [point.configuration for point in points]
+    return targets
 
 
 def _dots(name: str, points: Sequence[Point], index: int, series: int) -> Figure:
-    each = [(point, place) for point in points for place in drawn(len(point.values), len(points) * series)]
+    dots = [(point, at) for point in points for at in drawn(len(point.values), len(points) * series)]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": f"{name}, trials",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [point.x for point, _ in each],
-        "y": [point.values[place] for point, place in each],
+        "x": [point.x for point, _ in dots],
+        "y": [point.values[at] for point, at in dots],
         "marker": {"size": 6, "color": f"{SERIES[index % MOST_SERIES]}/0.45"},
-        **leads([point for point, _ in each], [point.trials[place] for point, place in each]),
+        **leads([point for point, _ in dots], [point.trials[at] for point, at in dots]),
     }
 
 
@@ -261,18 +261,18 @@ def _ticks(values: Sequence[float], places: Sequence[float]) -> Figure:
     `places` are parts of the axis.
     """
     ordered = sorted(range(len(values)), key=places.__getitem__)
-    kept, last = set(ordered[-1:]), ordered[-1] if ordered else 0
+    labelled, last = set(ordered[-1:]), ordered[-1] if ordered else 0
     before = -_TICKS_APART
     for at in ordered:
         if places[at] - before >= _TICKS_APART and places[last] - places[at] >= _TICKS_APART:
-            kept.add(at)
+            labelled.add(at)
             before = places[at]
-    if len(kept) == len(values):
+    if len(labelled) == len(values):
         return {"tickvals": list(values)}
     # Many lines would merge into a surface.
-    shown = range(len(values)) if len(values) <= _MOST_TICKS else sorted(kept)
-    texts = [numbers.significant(values[at]) if at in kept else "" for at in shown]
-    return {"tickvals": [values[at] for at in shown], "ticktext": texts}
+    positions = range(len(values)) if len(values) <= _MOST_TICKS else sorted(labelled)
+    texts = [numbers.significant(values[at]) if at in labelled else "" for at in positions]
+    return {"tickvals": [values[at] for at in positions], "ticktext": texts}
 
 
 def reference(published: Published, scale: Scale) -> Figure:

@@ -61,18 +61,18 @@ class Axes:
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
     """Draw at most six series; metric against metric is a scatter plot."""
     joined = [(name, lines) for name, lines in series if any(lines)][:MOST_SERIES]
-    shown = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
-    scale = Scale.of([mark.value for _, marks in shown for mark in marks], axes.y_unit)
-    across = Scale.of([_number(mark.x) for _, marks in shown for mark in marks], axes.x_unit) if scatter else None
+    flat = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
+    scale = Scale.of([mark.value for _, marks in flat for mark in marks], axes.y_unit)
+    across = Scale.of([_number(mark.x) for _, marks in flat for mark in marks], axes.x_unit) if scatter else None
     data: list[Figure] = []
     for index, (name, lines) in enumerate(joined):
-        data += [_dots(name, shown[index][1], index, scale)] if not scatter else []
+        data += [_dots(name, flat[index][1], index, scale)] if not scatter else []
         data.append(_series(name, lines, index, scale, across, axes.leads))
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
-    if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
+    if not scatter and not all(isinstance(mark.x, int | float) for _, marks in flat for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
     else:
-        values = sorted({_number(mark.x) for _, marks in shown for mark in marks})
+        values = sorted({_number(mark.x) for _, marks in flat for mark in marks})
         x_axis |= {"type": "log"} if axes.x_log else {}
         if not scatter and len(values) <= _MOST_TICKS:
             x_axis |= _ticks(values, log=axes.x_log)
@@ -100,7 +100,7 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
         (mark.x, dot)
         for mark in marks
         for dots in [sorted(mark.dots)]
-        for dot in (dots[place] for place in drawn(len(dots), len(marks)))
+        for dot in (dots[at] for at in drawn(len(dots), len(marks)))
     ]
     return {
         "type": "scatter",
@@ -114,22 +114,22 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
     }
 
 
-def _leads(address: str, own: Sequence[str]) -> Figure:
+def _leads(address: str, addresses: Sequence[str]) -> Figure:
     """Return the targets of a series, with their common prefix once."""
-    known = [each for each in own if each]
+    non_empty = [each for each in addresses if each]
     # Each keeps one character: an empty one has no target.
-    most = max(0, min(map(len, known), default=0) - 1)
-    shared = commonprefix(known)[:most]  # noqa: RUF071 (characters are meant)
-    return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in own]}
+    most = max(0, min(map(len, non_empty), default=0) - 1)
+    shared = commonprefix(non_empty)[:most]  # noqa: RUF071 (characters are meant)
+    return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in addresses]}
 
 
 def _series(
     name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, leads: str
 ) -> Figure:
-    def each(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
+    def mark_values(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
         """Return the hover text of every mark, with None between two lines."""
-        told = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
-        return told[:-1]
+        values = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
+        return values[:-1]
 
     def drawn_at(value: float) -> float:
         return short(scale(value))
@@ -138,11 +138,11 @@ def _series(
         "type": "scatter",
         "mode": "markers" if across else "lines+markers",
         "name": name,
-        "x": each(lambda mark: short(across(_number(mark.x))) if across else mark.x),
-        "y": each(lambda mark: drawn_at(mark.value)),
+        "x": mark_values(lambda mark: short(across(_number(mark.x))) if across else mark.x),
+        "y": mark_values(lambda mark: drawn_at(mark.value)),
         "marker": {"size": 7 if across else 8, "color": SERIES[index], "symbol": SYMBOLS[index]},
         "line": {"color": SERIES[index], "width": 2, "dash": DASHES[index]},
-        "customdata": each(
+        "customdata": mark_values(
             lambda m: [
                 drawn_at(m.value if m.low is None else m.low),
                 drawn_at(m.value if m.high is None else m.high),
@@ -150,11 +150,11 @@ def _series(
             ]
         ),
         "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
-        "of": each(lambda mark: mark.of, ""),
-        **_leads(leads, each(lambda mark: mark.address, "")),
+        "of": mark_values(lambda mark: mark.of, ""),
+        **_leads(leads, mark_values(lambda mark: mark.address, "")),
     }
     if not across:
-        up = each(lambda m: 0 if m.high is None else drawn_at(m.high - m.value))
-        down = each(lambda m: 0 if m.low is None else drawn_at(m.value - m.low))
+        up = mark_values(lambda m: 0 if m.high is None else drawn_at(m.high - m.value))
+        down = mark_values(lambda m: 0 if m.low is None else drawn_at(m.value - m.low))
         trace["error_y"] = error_bars(up, down, SERIES[index])
     return trace

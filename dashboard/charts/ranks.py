@@ -25,8 +25,8 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
     step_s = max((row["bin_s"] for row in rows), default=1.0)
     by_rank = [_in_steps(row["shares"], max(1, round(step_s / row["bin_s"]))) for row in rows]
     count = max((len(shares) for shares in by_rank), default=0)
-    steps = [[shares[place] for shares in by_rank if place < len(shares)] for place in range(count)]
-    x = [round(place * step_s, 9) for place in range(count)]
+    steps = [[shares[index] for shares in by_rank if index < len(shares)] for index in range(count)]
+    x = [round(index * step_s, 9) for index in range(count)]
     percent = [[round(100 * share, 2) for share in step] for step in steps]
     line = {
         "type": "scatter",
@@ -49,7 +49,7 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
     }
 
 
-def asked_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
+def requested_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
     """Draw the bytes that ranks requested MPI to send to each other.
 
     ``pairs``: [from, to, messages, bytes]; ``leads`` as in `traffic_matrix`.
@@ -59,11 +59,11 @@ def asked_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
         for rank in (source, target):
             sent[rank] = sent.get(rank, 0) + size
     ranks = sorted(sorted(sent, key=lambda rank: -sent[rank])[:MOST_RANKS])
-    place = {rank: number for number, rank in enumerate(ranks)}
+    index = {rank: number for number, rank in enumerate(ranks)}
     cells = [[0] * len(ranks) for _ in ranks]
     for source, target, _, size in pairs:
-        if source in place and target in place:
-            cells[place[source]][place[target]] = size
+        if source in index and target in index:
+            cells[index[source]][index[target]] = size
     return traffic_matrix(ranks, cells, of="rank", leads=leads)
 
 
@@ -109,18 +109,18 @@ def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
 
 def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
     """Draw messages and calls of collectives by size, in classes that double."""
-    used = [place for place in range(66) if any(counts[place] for counts in sizes.values())]
+    used = [index for index in range(66) if any(counts[index] for counts in sizes.values())]
     if not used:
         return {"data": [], "layout": {}}
-    shown = range(used[0], used[-1] + 1)
-    labels = [_class(place) for place in shown]
+    classes = range(used[0], used[-1] + 1)
+    labels = [_class(index) for index in classes]
     return {
         "data": [
             {
                 "type": "bar",
                 "name": label,
                 "x": labels,
-                "y": [sizes[name][place] for place in shown],
+                "y": [sizes[name][index] for index in classes],
                 "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
                 "hovertemplate": f"%{{x}}: %{{y}}<extra>{label}</extra>",
             }
@@ -134,38 +134,38 @@ def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
     }
 
 
-def _class(place: int) -> str:
-    return "0 B" if place == 0 else numbers.size(1 << (place - 1))
+def _class(index: int) -> str:
+    return "0 B" if index == 0 else numbers.size(1 << (index - 1))
 
 
 _STATES: Final = (("Computing", "--s2"), ("In MPI", "--s3"), ("Waiting", "--s4"))
 """Possible states of a step; the number of a step in the heat map is an index here."""
 
 
-def ranks_over_time(found: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
+def ranks_over_time(steps: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
     """Draw ranks as rows and steps as columns, coloured by the largest part.
 
     ``zero_ns``: start of the time axis. ``leads``: target of a step (`leads_to_packets`).
     """
-    parts = np.stack([1 - found.inside, found.inside - found.waiting, found.waiting], axis=-1)
-    unknown = np.isnan(found.inside)
+    parts = np.stack([1 - steps.inside, steps.inside - steps.waiting, steps.waiting], axis=-1)
+    unknown = np.isnan(steps.inside)
     largest = np.where(unknown, -1, np.argmax(np.where(unknown[..., None], 0, parts), axis=-1))
     percent = np.rint(100 * np.nan_to_num(parts)).astype(int)
-    edges_s = (found.edges_ns - zero_ns) / 1e9
+    edges_s = (steps.edges_ns - zero_ns) / 1e9
     middles_s = (edges_s[1:] + edges_s[:-1]) / 2
     scale = Scale.of([float(middles_s[-1])], "s")
     count = len(_STATES)
-    shares = ", ".join(f"%{{customdata[{place}]}} % {name}" for place, (name, _) in enumerate(_STATES))
+    shares = ", ".join(f"%{{customdata[{index}]}} % {name}" for index, (name, _) in enumerate(_STATES))
     heat = {
         "type": "heatmap",
         "name": "Rank",
         "x": [numbers.rounded(scale(each), 7) for each in middles_s.tolist()],
-        "y": [str(rank) for rank in found.ranks],
+        "y": [str(rank) for rank in steps.ranks],
         "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
         "customdata": percent.tolist(),
         "meta": [f"{name} (%)" for name, _ in _STATES],
         "colorscale": [
-            [edge / count, colour] for place, (_, colour) in enumerate(_STATES) for edge in (place, place + 1)
+            [edge / count, colour] for index, (_, colour) in enumerate(_STATES) for edge in (index, index + 1)
         ],
         "zmin": -0.5,
         "zmax": count - 0.5,

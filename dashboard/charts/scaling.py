@@ -50,20 +50,20 @@ def speed_up(
 
     Published values are on if their sizes fit the axis; the key "published" of the figure says so.
     """
-    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
-    if not shown:
+    drawn_lines = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not drawn_lines:
         return _empty("Speed-up", "×")
     scale = Scale(0, "×")
-    measured = [value for line in shown for trials in line.trials for value in trials]
+    measured = [value for line in drawn_lines for trials in line.trials for value in trials]
     fitted = [fit.y[i] for fit in fits for i in fit.inside()]
-    overlaid = _fits(published, shown)
-    xs = _sizes(shown, published if overlaid else ())
+    overlaid = _fits(published, drawn_lines)
+    xs = _sizes(drawn_lines, published if overlaid else ())
     top = 1.2 * max([*measured, *fitted, *(y for p in published if overlaid for y in p.y), 1.0])
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
     ideal = skipped_line("Ideal", ends, [x / ideal_from for x in ends], color="--ink-3", width=1)
     data = [ideal, *_references(published, scale, overlaid), *fit_traces(fits, scale)]
-    for index, line in enumerate(shown):
-        data += spread(line, scale, index, series=len(shown))
+    for index, line in enumerate(drawn_lines):
+        data += spread(line, scale, index, series=len(drawn_lines))
     layout: Figure = {
         "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
         "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
@@ -107,24 +107,24 @@ def efficiency(
     guide: tuple[float, str] = (0.5, "half is lost"),
 ) -> Figure:
     """Draw efficiencies over hosts (or `over`) in per cent."""
-    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
-    if not shown:
+    drawn_lines = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not drawn_lines:
         return _empty("Efficiency", "%")
-    scale, overlaid = Scale(-2, "%"), _fits(published, shown)
+    scale, overlaid = Scale(-2, "%"), _fits(published, drawn_lines)
     data = _references(published, scale, overlaid)
-    for index, line in enumerate(shown):
-        data += spread(line, scale, index, series=len(shown))
-    xs = _sizes(shown, published if overlaid else ())
-    top = max(100 * value for line in shown for trials in line.trials for value in trials)
+    for index, line in enumerate(drawn_lines):
+        data += spread(line, scale, index, series=len(drawn_lines))
+    xs = _sizes(drawn_lines, published if overlaid else ())
+    top = max(100 * value for line in drawn_lines for trials in line.trials for value in trials)
     at, words = scale(guide[0]), guide[1]
-    said = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
+    guide_label = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
     return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {
             "xaxis": x_axis(xs, over),
             "yaxis": {"title": axis_title("Efficiency", "%"), "range": [0, 1.08 * max(top, 100)]},
             "shapes": [level_line("y", at, color="--ink-3", width=1, dash="dash")],
-            "annotations": [said] if words else [],
+            "annotations": [guide_label] if words else [],
         },
     }
 
@@ -141,14 +141,14 @@ def time_parts(
     `shares`: bars are per cent. `of`: the configuration of every size.
     """
     colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
-    known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
-    if not known:
+    measured_parts = {name: values for name, values in parts.items() if any(v is not None for v in values)}
+    if not measured_parts:
         return _empty("Time", "s")
     crowded = len(sizes) > _MOST_NAMED and max(map(len, sizes)) > _SHORT_NAME
-    totals = [sum(values[i] or 0.0 for values in known.values()) or 1.0 for i in range(len(sizes))]
+    totals = [sum(values[i] or 0.0 for values in measured_parts.values()) or 1.0 for i in range(len(sizes))]
     scale = Scale(0, "%") if shares else Scale.of(totals, "s")
     data = []
-    for name, values in known.items():
+    for name, values in measured_parts.items():
         colour = colours.get(name, PART_COLOURS[-1])
         heights = [
             None if v is None else (100 * v / total if shares else scale(v))

@@ -37,7 +37,7 @@ class Loads:
 
 
 @dataclass(frozen=True, slots=True)
-class Rungs:
+class LadderLine:
     """One ladder: its steps, and the configuration of each."""
 
     name: str
@@ -88,7 +88,7 @@ def _loads(line: Loads, series: int | None) -> Figure:
     }
 
 
-def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figure:
+def ladder_chart(ladders: Sequence[LadderLine], *, quantity: str, unit: str) -> Figure:
     """Draw the value of every step and the best so far; measured ladder first."""
     scale = Scale.of([step.value for ladder in ladders for step in ladder.steps], unit)
     data: list[Figure] = []

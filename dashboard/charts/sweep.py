@@ -50,26 +50,28 @@ def over_parameter(
     squeeze the measured ones to a line). `models` are drawn with bands inside the measured range, `flagged`
     values (x, y) as open marks that enter no statistic.
     """
-    shown = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
+    drawn_lines = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
     published = [_printed_along_x(p) for p in published if p.y]
-    measured = [value for line in shown for trials in line.trials for value in trials]
+    measured = [value for line in drawn_lines for trials in line.trials for value in trials]
     printed = [value for p in published for value in p.y]
     overlaid = _comparable(measured, printed)
     seen = [*measured, *(printed if overlaid else []), *(value for _, value in flagged)]
     scale = Scale.of(seen, unit)
     data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
-    data += fit_traces(models if shown else (), scale)
-    data += [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))]
+    data += fit_traces(models if drawn_lines else (), scale)
+    data += [
+        trace for index, line in enumerate(drawn_lines) for trace in spread(line, scale, index, series=len(drawn_lines))
+    ]
     data += [_flagged(flagged, scale)] if flagged else []
-    there = [x for line in shown for x in line.x] + [x for x, _ in flagged]
+    there = [x for line in drawn_lines for x in line.x] + [x for x, _ in flagged]
     xs = _ordered(there + [x for p in published if overlaid for x in p.x])
     top = max(map(scale, seen), default=1.0)
     y_axis = {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]}
     figure: Figure = {"data": data, "layout": {"xaxis": x_axis(xs, parameter), "yaxis": y_axis}}
     if published:
         figure["published"] = overlaid
-    if mark_fastest and shown:
-        _mark_fastest(figure, shown[0], parameter)
+    if mark_fastest and drawn_lines:
+        _mark_fastest(figure, drawn_lines[0], parameter)
     return figure
 
 

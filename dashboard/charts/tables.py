@@ -47,21 +47,26 @@ def _title(figure: Figure, axis: str) -> str:
 
 def _surface(trace: Figure) -> Iterator[Row]:
     more = trace.get("meta") is not None
-    for place, (y, values) in enumerate(zip(trace["y"], trace["z"], strict=True)):
+    for index, (y, values) in enumerate(zip(trace["y"], trace["z"], strict=True)):
         for column, (x, value) in enumerate(zip(trace["x"], values, strict=True)):
             if not more:
                 yield [x, y, value]
             elif value is not None:
-                yield [x, y, *trace["customdata"][place][column]]
+                yield [x, y, *trace["customdata"][index][column]]
 
 
 def _line(trace: Figure) -> Iterator[Row]:
     spreads = trace.get("customdata") or []
-    for place, (x, y) in enumerate(zip(trace.get("x") or (), trace.get("y") or (), strict=True)):
-        spread = spreads[place] if place < len(spreads) else None
-        known = isinstance(spread, list | tuple) and len(spread) == 3
+    for index, (x, y) in enumerate(zip(trace.get("x") or (), trace.get("y") or (), strict=True)):
+        spread = spreads[index] if index < len(spreads) else None
+        has_spread = isinstance(spread, list | tuple) and len(spread) == 3
         if x is not None:  # None separates two lines of one series
-            yield [trace.get("name") or "", x, y, *(spread if known and spread is not None else (None, None, None))]
+            yield [
+                trace.get("name") or "",
+                x,
+                y,
+                *(spread if has_spread and spread is not None else (None, None, None)),
+            ]
 
 
 def _marked(cell: Any) -> Any:
@@ -106,23 +111,23 @@ class ChartTables:
         """Return the table behind a chart. Raise LookupError for an unknown chart or view."""
         chart = next((chart for _, chart in self._charts() if chart.element == name), None)
         if chart is None:
-            known = ", ".join(chart.element for _, chart in self._charts())
-            raise LookupError(f"{self.of} has no chart {name!r}; it has {known or 'none so far'}")
-        shown, figure = _view(chart, view)
-        return ChartTable(name, chart.title, shown, *table_of(figure))
+            names = ", ".join(chart.element for _, chart in self._charts())
+            raise LookupError(f"{self.of} has no chart {name!r}; it has {names or 'none so far'}")
+        view_name, figure = _view(chart, view)
+        return ChartTable(name, chart.title, view_name, *table_of(figure))
 
     def _charts(self) -> Iterator[tuple[str, Chart]]:
-        for place, source in enumerate(self._sources):
-            if place == len(self._read):
+        for index, source in enumerate(self._sources):
+            if index == len(self._read):
                 self._read.append(source())
-            for section in self._read[place]:
+            for section in self._read[index]:
                 yield from ((section.title, chart) for chart in section.charts)
 
 
-def _view(chart: Chart, wanted: str | None) -> tuple[str | None, Figure]:
+def _view(chart: Chart, name: str | None) -> tuple[str | None, Figure]:
     views = dict(chart.views)
-    if wanted is None:
+    if name is None:
         return (next(iter(views)), chart.figure) if views else (None, chart.figure)
-    if wanted not in views:
-        raise LookupError(f"{chart.element} has no view {wanted!r}; it has {', '.join(views) or 'one only'}")
-    return wanted, views[wanted]
+    if name not in views:
+        raise LookupError(f"{chart.element} has no view {name!r}; it has {', '.join(views) or 'one only'}")
+    return name, views[name]

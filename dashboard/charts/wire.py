@@ -40,8 +40,8 @@ def interarrival_ccdf(
     points = [(x, y) for x, y in zip(gap_s, share_longer, strict=True) if x > 0 and y > 0]
     data = [_curve("Measured", points, "markers", marker={"size": 5, "color": "--ink"})]
     lowest = min((y for _, y in points), default=1e-3) / 2
-    known = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
-    for fit, colour, dash in zip(known, _COLOURS, DASHES, strict=False):
+    drawn_fits = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
+    for fit, colour, dash in zip(drawn_fits, _COLOURS, DASHES, strict=False):
         survival = _SURVIVAL[fit["distribution"]]
         curve = [(x, y) for x, _ in points if (y := survival(fit["parameters"], x)) >= lowest]
         line = {"color": colour, "width": 1.75, "dash": dash}
@@ -99,6 +99,6 @@ def _together(names: list[str], values: Sequence[Sequence[float]]) -> tuple[list
     if each == 1:
         return names, values
     first = range(0, len(names), each)
-    groups = [names[place : place + each] for place in first]
+    groups = [names[index : index + each] for index in first]
     sums = np.add.reduceat(np.add.reduceat(np.array(values), first, axis=0), first, axis=1)
     return [JOINED.join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()

@@ -52,9 +52,9 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
     ``name`` is the id of a metric or of a row of docs/terms.md; without one the words are looked up. Undefined
     words show the given ``meaning``, or none.
     """
-    found = term(name or words)
-    if found is not None:
-        return _explained(context, "term", words, found.meaning, found.address)
+    section = term(name or words)
+    if section is not None:
+        return _explained(context, "term", words, section.meaning, section.address)
     return _explained(context, "term", words, meaning) if meaning else format_html("{}", words)
 
 
@@ -74,8 +74,8 @@ def missing(*roles: str) -> dict[str, Any]:
 @register.filter
 def meaning(words: str) -> str:
     """Return the meaning of a word of docs/terms.md; '' for any other."""
-    found = term(words)
-    return found.meaning if found else ""
+    section = term(words)
+    return section.meaning if section else ""
 
 
 @register.simple_tag(takes_context=True)
@@ -86,37 +86,37 @@ def chip(
 
     If ``explained``, also on focus and with a link.
     """
-    shown = chip_of(state)
-    found = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
-    classes = f"chip {shown.tone}{' bare' if bare else ''}"
-    inside = format_html("{}{}", icon(shown.icon), words or shown.word)
-    if found is None:
+    display = chip_of(state)
+    section = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
+    classes = f"chip {display.tone}{' bare' if bare else ''}"
+    inside = format_html("{}{}", icon(display.icon), words or display.word)
+    if section is None:
         return format_html('<span class="{}">{}</span>', classes, inside)
     if explained:
-        return _explained(context, classes, inside, found.meaning, found.address)
-    return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
+        return _explained(context, classes, inside, section.meaning, section.address)
+    return format_html('<span class="{}" data-explains="{}">{}</span>', classes, section.meaning, inside)
 
 
 @register.simple_tag
 def square(state: str) -> SafeString:
     """Return one trial in a strip without a link."""
-    shown = chip_of(state)
-    return format_html('<i class="{}">{}</i>', shown.tone, "" if shown.tone == "ok" else shown.glyph)
+    display = chip_of(state)
+    return format_html('<i class="{}">{}</i>', display.tone, "" if display.tone == "ok" else display.glyph)
 
 
 @register.simple_tag
 def trial_square(mark: dict[str, str], point: str) -> SafeString:
     """Return one trial in a strip as a link with an accessible name."""
-    shown = chip_of(mark["state"])
-    name = f"{point}, {mark['name']}: {shown.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
+    display = chip_of(mark["state"])
+    name = f"{point}, {mark['name']}: {display.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
     return format_html(
         '<a class="{}{}" href="{}" title="{}" aria-label="{}">{}</a>',
-        shown.tone,
+        display.tone,
         " warm" if mark["kind"] == "warmup" else "",
         reverse("trial", args=[mark["pk"]]),
         name,
         name,
-        shown.glyph,
+        display.glyph,
     )
 
 

@@ -83,8 +83,8 @@ class ClusterForm:
     @property
     def other_errors(self) -> list[str]:
         """Return errors without a field, as stored settings may have."""
-        shown = {"name", *(setting.path for setting in form_of(self.kind))}
-        return [f"{path}: {text}" for path, texts in self.errors.items() if path not in shown for text in texts]
+        fields = {"name", *(setting.path for setting in form_of(self.kind))}
+        return [f"{path}: {text}" for path, texts in self.errors.items() if path not in fields for text in texts]
 
     def save(self) -> Cluster:
         """Store and return the cluster. Raise InvalidSpec, and keep its errors."""

@@ -53,9 +53,9 @@ class ClusterRow:
 
 def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (name, value) of every fact, the peak first, unknown names last."""
-    known = cluster_facts.fields()
-    names = [*(name for name in known if name in facts), *(name for name in facts if name not in known)]
-    titles = {name: info.title or name for name, info in known.items()}
+    fields = cluster_facts.fields()
+    names = [*(name for name in fields if name in facts), *(name for name in facts if name not in fields)]
+    titles = {name: info.title or name for name, info in fields.items()}
     words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
     peak = facts_of(facts).peak_flops
     return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]

@@ -48,8 +48,8 @@ def answer(compared: Compared) -> Answer:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
         return Answer(over[alone.label], [Against(alone, [*sentences, _counted(compared, alone)])])
-    told = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
-    return Answer(_of_many(compared, metric), told)
+    details = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
+    return Answer(_of_many(compared, metric), details)
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:
@@ -70,12 +70,12 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
 
 def _at_one_point(c: Comparison, metric: str) -> str:
     of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
-    value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
+    value, base, change = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
     if c.verdict in ("higher", "lower"):
-        return f"{of} is {c.verdict} than {that}: {value} against {base} ({apart})."
+        return f"{of} is {c.verdict} than {that}: {value} against {base} ({change})."
     if c.verdict == "no clear change":
-        return f"{of} shows no clear change from {that}: {value} against {base} ({apart})."
-    return f"{of} is {value}, {that} {base} ({apart}), from too few trials for a test."
+        return f"{of} shows no clear change from {that}: {value} against {base} ({change})."
+    return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
 
 
 def _at_points(changed: Sequence[Comparison], count: int) -> str:
@@ -89,9 +89,9 @@ def _at_points(changed: Sequence[Comparison], count: int) -> str:
         ("no clear change", "shows no clear change at {points} ({changes})"),
         ("too few repetitions", "differs by {changes} at {points}, from too few trials for a test"),
     ):
-        if own := by_verdict.get(verdict):
-            points = _of_points(len(own), count) if not clauses else str(len(own))
-            clauses.append(words.format(points=points, changes=_changes(own)))
+        if changes_of_member := by_verdict.get(verdict):
+            points = _of_points(len(changes_of_member), count) if not clauses else str(len(changes_of_member))
+            clauses.append(words.format(points=points, changes=_changes(changes_of_member)))
     if len(changed) < count:
         clauses.append(f"was not measured on both sides at {count - len(changed)}")
     return _joined(clauses)
@@ -132,8 +132,8 @@ def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
     if base is None or other is None:
         return f"{where} it was not measured on both sides."
     change = compared.changed[compared.at][compared.members.index(member)]
-    apart = numbers.change(other / base if base else None) if change is None else _change(change)
-    return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({apart})."
+    change_words = numbers.change(other / base if base else None) if change is None else _change(change)
+    return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({change_words})."
 
 
 def _of_many(compared: Compared, metric: str) -> str:
@@ -199,22 +199,22 @@ def _at(compared: Compared) -> str:
 
 def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return the first differences, and the members without information."""
-    apart = [each for each in differences if each.apart]
-    tellers = {place for each in differences for place in each.told_by}
+    differing = [each for each in differences if each.apart]
+    tellers = {index for each in differences for index in each.told_by}
     return {
         "rows": [
             (parameter_label(each.name), [(compared.members[n].label, setting(each, n)) for n in each.told_by])
-            for each in apart[:_MOST_DIFFERENCES]
+            for each in differing[:_MOST_DIFFERENCES]
         ],
-        "more": max(0, len(apart) - _MOST_DIFFERENCES),
-        "silent": [m.label for place, m in enumerate(compared.members) if differences and place not in tellers],
+        "more": max(0, len(differing) - _MOST_DIFFERENCES),
+        "silent": [m.label for index, m in enumerate(compared.members) if differences and index not in tellers],
         "none": not differences,
     }
 
 
-def setting(each: Difference, place: int) -> str:
+def setting(each: Difference, index: int) -> str:
     """Return the value of a setting or fact of one side in words."""
-    value = each.values[place]
+    value = each.values[index]
     return str(value) if isinstance(value, str | list | dict) else value_words(each.name, value)
 
 

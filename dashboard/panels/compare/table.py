@@ -66,7 +66,7 @@ def _changed(row: MetricRow) -> bool:
 
 def told_by(compared: Compared, places: Sequence[int]) -> str:
     """Return one member by letter and name, several by letters: 'A and C'."""
-    members = [compared.members[place] for place in places]
+    members = [compared.members[index] for index in places]
     if len(members) == 1:
         return f"{members[0].label} ({members[0].name})"
     return f"{', '.join(m.label for m in members[:-1])} and {members[-1].label}"
@@ -123,14 +123,14 @@ def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | Non
 def _bar(ratio: float, ends: tuple[float, float], widest: float) -> dict[str, Any]:
     """Return bar positions in percent of the width, with cut ends marked."""
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return 50 + 50 * max(-1.0, min(1.0, (value - 1) * 100 / widest))
 
-    low, high = place(ends[0]), place(ends[1])
+    low, high = position(ends[0]), position(ends[1])
     beyond = "left" if (ends[0] - 1) * 100 < -widest else "right" if (ends[1] - 1) * 100 > widest else ""
     return {
         "low": f"{low:.1f}",
         "high": f"{max(low + 0.8, high):.1f}",
-        "middle": f"{place(ratio):.1f}",
+        "middle": f"{position(ratio):.1f}",
         "beyond": beyond,
     }

@@ -35,7 +35,7 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_st
     return STEP if in_steps and distinct(best) < len(rows) and is_ladder(rows) else best
 
 
-def groups_beside(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+def groups_without(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
     """Group rows by the values of the parameters that are not on the x axis."""
     if x == STEP or len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
         return {"": list(rows)}
@@ -77,9 +77,9 @@ class XAxis:
 
     def published(self, name: str, rows: Sequence[ConfigurationRow], metric: str, *, legend: bool = True) -> Published:
         """Medians of a published study, each linked to its configuration."""
-        known = [
+        points = [
             (x, y, row.pk)
             for row in rows
             if (x := self.value(row)) is not None and (y := row.median(metric)) is not None
         ]
-        return Published(name, [x for x, *_ in known], [y for _, y, _ in known], legend, [of for *_, of in known])
+        return Published(name, [x for x, *_ in points], [y for _, y, _ in points], legend, [of for *_, of in points])

@@ -47,7 +47,7 @@ _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "prin
 
 
 @dataclass(frozen=True)
-class Find:
+class FindingLink:
     """One cause or other fact; `words` and `href` link to the panel that shows it."""
 
     statement: str
@@ -150,16 +150,16 @@ def _settle(diagnosis: KeptDiagnosis) -> str:
     return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
 
 
-def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
+def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
     statement = cause.statement[:1].upper() + cause.statement[1:]
-    return Find(f"{statement}.", *_panel(cause.chart, panels))
+    return FindingLink(f"{statement}.", *_panel(cause.chart, panels))
 
 
-def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> Find:
+def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
     shown_by = _traffic_of_a_trial(fact, results) if fact.chart == "matrix" else _panel(fact.chart, panels)
     term = f"finding.{fact.rule}"
     weak = _STRENGTH[fact.strength]
-    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
+    return FindingLink(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
 
 
 def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
@@ -279,9 +279,9 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
         for row in part.rows
     ]
     first = next((row for part in parts for row in part.rows), None)
-    known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
-    intervals = "intervals of the answer" if known else ""
-    if known is not None and known.level == _ALONE:
+    interval = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
+    intervals = "intervals of the answer" if interval else ""
+    if interval is not None and interval.level == _ALONE:
         intervals = "95 % intervals from the scatter of both sizes"
     return {
         "names": [parameter_label(name) for name in names],

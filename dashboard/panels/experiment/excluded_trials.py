@@ -49,12 +49,14 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
     )
     leaving, swept = {_key(parameters) for parameters in change.leaving}, swept_of(experiment)
     measured = [(parameters, over, beyond, moved or _key(parameters) in leaving) for parameters, over, beyond in rows]
-    points = [(parameters_sentence(parameters, swept), over) for parameters, over, _, left in measured if left and over]
+    points = [
+        (parameters_sentence(parameters, swept), over) for parameters, over, _, dropped in measured if dropped and over
+    ]
     return Stale(
         points=points[:MOST_POINTS],
         hidden=max(0, len(points) - MOST_POINTS),
         repetitions=spec.repetitions,
-        surplus=sum(beyond for _, _, beyond, left in measured if not left),
+        surplus=sum(beyond for _, _, beyond, dropped in measured if not dropped),
     )
 
 
@@ -110,8 +112,8 @@ def _attempts(trials: Sequence[Trial]) -> dict[tuple[Any, ...], int]:
 def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], changes: Sequence[tuple[int, str]]) -> str:
     # A change of cluster or capture supersedes every earlier trial, and queues its design again.
     following = trial.attempt + 1
-    asked = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
+    version_of_attempt = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
     change = next(((number, words) for number, words in changes if number > trial.version), None)
-    if change is not None and (asked is None or asked >= change[0]):
+    if change is not None and (version_of_attempt is None or version_of_attempt >= change[0]):
         return f"version {change[0]} changed {change[1]} after it"
     return f"attempt {following} replaces it"

@@ -13,9 +13,9 @@ from dashboard.charts.panel import Chart, Section
 from dashboard.charts.parts import MOST_SERIES, Line
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.panels.experiment.axes import STEP, XAxis, groups_beside, x_parameter
+from dashboard.panels.experiment.axes import STEP, XAxis, groups_without, x_parameter
 from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
-from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, strip
+from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, trial_dots
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.metrics import HEADLINE, decided_by, find
@@ -56,8 +56,8 @@ class Results:
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = decided_by(experiment.workload, experiment.specification)
-        shown = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
-        self.metrics = tuple(dict.fromkeys(shown))
+        metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
+        self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
@@ -99,7 +99,7 @@ class Results:
 
         Published and imported experiments show what they have, others every chart from the start.
         """
-        own = not self.experiment.published
+        is_measured_here = not self.experiment.published
         sections = []
         charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
         if charts:
@@ -108,7 +108,7 @@ class Results:
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
             sections.append(Section("traffic", "Traffic", traffic))
-        figures = [metric for metric in self.figures if own or len(self._measured(metric)) > 1]
+        figures = [metric for metric in self.figures if is_measured_here or len(self._measured(metric)) > 1]
         if figures:
             charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
             sections.append(Section("figures", "Figures of merit", charts))
@@ -125,7 +125,7 @@ class Results:
     def _time_charts(self) -> list[Chart]:
         if not (self._fills or any(map(self.has, TIME))):
             return []
-        if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
+        if len(groups_without(self.rows, self.swept, self.parameter)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
@@ -172,7 +172,7 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = groups_beside(rows, swept, x)
+        groups = groups_without(rows, swept, x)
         axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
             line_of(group or self._name(names.get(metric, "Measured")), axis.values(rows), rows, metric)
@@ -223,7 +223,7 @@ class Results:
         """Return a configuration in words: its swept values, or its hosts."""
         return parameters_sentence(row.parameters, self.swept or ["hosts"])
 
-    def table(self, asked: str = "") -> dict[str, Any]:
+    def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
         metrics = dict.fromkeys((*HEADLINE, *self.figures))
         columns = [
@@ -233,7 +233,7 @@ class Results:
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
         best = self._best()
-        page = Slice.of(asked, len(self.rows))
+        page = Slice.of(first, len(self.rows))
         rows = self.rows[page.first - 1 : page.last]
         most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
@@ -249,7 +249,7 @@ class Results:
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name)) for name in names],
                     "cells": [column.cell(row) for column in columns],
-                    "strip": strip(row.trials, most),
+                    "strip": trial_dots(row.trials, most),
                 }
                 for row in rows
             ],
@@ -263,8 +263,8 @@ class Results:
         """Return every requeued trial with its point; its message has the reason."""
         return self._marks(lambda mark: mark.state == State.QUEUED and bool(mark.message))
 
-    def _marks(self, wanted: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
-        return [(self.point(row), mark) for row in self.rows for mark in row.trials if wanted(mark)]
+    def _marks(self, matches: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
+        return [(self.point(row), mark) for row in self.rows for mark in row.trials if matches(mark)]
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:

@@ -38,7 +38,7 @@ class _Ahead:
     left_s: Mapping[int, float | None]
 
     @classmethod
-    def asked(cls) -> Self:
+    def read(cls) -> Self:
         """Read it from the database with eight queries."""
         unfinished = Trial.objects.unfinished().values("experiment")
         rows = Trial.objects.current().filter(experiment__in=unfinished).values_list("experiment_id")
@@ -48,9 +48,13 @@ class _Ahead:
 
     def latest_s(self, experiments: Iterable[int]) -> float | None:
         """Return seconds until the last of these ends; None if any has no estimate."""
-        left = [self.left_s[pk] for pk in experiments if pk in self.left_s]
-        known = [each for each in left if each is not None]
-        return max(0.0, max(known) - (monotonic() - self.at)) if known and len(known) == len(left) else None
+        remaining = [self.left_s[pk] for pk in experiments if pk in self.left_s]
+        estimates = [each for each in remaining if each is not None]
+        return (
+            max(0.0, max(estimates) - (monotonic() - self.at))
+            if estimates and len(estimates) == len(remaining)
+            else None
+        )
 
 
 _ahead: list[_Ahead] = []
@@ -59,7 +63,7 @@ _ahead: list[_Ahead] = []
 
 def _ahead_of(experiments: Set[int]) -> _Ahead:
     if not _ahead or monotonic() - _ahead[0].at > KEPT_S or not experiments <= _ahead[0].trials.keys():
-        _ahead[:] = [_Ahead.asked()]
+        _ahead[:] = [_Ahead.read()]
     return _ahead[0]
 
 
@@ -86,11 +90,11 @@ def header_of(user: Any) -> dict[str, Any]:
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:
     """Return ended experiments, and those that the user can no longer see."""
-    found = {each.slug: each for each in visible_experiments(user).filter(slug__in=slugs)}
-    progress = progress_of(list(found.values()))
-    over = {slug: each for slug, each in found.items() if progress[each.pk].is_over}
-    gone = [{"slug": slug, "words": ""} for slug in slugs if slug not in found]
-    return gone + [{"slug": slug, "words": _words(progress[each.pk])} for slug, each in over.items()]
+    visible = {each.slug: each for each in visible_experiments(user).filter(slug__in=slugs)}
+    progress = progress_of(list(visible.values()))
+    over = {slug: each for slug, each in visible.items() if progress[each.pk].is_over}
+    invisible = [{"slug": slug, "words": ""} for slug in slugs if slug not in visible]
+    return invisible + [{"slug": slug, "words": _words(progress[each.pk])} for slug, each in over.items()]
 
 
 def _words(progress: Progress) -> str:

@@ -11,7 +11,7 @@ from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import Figure, Line, Published
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
-from dashboard.panels.experiment.axes import groups_beside
+from dashboard.panels.experiment.axes import groups_without
 from experiments import workloads
 from experiments.metrics import find
 from experiments.models import Experiment
@@ -79,7 +79,7 @@ class ScalingCharts:
         self.rows = [row for row in rows if row.values.get(TIME)]
         self.groups = {
             group or name: sorted(members, key=lambda row: row.hosts)
-            for group, members in groups_beside(self.rows, swept, "hosts").items()
+            for group, members in groups_without(self.rows, swept, "hosts").items()
             if members
         }
 
@@ -177,10 +177,10 @@ class ScalingCharts:
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
         profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
-        own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        workload_parts = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
         views = [
-            ("Seconds", time_parts(labels, own, of=keys)),
-            ("Share", time_parts(labels, own, of=keys, shares=True)),
+            ("Seconds", time_parts(labels, workload_parts, of=keys)),
+            ("Share", time_parts(labels, workload_parts, of=keys, shares=True)),
         ]
         printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):

@@ -60,11 +60,11 @@ class Slice:
     total: int
 
     @classmethod
-    def of(cls, asked: str, total: int) -> Slice:
+    def of(cls, text: str, total: int) -> Slice:
         """Return the page that contains the requested row, else the first."""
-        wanted = int(asked) if asked.isdecimal() and 0 < len(asked) < 8 else 1
-        place = wanted - 1 if 0 < wanted <= total else 0
-        first = place - place % MOST_ROWS
+        row = int(text) if text.isdecimal() and 0 < len(text) < 8 else 1
+        index = row - 1 if 0 < row <= total else 0
+        first = index - index % MOST_ROWS
         return cls(first + 1, min(total, first + MOST_ROWS), total)
 
     @property
@@ -82,22 +82,22 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
+class TrialDots:
     """Trials of a configuration: squares, and the others in words ('19 complete')."""
 
     squares: list[dict[str, str]]
     others: str
 
 
-def strip(trials: Sequence[TrialMark], most: int) -> Strip:
+def trial_dots(trials: Sequence[TrialMark], most: int) -> TrialDots:
     """Return squares for all trials, or beyond ``most`` for unusual ones only."""
     marks = squares(trials)
     if len(marks) <= most:
-        return Strip(marks, "")
+        return TrialDots(marks, "")
     notable = [mark for mark in marks if mark["state"] not in _PLAIN][:most]
-    shown = {mark["pk"] for mark in notable}
-    counts = Counter(chip_of(mark["state"]).word.lower() for mark in marks if mark["pk"] not in shown)
-    return Strip(notable, ", ".join(f"{numbers.grouped(count)} {word}" for word, count in counts.items()))
+    state = {mark["pk"] for mark in notable}
+    counts = Counter(chip_of(mark["state"]).word.lower() for mark in marks if mark["pk"] not in state)
+    return TrialDots(notable, ", ".join(f"{numbers.grouped(count)} {word}" for word, count in counts.items()))
 
 
 def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:

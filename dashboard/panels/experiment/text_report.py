@@ -29,7 +29,10 @@ def configurations_table(experiment: Experiment) -> Table:
     for name in swept:
         table.add_column(name, justify="right", no_wrap=True)
     described = {identifier: find(identifier, experiment.specification) for identifier in metrics}
-    scales = {identifier: _scale(rows, identifier, told.unit) for identifier, told in described.items()}
+    scales = {
+        identifier: _scale(rows, identifier, metric_description.unit)
+        for identifier, metric_description in described.items()
+    }
     for identifier, scale in scales.items():
         table.add_column(f"{described[identifier].label}\n{scale.unit}", justify="right", no_wrap=True)
     table.add_column("finished\ntrials", justify="right", no_wrap=True)

@@ -58,8 +58,8 @@ def _time(row: TimeRow) -> dict[str, Any]:
 
 
 def _explains(row: WireRow) -> bool:
-    told = ("mean_bps", "peak_bps", "latency_s", "retransmission_s", "small_packet_share")
-    return any(getattr(row, name) is not None for name in told)
+    names_of_values = ("mean_bps", "peak_bps", "latency_s", "retransmission_s", "small_packet_share")
+    return any(getattr(row, name) is not None for name in names_of_values)
 
 
 def _wire(row: WireRow) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dashboard.panels.network.model import link_words
 _SIZE: Final = "hosts"
 
 
-def stops(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
+def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
     """Contents of the panel; None if the combinations are not numbers of hosts."""
     if len(fits) < 2 or any(set(each.where) != {_SIZE} for each in fits):
         return None
@@ -25,7 +25,7 @@ def stops(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | No
     return {
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
-        "rows": [_row(name, told, sizes) for name, told in (("Current link", here), *others)],
+        "rows": [_row(name, stop, sizes) for name, stop in (("Current link", here), *others)],
         "figure": _figure(sizes, here),
     }
 
@@ -42,21 +42,25 @@ def _sentence(sizes: Sequence[int], here: Stop, others: Sequence[tuple[str, Stop
     """Return the sentence on the current link and on other networks."""
     time = numbers.amount(here.elapsed[here.best].value, "s", 3)
     sure = numbers.amount(here.share, numbers.SHARE, 2)
-    told = [f"On the current link, scaling {_ends(sizes, here.best, 'stops')}: {time}, fastest in {sure} of the draws."]
-    unlike: dict[int, list[str]] = {}
+    sentences = [
+        f"On the current link, scaling {_ends(sizes, here.best, 'stops')}: {time}, fastest in {sure} of the draws."
+    ]
+    changed: dict[int, list[str]] = {}
     for name, there in others:
         if there.best != here.best:
-            unlike.setdefault(there.best, []).append(name)
-    told += [f"It {_ends(sizes, best, 'would stop')} on {_list(names)}." for best, names in sorted(unlike.items())]
-    if others and not unlike:
-        told.append("No named network would change that.")
-    return " ".join(told)
+            changed.setdefault(there.best, []).append(name)
+    sentences += [
+        f"It {_ends(sizes, best, 'would stop')} on {_list(names)}." for best, names in sorted(changed.items())
+    ]
+    if others and not changed:
+        sentences.append("No named network would change that.")
+    return " ".join(sentences)
 
 
-def _ends(sizes: Sequence[int], best: int, stops: str) -> str:
+def _ends(sizes: Sequence[int], best: int, verb: str) -> str:
     if best < len(sizes) - 1:
-        return f"{stops} at {_hosts(sizes[best])}"
-    going = "continues" if stops == "stops" else "would continue"
+        return f"{verb} at {_hosts(sizes[best])}"
+    going = "continues" if verb == "stops" else "would continue"
     return f"{going} to {_hosts(sizes[best])}, the most measured"
 
 
@@ -64,17 +68,17 @@ def _list(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _row(name: str, told: Stop, sizes: Sequence[int]) -> dict[str, Any]:
+def _row(name: str, stop: Stop, sizes: Sequence[int]) -> dict[str, Any]:
     return {
         "name": name,
-        "link": link_words(told.link),
+        "link": link_words(stop.link),
         "elapsed": [
             {"value": numbers.amount(each.value, "s", 3), "interval": numbers.interval(each.interval, "s")}
-            for each in told.elapsed
+            for each in stop.elapsed
         ],
-        "best": _hosts(sizes[told.best]),
-        "share": numbers.amount(told.share, numbers.SHARE, 2),
-        "basis": "measured" if told.measured else "extended",
+        "best": _hosts(sizes[stop.best]),
+        "share": numbers.amount(stop.share, numbers.SHARE, 2),
+        "basis": "measured" if stop.measured else "extended",
     }
 
 

@@ -66,12 +66,12 @@ def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str])
 
 def read(rows: Sequence[Row]) -> list[Network] | None:
     """Return the networks of rows with a name; None with errors if one is invalid."""
-    kept = [row for row in rows if not row.is_blank]
-    names = [row.name.casefold() for row in kept]
-    networks = [row.read() for row in kept]
-    for row, name in zip(kept, names, strict=True):
+    named_rows = [row for row in rows if not row.is_blank]
+    names = [row.name.casefold() for row in named_rows]
+    networks = [row.read() for row in named_rows]
+    for row, name in zip(named_rows, names, strict=True):
         if names.count(name) > 1:
             row.errors.append("the name is used twice")
-    if any(row.errors for row in kept):
+    if any(row.errors for row in named_rows):
         return None
     return [network for network in networks if network is not None]

@@ -14,7 +14,7 @@ from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Fit, Link, Outcome, held_out
 
 
-def belief(fitted: Fitted) -> dict[str, Any] | None:
+def held_out_table(fitted: Fitted) -> dict[str, Any] | None:
     """Table of links, each predicted from the others; None if no link can be omitted."""
     outcomes = held_out(fitted.fit.runs)
     if not outcomes:
@@ -73,7 +73,7 @@ CHANGES: Final = (
 )
 
 
-def bought(fit: Fit, link: Link) -> list[dict[str, Any]]:
+def link_effects(fit: Fit, link: Link) -> list[dict[str, Any]]:
     """Return the effect of each change of ``link`` in words."""
     gains = [(change, sensitivity.gain(fit, link, change.of(link))) for change in CHANGES]
     return [

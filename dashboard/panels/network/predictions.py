@@ -21,15 +21,15 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
     """The newest predictions of an experiment, and scores visible to ``user``."""
     visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
     checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
-    own = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
-    alike = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
+    of_experiment = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
+    of_workload = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
     return {
-        "rows": [row(each) for each in own[:MOST_ROWS]],
+        "rows": [row(each) for each in of_experiment[:MOST_ROWS]],
         "scores": [
             line
             for name, several in (
-                ("This experiment", own),
-                (workload_title(experiment.workload), alike),
+                ("This experiment", of_experiment),
+                (workload_title(experiment.workload), of_workload),
                 ("All workloads", checks.values()),
             )
             for line in _scores(name, list(several))
@@ -49,12 +49,12 @@ def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
     return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
 
 
-def score_words(told: Score) -> str:
+def score_words(score: Score) -> str:
     """Return "3 of 4 inside their 90 % interval, median error 6 %", or ""."""
-    if told.error is None:
+    if score.error is None:
         return ""
-    error = numbers.amount(told.error, numbers.SHARE, 2)
-    return f"{told.inside} of {told.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
+    error = numbers.amount(score.error, numbers.SHARE, 2)
+    return f"{score.inside} of {score.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
 
 
 def row(check: Check) -> dict[str, Any]:
@@ -107,21 +107,23 @@ def one(prediction: Prediction) -> dict[str, Any]:
 
 def answer_words(check: Check) -> str:
     """Return two sentences: the prediction with its basis, and its check."""
-    prediction, told = check.prediction, row(check)
+    prediction, result = check.prediction, row(check)
     made = "replaying a trial" if prediction.calibration else "a fit"
     beyond = ", beyond the measured links" if prediction.extended else ""
     of = numbers.plural(len(prediction.evidence), "trial")
     share = numbers.amount(prediction.level, numbers.SHARE)
-    said = f"Predicted: {told['predicted']}, and {told['interval']} for {share} of trials, by {made} of {of}{beyond}."
-    return f"{said} {_came_of(check, told)}"
+    first = (
+        f"Predicted: {result['predicted']}, and {result['interval']} for {share} of trials, by {made} of {of}{beyond}."
+    )
+    return f"{first} {_came_of(check, result)}"
 
 
-def _came_of(check: Check, told: Mapping[str, Any]) -> str:
+def _came_of(check: Check, result: Mapping[str, Any]) -> str:
     if check.waiting:
         return f"{numbers.plural(check.waiting, 'trial')} queued to check it."
     if check.inside is not None:
-        trials, lies = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
-        return f"Measured: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
+        trials, position = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
+        return f"Measured: {result['measured']}, median of {trials}, {position} of that interval; the prediction is {result['error']} off."
     if check.other_link:
         return "Later trials ran on a different link, so they do not check it."
     if check.trials:
@@ -131,25 +133,23 @@ def _came_of(check: Check, told: Mapping[str, Any]) -> str:
 
 def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
     """Return the inputs of a replay as names and words; empty for a fit."""
-    told = prediction.calibration
-    if not told:
+    calibration = prediction.calibration
+    if not calibration:
         return []
-    replayed = (
-        f"{numbers.amount(told['replayed_here_s'], 's', 3)} for {numbers.amount(told['window_s'], 's', 3)} measured"
-    )
-    overhead = f"{numbers.amount(told['overhead_s'], 's', 2)} more per message"
-    share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
-    error = numbers.amount(told.get("error_of_changes", 0.0), numbers.SHARE, 2)
-    large = f"large messages wait {numbers.times(told['large_times'])} as long"
-    scatter = numbers.amount(told["scatter"], numbers.SHARE, 2)
+    replayed = f"{numbers.amount(calibration['replayed_here_s'], 's', 3)} for {numbers.amount(calibration['window_s'], 's', 3)} measured"
+    overhead = f"{numbers.amount(calibration['overhead_s'], 's', 2)} more per message"
+    share = f"{numbers.amount(calibration['rate_share'], numbers.SHARE, 3)} of the rate"
+    error = numbers.amount(calibration.get("error_of_changes", 0.0), numbers.SHARE, 2)
+    large = f"large messages wait {numbers.times(calibration['large_times'])} as long"
+    scatter = numbers.amount(calibration["scatter"], numbers.SHARE, 2)
     rows = [
-        ("Replayed", f"trial {told['trial']}; on its link {replayed}"),
+        ("Replayed", f"trial {calibration['trial']}; on its link {replayed}"),
         ("Links, by ping-pongs", f"{overhead}, {share}, {large}; scatter {scatter}"),
     ]
-    if told.get("checks"):
-        links = numbers.plural(len(told["checks"]), "other link")
+    if calibration.get("checks"):
+        links = numbers.plural(len(calibration["checks"]), "other link")
         rows.append(("Error of a change", f"{error}, from {links} replayed"))
-    return [*rows, *(("Assumed", sentence) for sentence in told["assumed"])]
+    return [*rows, *(("Assumed", sentence) for sentence in calibration["assumed"])]
 
 
 def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
@@ -160,15 +160,15 @@ def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
     return [{**each, "seconds": seconds.get(each["pk"])} for each in trials]
 
 
-def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
-    certificate = told["certificate"] or {}
+def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:
+    certificate = trial["certificate"] or {}
     built = achieved(certificate)
     units = {"link.delay": "s", "link.bandwidth": "bit/s"}
     parts = [numbers.amount(built[name], unit, 3) for name, unit in units.items() if name in built]
     return {
-        "pk": told["pk"],
-        "state": State(told["state"]),
-        "seconds": numbers.NOTHING if told["seconds"] is None else numbers.amount(told["seconds"], "s", 3),
+        "pk": trial["pk"],
+        "state": State(trial["state"]),
+        "seconds": numbers.NOTHING if trial["seconds"] is None else numbers.amount(trial["seconds"], "s", 3),
         "built": ", ".join(parts) or numbers.NOTHING,
         "other_link": certificate.get("kept") is False,
     }

@@ -38,21 +38,21 @@ def _pieces(predictions: QuerySet[Prediction]) -> Iterator[list[dict[str, Any]]]
 
 
 def _row(check: Check) -> dict[str, Any]:
-    told = check.prediction
+    prediction = check.prediction
     return {
-        "id": told.pk,
-        "experiment": told.experiment.slug,
-        "workload": told.experiment.workload,
-        "version": told.version,
-        "predictor": told.predictor,
-        "metric": told.metric,
-        **{name: getattr(told, name) for name in _OWN},
+        "id": prediction.pk,
+        "experiment": prediction.experiment.slug,
+        "workload": prediction.experiment.workload,
+        "version": prediction.version,
+        "predictor": prediction.predictor,
+        "metric": prediction.metric,
+        **{name: getattr(prediction, name) for name in _OWN},
         **{name: getattr(check, name) for name in _CHECKED},
         "trials": " ".join(map(str, check.trials)),
-        "made_of": " ".join(map(str, told.evidence)),
-        "evidence_hash": told.evidence_hash,
-        "obstacle": told.obstacle,
-        "author": told.author.username if told.author else "",
-        "created_at": told.created_at.isoformat(),
-        "url": told.get_absolute_url(),
+        "made_of": " ".join(map(str, prediction.evidence)),
+        "evidence_hash": prediction.evidence_hash,
+        "obstacle": prediction.obstacle,
+        "author": prediction.author.username if prediction.author else "",
+        "created_at": prediction.created_at.isoformat(),
+        "url": prediction.get_absolute_url(),
     }

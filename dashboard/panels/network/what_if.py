@@ -14,8 +14,8 @@ from analysis.numbers import amount, between, times
 from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.charts.parts import Figure, Scale
 from dashboard.panels.experiment.diagnosis import STRENGTH
-from dashboard.panels.network.best_size import stops
-from dashboard.panels.network.model import CHANGES, as_json, belief, bought, link_words, sliders
+from dashboard.panels.network.best_size import best_size
+from dashboard.panels.network.model import CHANGES, as_json, held_out_table, link_effects, link_words, sliders
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
@@ -24,14 +24,14 @@ _SAME_RATE = 0.05
 
 def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     """Contents of the page; ``fits`` is empty if too few trials have ended."""
-    shown: dict[str, Any] = {
+    context: dict[str, Any] = {
         "answer": study.answer,
         "strength": STRENGTH[study.answer.strength],
         "key_figures": key_figures(study.answer, study.asked.factors),
         "fits": [],
     }
     if not study.fits:
-        return shown
+        return context
     fits = [replace(each, fit=carried(each.fit)) for each in study.fits]
     x, y = _scales(fits)
     model = {
@@ -39,14 +39,14 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "changes": [{"delay": c.delay, "rate_times": c.rate_times, "rate": c.rate} for c in CHANGES],
         "exponents": {"delay": x.exponent, "elapsed": y.exponent},
     }
-    return shown | {
+    return context | {
         "fits": fits,
         "first": fits[0],
         "here": link_words(fits[0].here),
         "prediction": _prediction(fits[0]),
-        "bought": bought(fits[0].fit, fits[0].here),
-        "held_out": belief(fits[0]),
-        "stops": stops(fits, named),
+        "bought": link_effects(fits[0].fit, fits[0].here),
+        "held_out": held_out_table(fits[0]),
+        "stops": best_size(fits, named),
         "sliders": sliders(fits),
         "others": _others(fits),
         "last": len(fits) - 1,
@@ -95,8 +95,8 @@ def _curve(study: NetworkStudy, fitted: Fitted, x: Scale, y: Scale) -> Figure:
         link = link_of(point)
         if link is None:
             continue
-        alike = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
-        (here if alike else others).append(
+        is_same = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
+        (here if is_same else others).append(
             Timed(link.delay_s, [float(v) for v in study.asked.values(point)], point.key)
         )
     return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)

@@ -107,22 +107,22 @@ def _sweep_from_post(post: QueryDict) -> dict[str, str]:
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
-    known = workloads.find(workload)
-    if known is None:
+    registered = workloads.find(workload)
+    if registered is None:
         return {}
     # The workload comes first: it defines the other parameters.
-    given = {name: text for name in known.constants if (text := post.get(f"parameters.{name}", ""))}
-    definition = {name: _constant(workload, name, text, {}) for name, text in given.items()}
-    own = known.bind(definition).parameters_type.model_fields
+    constants = {name: text for name in registered.constants if (text := post.get(f"parameters.{name}", ""))}
+    definition = {name: _constant(workload, name, text, {}) for name, text in constants.items()}
+    fields = registered.bind(definition).parameters_type.model_fields
     parameters: dict[str, Any] = {}
-    defaults = {name: info.default for name, info in own.items()}
+    defaults = {name: info.default for name, info in fields.items()}
     defaults |= {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
             # Name the version of a program even if it is the latest: later versions will follow.
-            kept = None if name in known.pinned else default
-            _put(parameters, name, _constant(workload, name, text, definition), kept)
+            omitted = None if name in registered.pinned else default
+            _put(parameters, name, _constant(workload, name, text, definition), omitted)
     return parameters
 
 

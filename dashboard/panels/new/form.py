@@ -66,8 +66,8 @@ class SweepRow:
             values = expand_values(written, text=is_text)
         except ValueError:
             return cls(name, text, errors=errors)
-        shown = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
-        return cls(name, text, len(values), shown, errors)
+        expanded = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
+        return cls(name, text, len(values), expanded, errors)
 
 
 # Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
@@ -179,10 +179,10 @@ class Form:
         if workload is None:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
         metrics = deciding_choices(workload)
-        own = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
+        own_metric = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
         offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
         unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
-        return [("", f"{own}, default"), *offered, *unknown]
+        return [("", f"{own_metric}, default"), *offered, *unknown]
 
     def _mapping(self, name: str) -> Mapping[str, Any]:
         """Return a part of the draft, which YAML may fill with any type."""
@@ -201,9 +201,9 @@ class Form:
     @property
     def workload_fields(self) -> list[Field]:
         """Return the typed parameters of the chosen workload, with unit and help."""
-        given, fields = self._mapping("parameters"), []
+        values, fields = self._mapping("parameters"), []
         for name, info in self._own().items():
-            value = given.get(name, None if info.is_required() else info.default)
+            value = values.get(name, None if info.is_required() else info.default)
             extra = info.json_schema_extra
             unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
             label, hint = info.title or parameter_label(name), info.description or ""
@@ -216,9 +216,9 @@ class Form:
 
     @property
     def cluster_fields(self) -> list[Field]:
-        given = self._mapping("parameters")
+        values = self._mapping("parameters")
         return [
-            self._field(f"parameters.{name}", parameter_label(name), given.get(name, low))
+            self._field(f"parameters.{name}", parameter_label(name), values.get(name, low))
             for name, (low, _) in CLUSTER_PARAMETERS.items()
         ]
 
@@ -236,11 +236,11 @@ class Form:
     @property
     def link_fields(self) -> list[Field]:
         """Return link values with their unit in the text, like the specification."""
-        given = self._mapping("link")
+        values = self._mapping("link")
         fields = []
         for path in LINK_PARAMETERS:
             name = path.removeprefix("link.")
-            value = given.get(name, shown_default(path))
+            value = values.get(name, shown_default(path))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 value = shown_value(path, value)
             if isinstance(value, list):
@@ -252,20 +252,20 @@ class Form:
 
     @property
     def has_link_options(self) -> bool:
-        given = self._mapping("link")
+        values = self._mapping("link")
         rare = LINK_PARAMETERS[_USUAL_LINK:]
         return "certificate" in self.draft or any(
-            path.removeprefix("link.") in given or self.errors.get(path) for path in rare
+            path.removeprefix("link.") in values or self.errors.get(path) for path in rare
         )
 
     @property
     def capture(self) -> dict[str, Any]:
-        given = self._mapping("capture")
-        snap_length = given.get("snap_length", default_of(Capture, "snap_length"))
+        values = self._mapping("capture")
+        snap_length = values.get("snap_length", default_of(Capture, "snap_length"))
         hint = Capture.model_fields["snap_length"].description or ""
         return {
-            "enabled": given.get("enabled", True),
-            "keep": given.get("keep", True),
+            "enabled": values.get("enabled", True),
+            "keep": values.get("keep", True),
             "snap_length": self._field("capture.snap_length", "Snap length", snap_length, unit="B", hint=hint),
         }
 

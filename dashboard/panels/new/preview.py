@@ -69,7 +69,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         values = [value_words(name, point.parameters[name]) for name in spec.sweep]
         rows.append(Row(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
-    kept = spec.capture.enabled and spec.capture.keep
+    stores_capture = spec.capture.enabled and spec.capture.keep
     return Preview(
         names=[parameter_label(name) for name in spec.sweep],
         rows=rows,
@@ -80,7 +80,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
-        capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,
+        capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
         command_notes=dry.notes if dry else [],
@@ -105,13 +105,13 @@ def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[la
         return None, [str(error)]
 
 
-def _too_large(cluster: Cluster, wanted: int) -> list[str]:
+def _too_large(cluster: Cluster, hosts: int) -> list[str]:
     """Return a note if a scheduler is asked for more hosts than known."""
     has = cluster.hosts_to_suggest
-    if has is None or wanted <= has:
+    if has is None or hosts <= has:
         return []
-    known = f"{cluster.name} is known to have {plural(has, 'host')}"
-    return [f"{known}: {cluster.traits.noun} may refuse trials with {wanted}."]
+    limit = f"{cluster.name} is known to have {plural(has, 'host')}"
+    return [f"{limit}: {cluster.traits.noun} may refuse trials with {hosts}."]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:

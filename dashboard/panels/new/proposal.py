@@ -21,13 +21,13 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
     With one host, its ranks are swept. Queries the facts of the latest trial of the cluster.
     """
     usual = default_of(ExperimentSpec, "cluster")
-    known = {each.slug: each for each in clusters}
-    proposed = known.get(cluster) or known.get(usual) or next(iter(clusters), None)
+    by_slug = {each.slug: each for each in clusters}
+    proposed = by_slug.get(cluster) or by_slug.get(usual) or next(iter(clusters), None)
     hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
-    swept, what = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
+    swept, noun = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
     values = hosts if proposed is None or len(hosts) > 1 else _up_to(proposed.cores_to_suggest, _FEW)
     draft: dict[str, Any] = {
-        "name": workload_title(workload) if workload else f"TIP4P water, {what} sweep",
+        "name": workload_title(workload) if workload else f"TIP4P water, {noun} sweep",
         "workload": workload or "water",
         "sweep": {swept: _written(values)},
     }

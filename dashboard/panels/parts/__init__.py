@@ -32,7 +32,7 @@ class Part:
     element: str
     title: str
     template: str
-    shown: Mapping[str, Any]
+    context: Mapping[str, Any]
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
@@ -57,13 +57,13 @@ _OPENS: Final[Mapping[str, str]] = {
 """The first part for the type of question."""
 
 
-def parts_of(measured: Measured, asked: Mapping[str, str], question: str = "") -> list[Part]:
+def parts_of(measured: Measured, targets: Mapping[str, str], question: str = "") -> list[Part]:
     """Return the parts that the data fit, in order. ``asked`` are user's targets."""
     parts = []
     for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
-        shown = build(measured, asked)
-        if shown is not None:
-            parts.append(Part(element, title, f"parts/_{element}.html", shown))
+        context = build(measured, targets)
+        if context is not None:
+            parts.append(Part(element, title, f"parts/_{element}.html", context))
     return parts
 
 

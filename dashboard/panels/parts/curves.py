@@ -20,13 +20,13 @@ MOST_TRIALS: Final = 20
 """Most curves of one configuration: a table may have hundreds of rows."""
 
 
-def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+def curves_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return both charts and a table per source; None without several sizes."""
     workload = measured.workload
-    if workload is None or measured.own.experiment.published:
+    if workload is None or measured.main.experiment.published:
         return None
-    rows = measured.own.with_metric(f"{workload.slug}.latency_s")
-    lines = _lines(workload, rows[:MOST_SERIES], swept_parameters(measured.own.rows))
+    rows = measured.main.with_metric(f"{workload.slug}.latency_s")
+    lines = _lines(workload, rows[:MOST_SERIES], swept_parameters(measured.main.rows))
     if not lines:
         return None
     sources = [s for s in measured.sources if s.with_metric(f"{workload.slug}.latency_s")]

@@ -18,10 +18,10 @@ MOST_LEVELS = 2
 MOST_CONFIGURATIONS = 128
 
 
-def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+def effects_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return effects; None unless two parameters vary in a design of few levels."""
     metric = measured.deciding
-    rows = [] if metric is None else measured.own.with_metric(metric)
+    rows = [] if metric is None else measured.main.with_metric(metric)
     names = swept_parameters(rows)
     levels = [len({repr(row.parameters.get(name)) for row in rows}) for name in names]
     few = len(names) > 1 and len(rows) <= MOST_CONFIGURATIONS and (max(levels) <= MOST_LEVELS or is_ladder(rows))
@@ -33,7 +33,7 @@ def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any]
     if not alone:
         return None
     return {
-        "metric": find(metric, measured.own.experiment.specification).label,
+        "metric": find(metric, measured.main.experiment.specification).label,
         "alone": [
             {
                 "change": _change(e.parameter, e.before, e.after),

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.mpi.efficiencies import Size, scaled
-from dashboard.panels.experiment.axes import groups_beside
+from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
 from dashboard.panels.parts.measured import Measured
 from experiments.metrics import find
@@ -74,21 +74,21 @@ class Tree:
                     "hosts": row.hosts,
                     "ranks": row.ranks,
                     "trials": len(row.values[WINDOW]),
-                    **{branch.name: _median(branch.values[place]) for branch in self.branches},
+                    **{branch.name: _median(branch.values[index]) for branch in self.branches},
                     **{metric: row.median(metric) for metric in (*SHARES, WINDOW, COST)},
                 }
-                for place, row in enumerate(self.rows)
+                for index, row in enumerate(self.rows)
             ],
         }
 
 
 def efficiency_trees(measured: Measured) -> list[Tree]:
     """Return a tree per combination of the other parameters; none without profiles."""
-    rows = measured.own.with_metric(WINDOW)
-    if not rows or measured.own.experiment.published:
+    rows = measured.main.with_metric(WINDOW)
+    if not rows or measured.main.experiment.published:
         return []
-    weak = measured.own.experiment.specification.get("scaling") == "weak"
-    groups = groups_beside(rows, swept_parameters(measured.own.rows), "hosts")
+    weak = measured.main.experiment.specification.get("scaling") == "weak"
+    groups = groups_without(rows, swept_parameters(measured.main.rows), "hosts")
     return [_tree(name, group, weak=weak) for name, group in groups.items()]
 
 

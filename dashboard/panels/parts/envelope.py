@@ -16,17 +16,17 @@ from experiments.workloads import LoadTest
 PROCESSORS = "processors"
 
 
-def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return a table per source and a chart; None unless two loads were measured."""
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return None
-    factor = _factor(asked.get("factor", ""))
+    factor = _factor(targets.get("factor", ""))
     envelopes = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
     envelopes = [
         (source, each) for source, each in envelopes if any(len(row.ratios) > 1 or row.uses for row in each.rows)
     ]
-    if not envelopes or envelopes[0][0] is not measured.own:
+    if not envelopes or envelopes[0][0] is not measured.main:
         return None
     return {
         "factor": factor,
@@ -52,7 +52,7 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return []
-    rated = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
+    rated = _envelope(measured.main, test, FACTOR, virtual=_virtual(measured.main, measured))
     return [
         (
             _link(row.capacity),
@@ -64,7 +64,7 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
 
 
 def _virtual(source: Source, measured: Measured) -> bool:
-    return source is measured.own and measured.hosts_share_a_machine
+    return source is measured.main and measured.hosts_share_a_machine
 
 
 def _factor(text: str) -> float:
@@ -81,11 +81,11 @@ def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -
 
 
 def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
-    known = {
+    keys = {
         (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
         for each in source.with_metric(test.wall)
     }
-    return [known.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
+    return [keys.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
 
 
 def _row(row: EnvelopeRow) -> dict[str, Any]:

@@ -34,15 +34,15 @@ def steps(
 
     The words are ratios of medians with the intervals of the answer; none without repetitions.
     """
-    told = []
+    gains = []
     for name, family in families.items():
         ordered = sorted((row for row in family if row.median(metric)), key=lambda row: row.parameters[x])
         pairs = (
             list(pairwise(ordered)) if len(families) == 1 else [(ordered[0], ordered[-1])] if len(ordered) > 1 else []
         )
         if words := "; ".join(_step(first, second, x, metric, interval_of) for first, second in pairs):
-            told.append((name, words))
-    return told
+            gains.append((name, words))
+    return gains
 
 
 def _step(first: ConfigurationRow, second: ConfigurationRow, x: str, metric: str, interval_of: IntervalOf) -> str:
@@ -88,12 +88,12 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     metric = measured.deciding
     if metric is None:
         return None
-    rows = measured.own.with_metric(metric)
+    rows = measured.main.with_metric(metric)
     names = [name for name in swept_parameters(rows) if _ordered(rows, name)]
     if not names:
         return None
     x = _across(rows, names)
-    description = find(metric, measured.own.experiment.specification)
+    description = find(metric, measured.main.experiment.specification)
     grids = _grids(rows, x, names)[:MOST_GROUPS]
     maps = [_maps(grid, measured, description) for grid in grids]
     lines = _line_charts(measured, rows, x, grids, description) if maps or x in QUANTITIES else []
@@ -102,8 +102,8 @@ def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] |
     for outer, group in enumerate(maps, start=1):
         for inner, panel in enumerate(group["panels"], start=1):
             panel["element"] = f"map-{outer}-{inner}"
-    for place, panel in enumerate(lines, start=1):
-        panel["element"] = f"lines-{place}"
+    for index, panel in enumerate(lines, start=1):
+        panel["element"] = f"lines-{index}"
     return {"metric": description.label, "maps": maps, "lines": lines, "x": parameter_label(x).lower()}
 
 
@@ -115,17 +115,17 @@ def _across(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> str:
     """Return the x parameter: hosts, else the one with the most values."""
 
     def rank(name: str) -> tuple[bool, int, bool, int]:
-        place = LINK_PARAMETERS.index(name) if name in LINK_PARAMETERS else 0
-        return name == "hosts", len({row.parameters[name] for row in rows}), name in QUANTITIES, -place
+        index = LINK_PARAMETERS.index(name) if name in LINK_PARAMETERS else 0
+        return name == "hosts", len({row.parameters[name] for row in rows}), name in QUANTITIES, -index
 
     return max(names, key=rank)
 
 
 def _grids(rows: Sequence[ConfigurationRow], x: str, names: Sequence[str]) -> list[Grid]:
     """Return the grids over x; with a link's x, y is another link parameter."""
-    beside = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
+    across = [name for name in names if name != x and (x not in QUANTITIES or name in QUANTITIES)]
     grids = []
-    for y in beside:
+    for y in across:
         for rest, group in _by_rest(rows, [name for name in swept_parameters(rows) if name not in (x, y)]).items():
             grid = Grid(rest, x, y, group)
             columns, lines = len(grid.values(x)), len(grid.values(y))
@@ -142,11 +142,11 @@ def _by_rest(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> dict[str
 
 
 def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
-    own = grid.cells(grid.rows, metric.id)
+    main_cells = grid.cells(grid.rows, metric.id)
     matching = [(source, _matching(source, grid.rows, metric.id)) for source in measured.published]
     references = [(source, grid.cells(rows, metric.id), grid.keys(rows)) for source, rows in matching]
     references = [each for each in references if any(v is not None for row in each[1] for v in row)]
-    everything = [v for cells in (own, *(c for _, c, _ in references)) for row in cells for v in row if v]
+    everything = [v for cells in (main_cells, *(c for _, c, _ in references)) for row in cells for v in row if v]
     scale = Scale.of(everything, metric.unit)
     look: dict[str, Any] = {
         "x": [value_words(grid.x, value) for value in grid.values(grid.x)],
@@ -159,22 +159,22 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     name = f"{grid.title}, " if grid.title else ""
     panels = [
         _panel(
-            f"{name}{measured.own.name.lower()}",
-            f"{scale.unit}, {'as published' if measured.own.experiment.published else 'medians'}",
+            f"{name}{measured.main.name.lower()}",
+            f"{scale.unit}, {'as published' if measured.main.experiment.published else 'medians'}",
             {
-                "Map": heat_map(**look, cells=own, scale=scale, ends=ends),
-                "Contour": contour(**look, cells=own, scale=scale),
+                "Map": heat_map(**look, cells=main_cells, scale=scale, ends=ends),
+                "Contour": contour(**look, cells=main_cells, scale=scale),
             },
         )
     ]
     for source, cells, keys in references:
         printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
         panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as published", printed))
-        apart = {
-            "Percent": difference_map(**look, cells=own, reference=cells),
-            "Ratio": difference_map(**look, cells=own, reference=cells, as_ratio=True),
+        difference = {
+            "Percent": difference_map(**look, cells=main_cells, reference=cells),
+            "Ratio": difference_map(**look, cells=main_cells, reference=cells, as_ratio=True),
         }
-        panels.append(_panel(f"{name}difference", f"from {source.name.lower()}", apart))
+        panels.append(_panel(f"{name}difference", f"from {source.name.lower()}", difference))
     return {"panels": panels, "width": "c4" if references else "c6"}
 
 
@@ -190,8 +190,8 @@ def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> 
     def key(row: ConfigurationRow) -> tuple[Any, ...]:
         return tuple(row.parameters.get(name, 0 if name in QUANTITIES else None) for name in names)
 
-    known = {key(row): row for row in theirs}
-    return [known.get(key(row)) for row in rows]
+    by_settings = {key(row): row for row in theirs}
+    return [by_settings.get(key(row)) for row in rows]
 
 
 def _line_charts(
@@ -199,17 +199,17 @@ def _line_charts(
 ) -> list[dict[str, Any]]:
     varied = [name for name in swept_parameters(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
-    achieved = achieved_links(measured.own.experiment) if x in QUANTITIES else {}
+    achieved = achieved_links(measured.main.experiment) if x in QUANTITIES else {}
     charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
     for title, all_families in groups:
         families = dict(list(all_families.items())[:MOST_SERIES])
         views = {"As asked": _lines(measured, families, x, metric, None)}
         if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
             views["As measured"] = _lines(measured, families, x, metric, achieved)
-        scope = "as published" if measured.own.experiment.published else "every trial, medians and ranges"
+        scope = "as published" if measured.main.experiment.published else "every trial, medians and ranges"
         chart = _panel(title or metric.label, scope, views)
-        told = steps(families, x, metric.id, partial(measured.interval, metric.id))
-        charts.append({**chart, "published": views["As asked"].get("published"), "steps": told, "intervals": repeated})
+        gains = steps(families, x, metric.id, partial(measured.interval, metric.id))
+        charts.append({**chart, "published": views["As asked"].get("published"), "steps": gains, "intervals": repeated})
     return charts
 
 
@@ -228,19 +228,19 @@ def _lines(
         xs = axis.values(ordered)
         if achieved is not None:
             xs = [axis.scale(achieved[row.pk][x]) if axis.scale else achieved[row.pk][x] for row in ordered]
-        lines.append(line_of(name or measured.own.name, xs, ordered, metric.id))
+        lines.append(line_of(name or measured.main.name, xs, ordered, metric.id))
         for source in measured.published:
-            known = [r for r in _matching(source, ordered, metric.id) if r is not None]
-            if known:
+            rows_of_source = [r for r in _matching(source, ordered, metric.id) if r is not None]
+            if rows_of_source:
                 label = f"{source.name}, {name}" if name else source.name
-                published.append(axis.published(label, known, metric.id))
+                published.append(axis.published(label, rows_of_source, metric.id))
     title = axis.title if achieved is None else axis.title.replace(" (", ", as measured (")
     figure = over_parameter(lines, published, quantity=metric.label, unit=metric.unit, parameter=title)
     if achieved is not None:  # ticks at the settings, to show the deviation of the links
         settings = sorted(set(axis.values(rows)))
         everywhere = sorted({*settings, *(value for line in lines for value in line.x)})
-        given = x_axis(everywhere, title)
-        told = log_ticks if given.get("type") == "log" else ticks
-        given.pop("ticktext", None)
-        figure["layout"]["xaxis"] = {**given, **told(settings, *given["range"])}
+        axis_layout = x_axis(everywhere, title)
+        tick_layout = log_ticks if axis_layout.get("type") == "log" else ticks
+        axis_layout.pop("ticktext", None)
+        figure["layout"]["xaxis"] = {**axis_layout, **tick_layout(settings, *axis_layout["range"])}
     return figure

@@ -30,14 +30,14 @@ def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, 
     if not trees:
         return None
     rows = [row for tree in trees for row in tree.rows]
-    apart = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
-    most = _MOST_POINTS if apart else _MOST_TABLES
+    is_one_table = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
+    most = _MOST_POINTS if is_one_table else _MOST_TABLES
     tables = [_table(number, tree) for number, tree in enumerate(trees[:most], start=1)]
     lines = {line["name"]: line for table in tables for line in (*table["lines"], *table["shares"])}
     return {
-        "tables": [] if apart else tables,
-        "points": _points(tables, list(lines)) if apart else None,
-        "size": _size_of_all(tables) if apart else "",
+        "tables": [] if is_one_table else tables,
+        "points": _points(tables, list(lines)) if is_one_table else None,
+        "size": _size_of_all(tables) if is_one_table else "",
         "definitions": list(lines.values()),
         "left_out": max(0, len(trees) - most),
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
@@ -96,10 +96,10 @@ def _chart(tree: Tree) -> Figure | None:
     """Return the tree over the ranks; None if they do not distinguish sizes."""
     if len(tree.rows) < 2 or not tree.sizes_differ:
         return None
-    known = [branch for branch in tree.branches if any(branch.values)]
-    if any(branch.name == efficiencies.TRANSFER for branch in known):
-        known = [branch for branch in known if branch.name != efficiencies.COMMUNICATION]
-    lines = [_drawn(branch, tree.rows) for branch in known]
+    branches = [branch for branch in tree.branches if any(branch.values)]
+    if any(branch.name == efficiencies.TRANSFER for branch in branches):
+        branches = [branch for branch in branches if branch.name != efficiencies.COMMUNICATION]
+    lines = [_drawn(branch, tree.rows) for branch in branches]
     return efficiency(lines[:MOST_SERIES], over="Ranks", guide=(ATTENTION, ""))
 
 

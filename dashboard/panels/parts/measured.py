@@ -37,7 +37,7 @@ class Source:
 class Measured:
     """An experiment, its workload (None: not registered), and published studies."""
 
-    own: Source
+    main: Source
     published: Sequence[Source]
     workload: WorkloadDefinition | None
 
@@ -60,7 +60,7 @@ class Measured:
     @cached_property
     def together(self) -> Together:
         """Intervals of the experiment's answer; the parts use no others."""
-        return together_of(self.own.experiment)
+        return together_of(self.main.experiment)
 
     def interval(self, metric: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
         """Return the interval of the ratio of two points; None for other metrics."""
@@ -69,21 +69,21 @@ class Measured:
     @property
     def sources(self) -> list[Source]:
         """Return the experiment, then the published ones."""
-        return [self.own, *self.published]
+        return [self.main, *self.published]
 
     @property
     def hosts_share_a_machine(self) -> bool:
-        cluster = self.own.experiment.cluster
+        cluster = self.main.experiment.cluster
         return cluster is not None and cluster.traits.hosts_share_cores
 
     @property
     def deciding(self) -> str | None:
         """Return the deciding metric; elapsed time if it was not measured."""
-        own = decided_by(self.own.experiment.workload, self.own.experiment.specification)
-        return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
+        decided = decided_by(self.main.experiment.workload, self.main.experiment.specification)
+        return next((m for m in (decided, "elapsed_s") if self.main.with_metric(m)), None)
 
     def higher_is_better(self, metric: str) -> bool:
-        return find(metric, self.own.experiment.specification).direction == "higher"
+        return find(metric, self.main.experiment.specification).direction == "higher"
 
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:

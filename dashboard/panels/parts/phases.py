@@ -25,14 +25,14 @@ MOST = 10_000_000
 AXIS = "nodes"
 
 
-def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+def phases_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return gains, equations and extrapolation by method; None without phases."""
     phases = measured.workload.phases if measured.workload else None
     if phases is None:
         return None
     by_method = _by_method(measured, phases)
     printed = [table for source in measured.sources if (table := _printed(source, phases))]
-    if not by_method and not (printed and measured.own.experiment.published):
+    if not by_method and not (printed and measured.main.experiment.published):
         return None
     return {
         "first_label": find(phases.first).label,
@@ -41,25 +41,25 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         "baseline": phases.baseline,
         "steps_name": phases.steps,
         "printed": printed,
-        "measured": _measured(measured, phases, by_method, asked) if by_method else None,
+        "measured": _measured(measured, phases, by_method, targets) if by_method else None,
     }
 
 
 def _measured(
-    measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], asked: Mapping[str, str]
+    measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], targets: Mapping[str, str]
 ) -> dict[str, Any]:
     rows = [row for each in by_method.values() for row in each]
     first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
     # Later steps have their data already: all methods measure the same.
     later = _fit(rows, phases, phases.later)
-    nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
+    nodes, steps = _target(targets.get("nodes"), NODES), _target(targets.get("steps"), STEPS)
     measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
     totals = _totals(first, later, phases, nodes, steps, measured_steps)
     gains = _gains(by_method, phases, measured)
     return {
         "gains": gains,
         "priced": any(row.get("price") for row in gains),
-        "currency": stated_facts(measured.own.experiment).get("currency", ""),
+        "currency": stated_facts(measured.main.experiment).get("currency", ""),
         "equations": [
             *((find(phases.first).label, method, _equation(fit)) for method, fit in first.items()),
             (find(phases.later).label, "all", _equation(later)),
@@ -92,7 +92,7 @@ def phases_summary(measured: Measured) -> list[tuple[str, str]]:
 
 
 def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]]:
-    table = _printed(measured.own, phases)
+    table = _printed(measured.main, phases)
     return [
         (
             f"{row['method'].capitalize()}, {numbers.plural(row['nodes'], 'node')}",
@@ -106,7 +106,7 @@ def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]
 
 def _by_method(measured: Measured, phases: Phases) -> dict[str, list[ConfigurationRow]]:
     by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
-    for row in measured.own.with_metric(phases.first):
+    for row in measured.main.with_metric(phases.first):
         if row.values.get(phases.nodes):
             by_method[str(row.parameters.get(phases.method))].append(row)
     return by_method
@@ -122,7 +122,7 @@ def _fit(rows: Sequence[ConfigurationRow], phases: Phases, metric: str) -> Fit |
 
 
 def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, measured: Measured) -> list[dict[str, Any]]:
-    facts = cluster_facts(measured.own.experiment)
+    facts = cluster_facts(measured.main.experiment)
     baseline = {row.median(phases.nodes): row for row in by_method.get(phases.baseline, [])}
     rows = []
     for method, each in by_method.items():

@@ -22,10 +22,10 @@ _NEEDED = {
 }
 
 
-def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
+def rating_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return the rates of every source relative to its facts; None without GFLOP/s."""
     metric = measured.workload.gflops if measured.workload else None
-    if metric is None or not measured.own.with_metric(metric):
+    if metric is None or not measured.main.with_metric(metric):
         return None
     tables = [_table(source, metric) for source in measured.sources if source.with_metric(metric)]
     return {"tables": tables}
@@ -34,9 +34,9 @@ def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 def rating_summary(measured: Measured) -> list[tuple[str, str]]:
     """Return lines on the best rate."""
     metric = measured.workload.gflops if measured.workload else None
-    if metric is None or not measured.own.with_metric(metric):
+    if metric is None or not measured.main.with_metric(metric):
         return []
-    table = _table(measured.own, metric)
+    table = _table(measured.main, metric)
     best = next(row for row in table["rows"] if row["best"])
     unit = table["currency"]
     priced = zip(table["prices"], best["prices"], strict=True)

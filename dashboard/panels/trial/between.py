@@ -81,9 +81,9 @@ def _ways(flows: Sequence[Mapping[str, Any]], jobid: int | None, sources: set[st
 def _together(ways: Sequence[str]) -> Between:
     if len(ways) == 1:
         return Between(ways[0])
-    kept: list[str] = []
+    parts: list[str] = []
     for way in ways:
-        if len(_OR.join([*kept, f"({way})"])) > LONGEST_FILTER:
+        if len(_OR.join([*parts, f"({way})"])) > LONGEST_FILTER:
             break
-        kept.append(f"({way})")
-    return Between(_OR.join(kept), len(ways) - len(kept))
+        parts.append(f"({way})")
+    return Between(_OR.join(parts), len(ways) - len(parts))

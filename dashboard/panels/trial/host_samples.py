@@ -178,15 +178,15 @@ class _Fold:
         ends = (
             list(self._ends) if self._width_s is None else [self._width_s * step for step in range(1, MOST_STEPS + 1)]
         )
-        kept = (slice(len(hosts)), slice(len(ends)))
-        weight = self._weight[kept]
+        filled = (slice(len(hosts)), slice(len(ends)))
+        weight = self._weight[filled]
         return HostSamples(
             hosts=hosts,
             omitted=len(self._hosts) - len(hosts),
             t_s=ends,
-            count=self._count[kept],
-            mean=self._sum[kept] / np.where(weight > 0, weight, 1.0)[:, :, None],
-            low=self._low[kept],
-            high=self._high[kept],
+            count=self._count[filled],
+            mean=self._sum[filled] / np.where(weight > 0, weight, 1.0)[:, :, None],
+            low=self._low[filled],
+            high=self._high[filled],
             began_s=self._began_s,
         )

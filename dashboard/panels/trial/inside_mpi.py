@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts.ranks import asked_matrix, inside_over_time, message_sizes, time_per_rank
+from dashboard.charts.ranks import inside_over_time, message_sizes, requested_matrix, time_per_rank
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.waits import waits_table
 from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
@@ -17,22 +17,24 @@ _ONE_HOST: Final = "one host"
 _NOT_TOLD: Final = "–"
 
 
-def messages_by_pair(kept: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = "") -> dict[str, Any]:
+def messages_by_pair(
+    profile: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = ""
+) -> dict[str, Any]:
     """Return the message matrix of a profile and its largest pairs.
 
     With the bytes on the network if its ranks are known. ``leads``: target addresses of packets from rank to
     rank.
     """
-    hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
-    told = ((analysis or {}).get("matrices") or {}).get("ranks") or {}
-    wire = _wire_bytes(told)
-    pairs = kept["pairs"]
+    hosts = {row["rank"]: row["host"] for row in profile["ranks"]}
+    matrix = ((analysis or {}).get("matrices") or {}).get("ranks") or {}
+    wire = _wire_bytes(matrix)
+    pairs = profile["pairs"]
     return {
-        "figure": asked_matrix(pairs, leads=leads if wire else ""),
+        "figure": requested_matrix(pairs, leads=leads if wire else ""),
         "rows": [_row(pair, hosts, wire) for pair in pairs[:_MOST_PAIRS]],
-        "others": max(0, len(pairs) - _MOST_PAIRS) + kept["pairs_left_out"],
+        "others": max(0, len(pairs) - _MOST_PAIRS) + profile["pairs_left_out"],
         "has_wire": bool(wire),
-        "by_host_alone": told.get("by_host_alone") or "",
+        "by_host_alone": matrix.get("by_host_alone") or "",
     }
 
 
@@ -64,25 +66,25 @@ _FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit"
 
 def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | None:
     """Return the context of a trial's profile; None without one."""
-    kept = read_mpi_profile(trial)
-    if kept is None or kept.get("format") != 1:
+    profile = read_mpi_profile(trial)
+    if profile is None or profile.get("format") != 1:
         return None
-    ranks = kept["ranks"]
+    ranks = profile["ranks"]
     window_s = sum(rank["window_s"] for rank in ranks) or 1.0
-    functions = kept["functions"]
+    functions = profile["functions"]
     other = functions[_MOST_FUNCTIONS:]
     return {
         "ranks": numbers.plural(len(ranks), "rank"),
         "per_rank": time_per_rank(ranks),
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
         "other_functions": _others(other, window_s),
-        "sizes": message_sizes(kept["sizes"]),
-        "over_time": inside_over_time(kept["inside"]),
+        "sizes": message_sizes(profile["sizes"]),
+        "over_time": inside_over_time(profile["inside"]),
         "messages": messages_by_pair(
-            kept, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
+            profile, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
         ),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
-        "waits": waits_table(kept),
+        "waits": waits_table(profile),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }

@@ -46,9 +46,9 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _round_trips(trip: Mapping[str, Any]) -> dict[str, Any]:
-    shown = ("min_s", "p05_s", "median_s", "p95_s", "max_s")
+    names = ("min_s", "p05_s", "median_s", "p95_s", "max_s")
     return {
         "between": f"{trip['source']} and {trip['target']}",
         "probes": trip.get("probes", 0),
-        "values": [numbers.amount(trip.get(name), "s") for name in shown],
+        "values": [numbers.amount(trip.get(name), "s") for name in names],
     }

@@ -28,9 +28,9 @@ _APART: Final = 2
 def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
     """Return absent metrics with reasons; those with the same reason share a row."""
     order = {identifier: number for number, identifier in enumerate(METRICS)}
-    known = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
+    identifiers = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
     by_reason: dict[str, list[str]] = {}
-    for identifier in known:
+    for identifier in identifiers:
         by_reason.setdefault(not_available[identifier], []).append(identifier)
     rows = []
     for reason, identifiers in by_reason.items():

@@ -31,8 +31,8 @@ class PacketQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        given = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
-        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **given)
+        texts = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
+        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **texts)
 
     def address(self, **other: str) -> str:
         """Return the query of the address, without empty fields."""

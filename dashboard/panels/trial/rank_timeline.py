@@ -36,23 +36,23 @@ def rank_timeline(trial: Trial, *, first: str, until: str, steps: str) -> dict[s
     whole_s = max((end_ns - begin_ns) / 1e9, _SHORTEST_S)
     first_s = min(max(0.0, first_s or 0.0), whole_s - _SHORTEST_S)
     until_s = min(max(until_s or whole_s, first_s + _SHORTEST_S), whole_s)
-    found = timeline(calls, begin_ns + round(first_s * 1e9), begin_ns + round(until_s * 1e9), count, MOST_RANKS)
+    drawn = timeline(calls, begin_ns + round(first_s * 1e9), begin_ns + round(until_s * 1e9), count, MOST_RANKS)
     left_out = sum(calls.left_out.values())
     return {
-        "figure": ranks_over_time(found, begin_ns, _leads(trial, found)),
+        "figure": ranks_over_time(drawn, begin_ns, _leads(trial, drawn)),
         "step": numbers.amount((until_s - first_s) / count, "s"),
-        "ranks": len(found.ranks),
+        "ranks": len(drawn.ranks),
         "of_ranks": len(calls.left_out),
         "left_out": left_out,
         "moves": _moves(first_s, until_s, whole_s),
     }
 
 
-def _leads(trial: Trial, found: Timeline) -> Figure | None:
+def _leads(trial: Trial, drawn: Timeline) -> Figure | None:
     capture = begin_of_packets(trial)
     if capture is None:
         return None
-    edges_s = ((found.edges_ns - round(capture * 1e9)) / 1e9).tolist()
+    edges_s = ((drawn.edges_ns - round(capture * 1e9)) / 1e9).tolist()
     return leads_to_packets(trial.get_absolute_url(), list(pairwise(edges_s)))
 
 

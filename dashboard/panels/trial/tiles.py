@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis import numbers
-from dashboard.charts.marks import Dots, dot_strip
+from dashboard.charts.marks import Dots, repetition_dots
 from dashboard.panels.experiment.results import published_name
 from experiments.metrics import HEADLINE, find
 from experiments.models import Measurement, Trial
@@ -46,9 +46,13 @@ def tile_of(
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if others:
         middle = median([other for _, other in repetitions])
-        apart = numbers.percent_apart(value, middle)
-        words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
-    return Tile(metric, description.label, number, unit, dot_strip(value, others, near), words)
+        difference = numbers.percent_apart(value, middle)
+        words = (
+            f"{difference} from the median of {len(repetitions)}"
+            if difference
+            else f"the median of {len(repetitions)} is 0"
+        )
+    return Tile(metric, description.label, number, unit, repetition_dots(value, others, near), words)
 
 
 def published_here(trial: Trial) -> dict[str, Any]:

@@ -55,13 +55,13 @@ _BECAUSE_OF_ALL: Final = {
 }
 
 
-def waits_table(kept: Mapping[str, Any]) -> dict[str, Any] | None:
+def waits_table(profile: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the context of the waits in a trial's profile; None without any."""
-    waits = kept.get("waits")
+    waits = profile.get("waits")
     if not waits or not set(waits["causes"]) <= set(_CAUSES):
         return None
-    hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
-    windows_s = {row["rank"]: row["window_s"] for row in kept["ranks"]}
+    hosts = {row["rank"]: row["host"] for row in profile["ranks"]}
+    windows_s = {row["rank"]: row["window_s"] for row in profile["ranks"]}
     pairs, causes = waits["pairs"], waits["causes"]
     others = pairs[_MOST_PAIRS:]
     rows = [_row(f"{_name(pair[0])} → {pair[1]}", _hosts(hosts, pair), [pair]) for pair in pairs[:_MOST_PAIRS]]
@@ -125,11 +125,11 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
     sender = max(by_sender, key=lambda each: by_sender[each])
     because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
     why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
-    told = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
+    start = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
     most = _two_digits(by_sender[sender] / whole_s)
     if by_sender[sender] >= _ALMOST_ALL * of_cause_s:
-        return f"{told} {most} of it {why}."
-    return f"{told} {_two_digits(of_cause_s / whole_s)} of it is “{_CAUSES[cause][0]}”: {most} {why}."
+        return f"{start} {most} of it {why}."
+    return f"{start} {_two_digits(of_cause_s / whole_s)} of it is “{_CAUSES[cause][0]}”: {most} {why}."
 
 
 def _two_digits(share: float) -> str:

@@ -45,14 +45,14 @@ def _answer(roce: Mapping[str, Any], wire_bytes: float | None) -> str:
         f"({numbers.amount(again / packets, numbers.SHARE)}) {'was' if again == 1 else 'were'} retransmitted"
     )
     if again and slowed:
-        what = f"{lost}, and switches asked senders to slow down: the network was congested and lost packets"
+        verdict = f"{lost}, and switches asked senders to slow down: the network was congested and lost packets"
     elif again:
-        what = f"{lost}, but no switch asked to slow down: packets were lost, or acknowledgements late"
+        verdict = f"{lost}, but no switch asked to slow down: packets were lost, or acknowledgements late"
     elif slowed:
-        what = "no packet was retransmitted, but switches asked senders to slow down: the network was congested"
+        verdict = "no packet was retransmitted, but switches asked senders to slow down: the network was congested"
     else:
-        what = "no packet was retransmitted and no switch asked to slow down: no sign of congestion"
-    return f"RoCEv2 carries {much}; {what}."
+        verdict = "no packet was retransmitted and no switch asked to slow down: no sign of congestion"
+    return f"RoCEv2 carries {much}; {verdict}."
 
 
 MOST_FLOWS = 10

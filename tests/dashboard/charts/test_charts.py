@@ -169,8 +169,8 @@ def test_it_starts_a_sparkline_at_zero_and_marks_the_lowest():
 
 
 def test_it_spreads_a_dot_strip_between_lowest_and_highest():
-    dots = marks.dot_strip(2.0, [1.0, 1.5], published=3.0)
+    dots = marks.repetition_dots(2.0, [1.0, 1.5], published=3.0)
     assert dots is not None
     assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)
-    assert marks.dot_strip(2.0, []) is None
-    assert marks.dot_strip(2.0, [2.0]).this == 50.0
+    assert marks.repetition_dots(2.0, []) is None
+    assert marks.repetition_dots(2.0, [2.0]).this == 50.0

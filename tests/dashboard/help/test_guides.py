@@ -89,7 +89,7 @@ def test_all_words_must_be_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"), [("zzyzx", "No section holds all of these words"), ("late sender", "Waits for")]
+    ("words", "told"), [("zzyzx", "No section contains all of these words"), ("late sender", "Waits for")]
 )
 def test_the_page_says_what_was_found(page: Client, words: str, told: str) -> None:
     assert told in content(page, reverse("help") + f"?q={words}").text_content()

@@ -233,7 +233,7 @@ def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
         ("home", "No experiments yet", reverse("new")),
         ("experiments", "No experiment yet", reverse("new")),
         ("trials", "No trials yet", reverse("new")),
-        ("histories", "add repetitions to an", reverse("experiments")),
+        ("histories", "Add repetitions to an", reverse("experiments")),
         ("explore", "No configuration matches", reverse("new")),
         ("reports", "No report yet", ""),
         ("clusters", "No clusters yet", reverse("cluster-new")),

@@ -44,7 +44,7 @@ def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client,
     for told in (
         "has trials that wait or run",
         "holds published results",
-        "1 more is not there",
+        "1 more does not exist",
         "Archive: not possible for these",
         "Back</a>",
     ):

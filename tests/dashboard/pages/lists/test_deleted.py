@@ -97,7 +97,7 @@ def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client,
     assert response.url == "/experiments/?q=water"
     said = text_of(page.get(response.url))
     assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in said
-    assert "1 deleted</a>" in said
+    assert "1 in trash</a>" in said
     assert page.get(measured.get_absolute_url()).status_code == 404
     assert not Trial.objects.filter(experiment=measured.pk).exists()
     assert not Summary.objects.filter(configuration__experiment=measured.pk).exists()

@@ -185,7 +185,7 @@ def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, pag
 
 def test_histories_of_others_are_not_marked(measured, page, client):
     of = ticked(page)
-    for kind, told in (("viewer", "submitters and maintainers"), (None, "2 are not there")):
+    for kind, told in (("viewer", "submitters and maintainers"), (None, "2 do not exist")):
         client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
         assert told in text_of(client.get(EXPECTED, {"of": of}))
         client.post(EXPECTED, {"of": of, "reason": "mine"})

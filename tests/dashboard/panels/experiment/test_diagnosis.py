@@ -76,7 +76,7 @@ def test_it_tells_what_the_wire_can_explain(page, measured):
     assert [cell.replace("\u202f", " ") for cell in cells[:7]] == [
         *("1", "200 Mbit/s", "–", "700 ms†", "25 ms", "400 ms", "40 %")
     ]
-    assert "Together more than the time off the CPU" in table, "1.1 s, where 10 % of 10 s are off the CPU"
+    assert "The sum exceeds the time off the CPU" in table, "1.1 s, where 10 % of 10 s are off the CPU"
 
 
 def test_it_points_every_finding_to_something_on_the_page(page, measured, fragment):

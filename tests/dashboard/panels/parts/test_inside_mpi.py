@@ -13,7 +13,7 @@ from tests.dashboard.texts import words_of
 
 def test_it_shows_the_tree_by_size(page, library):
     words = words_of(page, measured(library, SIZES, profiled))
-    assert "Inside MPI: where the time of the ranks goes" in words
+    assert "Inside MPI: time of the ranks" in words
     assert "Global efficiency 100 % 75.6 % 40 %" in words
     assert "Parallel efficiency 100 % 85 % 55 %" in words
     assert "Computation scalability 100 % 88.9 % 72.7 %" in words

@@ -37,14 +37,14 @@ def test_it_shows_a_ladder_with_what_changed(page, library):
     assert "Tuning ladder" in words
     assert "2 Ns 1 000 → 2 000 2 2 2" in words
     assert "3 Nb 80 → 160 3 1.5 3" in words
-    assert "Effects alone and together" in words
+    assert "Single and combined effects" in words
     assert "Unknown of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
 def test_it_does_not_call_parts_of_a_grid_a_ladder(page):
     words = words_of(page, Experiment.objects.get(slug="pinning-2007-wan"))
     assert "Tuning ladder" not in words
-    assert "Effects alone and together" not in words
+    assert "Single and combined effects" not in words
 
 
 def test_it_shows_every_combination_as_effects_and_no_ladder(page, library):

@@ -26,4 +26,4 @@ def test_it_shows_functions_and_ranks(page: Client, trial: Trial) -> None:
     words = plain_text(text_of(page.get(with_profile(trial, RECORDED).get_absolute_url())))
     assert "Inside MPI, rank by rank" in words
     assert "MPI_Send 439.1 ms 23.9 % 20 21.96 ms 38.01 ms 20 kB 1" in words
-    assert "2 ranks together" in words
+    assert "2 ranks, total" in words

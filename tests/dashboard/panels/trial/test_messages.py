@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.charts.ranks import MOST_RANKS, asked_matrix, inside_over_time
+from dashboard.charts.ranks import MOST_RANKS, inside_over_time, requested_matrix
 from dashboard.panels.trial.inside_mpi import messages_by_pair
 from tests.words import plain
 
@@ -11,7 +11,7 @@ def test_time_over_the_run_is_in_steps_of_the_coarsest_rank():
     figure = inside_over_time(
         [{"rank": 0, "bin_s": 0.5, "shares": [0.2, 0.4, 1.0]}, {"rank": 1, "bin_s": 1.0, "shares": [0.5, 0.0]}]
     )
-    highest, lowest, mean = figure["data"]
+    lowest, highest, mean = figure["data"]
     assert mean["y"] == pytest.approx([40, 25])
     assert (lowest["y"], highest["y"]) == ([pytest.approx(30), 0], [50, pytest.approx(50)])
     assert mean["x"] == [0, 1]
@@ -19,12 +19,12 @@ def test_time_over_the_run_is_in_steps_of_the_coarsest_rank():
 
 def test_without_ranks_there_is_nothing_to_draw():
     assert inside_over_time([])["data"] == []
-    assert asked_matrix([])["data"] == []
+    assert requested_matrix([])["data"] == []
 
 
 def test_the_matrix_keeps_the_ranks_that_sent_most():
     pairs = [[rank, rank + 1, 1, 1000 + rank] for rank in range(0, 2 * MOST_RANKS, 2)]
-    (trace,) = asked_matrix(pairs)["data"]
+    (trace,) = requested_matrix(pairs)["data"]
     assert len(trace["y"]) == MOST_RANKS
     assert trace["y"][-1] == str(2 * MOST_RANKS - 1)
     assert "0" not in trace["y"]

@@ -37,13 +37,13 @@ def test_it_says_what_the_network_did(tmp_path: Path) -> None:
     usual = [roce(WRITE_ONLY, k, size=900) for k in range(99)]
     other = [ethernet(ipv4(tcp(payload=bytes(1000))))] * 11
     quiet = answer(analysed(tmp_path, usual))
-    assert quiet.startswith("RoCEv2 carries 100 % of all bytes; no packet was sent again and no switch asked")
+    assert quiet.startswith("RoCEv2 carries 100 % of all bytes; no packet was retransmitted and no switch asked")
     assert answer(analysed(tmp_path, usual + other)).startswith("RoCEv2 carries 89.")
     lost = answer(analysed(tmp_path, [*usual, roce(WRITE_ONLY, 98, size=900)]))
     assert "1 packet of 100 (1 %) was sent again though no switch asked to slow down" in lost
     slowed = answer(analysed(tmp_path, [*usual, roce(CNP, 0, pair=9, **BACK)]))
     assert slowed.endswith(
-        "no packet was sent again, but switches asked senders to slow down: the network was congested."
+        "no packet was retransmitted, but switches asked senders to slow down: the network was congested."
     )
     both = answer(analysed(tmp_path, [*usual, *[roce(WRITE_ONLY, k, size=900, marked=True) for k in (3, 4)]]))
     assert both.endswith(
