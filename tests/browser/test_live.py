@@ -1,4 +1,4 @@
-"""What runs is seen everywhere within seconds: in the header, on Home, as charts that grow; and its end, if wished, as a notification."""
+"""Running trials are visible everywhere within seconds, with notifications."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from experiments.specification import parse
 from tests.browser.accessibility import violations
 
 pytestmark = pytest.mark.timeout(180)
-TOLD = """window.told = [];
+NOTIFICATIONS = """window.notified = [];
 window.Notification = class extends window.Notification {
     static get permission() { return "granted"; }
-    constructor(title, options) { super(title, options); window.told.push([title, options.body]); }
+    constructor(title, options) { super(title, options); window.notified.push([title, options.body]); }
 };"""
-"""Beside what the browser shows, which no test can look at; without a screen it calls a permission denied that it has granted."""
+"""Stub for notifications, which the headless shell denies."""
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def test_the_charts_of_a_running_trial_grow(page, experiment, page_errors):
     assert page_errors == []
 
 
-def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(page, experiment, page_errors):
+def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experiment, page_errors):
     page.context.grant_permissions(["notifications"])
-    page.add_init_script(TOLD)
+    page.add_init_script(NOTIFICATIONS)
     page.goto(experiment.get_absolute_url())
     button = page.get_by_role("button", name="Notify me when it ends")
     button.focus()
@@ -109,7 +109,7 @@ def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(pa
     page.goto("/workloads/")
     finish(claimed())
     finish(claimed())
-    page.wait_for_function("() => window.told.length", timeout=30_000)
-    assert page.evaluate("window.told") == [["Watched", "Complete: 2 of 2 trials complete"]]
+    page.wait_for_function("() => window.notified.length", timeout=30_000)
+    assert page.evaluate("window.notified") == [["Watched", "Complete: 2 of 2 trials complete"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
     assert page_errors == []

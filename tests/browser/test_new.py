@@ -36,7 +36,7 @@ def test_it_adds_and_removes_sweep_rows(page):
 
 def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer_is(page):
     def answer_late(route):
-        time.sleep(0.6)  # the preview is asked for after 0.25 s
+        time.sleep(0.6)  # the preview is requested after 0.25 s
         route.continue_()
 
     page.route("**/experiments/new/fields/", answer_late)

@@ -29,7 +29,7 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_err
     expect(tour).to_be_visible()
     expect(page.locator("section.toured").get_by_role("heading")).to_have_text("Workload")
     tour.focus()
-    page.evaluate("document.getElementById('wl-ring').click()")  # as another hand would: the focus stays where it is
+    page.evaluate("document.getElementById('wl-ring').click()")  # without moving the focus
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
     expect(page.locator("[name='parameters.steps']")).to_be_visible()
     expect(tour).to_be_focused()

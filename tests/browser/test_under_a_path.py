@@ -115,7 +115,7 @@ def test_rest_names_addresses_that_can_be_asked(client_outside: Client, person: 
     assert (status, "errors" in json.loads(text)) == (404, True)
 
 
-def test_the_health_is_told_to_the_machine_itself_over_plain_http(site: Site) -> None:
+def test_the_health_check_is_reachable_from_the_machine_over_plain_http(site: Site) -> None:
     assert [site.answer("GET", path)[0] for path in ("/healthz", "/rankwire/healthz", "/rankwire/")] == [200, 200, 301]
 
 

@@ -1,4 +1,4 @@
-"""The comparison in a real browser: an own experiment beside the published study that it repeats in miniature."""
+"""The comparison of an experiment with the published study that it repeats."""
 
 from __future__ import annotations
 

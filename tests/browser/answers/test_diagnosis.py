@@ -1,4 +1,4 @@
-"""The diagnosis and what people do with it, in a browser."""
+"""The diagnosis and its controls."""
 
 import pytest
 from playwright.sync_api import expect

@@ -63,7 +63,7 @@ def trial(person: User) -> Trial:
 
 def drawn(page: Page, address: str, figure: str) -> Locator:
     page.goto(address)
-    page.wait_for_load_state("networkidle")  # what comes later moves the chart
+    page.wait_for_load_state("networkidle")  # later parts move the chart
     plot = page.locator(f".plot[data-figure={figure}]")
     plot.scroll_into_view_if_needed()
     expect(plot).to_have_attribute("tabindex", "0")

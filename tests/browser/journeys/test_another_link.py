@@ -20,7 +20,7 @@ def test_a_clone_runs_over_another_link(
     page.goto(f"/experiments/{fast}/")
     hands.press("Clone")
     page.wait_for_url("**/experiments/new/?from=*")
-    hands.type("Name", "Exchange over 100 Mbit/s", told=False)
+    hands.type("Name", "Exchange over 100 Mbit/s", is_step=False)
     hands.type("Bandwidth", "100 Mbit/s")
     hands.type("Repetitions", "1")
     hands.press("Start 1 trial")

@@ -1,4 +1,4 @@
-"""Journey: a report is made of an experiment, and read by somebody without an account."""
+"""Journey: create a report of an experiment, and read it without an account."""
 
 from __future__ import annotations
 

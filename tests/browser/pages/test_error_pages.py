@@ -1,4 +1,4 @@
-"""Pages of errors: each says in its heading what happened, then what to do, and leads on; at every width, light and dark."""
+"""Error pages: heading, advice and a link, at every width, light and dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journey from a new experiment over a trial to a comparison: by keyboard alone, and as a screen reader is told it."""
+"""The path from a new experiment to a comparison by keyboard and screen reader."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ COMPARISON = """
 - region /Elapsed time of B is/:
   - heading /Elapsed time of B is/ [level=2]
 """
-"""What a screen reader is told of each page, in this order, with more between."""
+"""Accessible contents of each page, in this order, possibly with more between."""
 
 
 def tab_to(page: Page, words: str, most: int = 150) -> None:
-    """Press Tab until what has the focus is called so."""
+    """Press Tab until the focus is on a control with this name."""
     for _ in range(most):
         page.keyboard.press("Tab")
         if page.evaluate(FOCUSED).startswith(words):

@@ -1,4 +1,4 @@
-"""Figures hold what the rows say, and nothing that plotly would refuse."""
+"""Figures contain the values of the rows, and are valid for Plotly."""
 
 import math
 

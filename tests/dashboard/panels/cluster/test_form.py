@@ -1,4 +1,4 @@
-"""Adding a cluster and changing one in a form, by those who may; others see what it is and not how it is set up."""
+"""Adding and changing a cluster in a form, with permission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster is switched off and on again, and removed while nothing names it, by who may set clusters up."""
+"""Switching a cluster off and on, and removing an unused one, with permission."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared: how members pair up, what they may be, who may see them, and where they are chosen."""
+"""Members of a comparison: pairing, permissions and selection."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Comparison: what differs, by how much, and how sure; the answer first, and nothing that says nothing."""
+"""The comparison page: differences with intervals, the answer first."""
 
 import re
 
@@ -171,7 +171,7 @@ def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library
     assert fold.title == "No clear change, or too few repetitions: 1 metric"
 
 
-def test_it_shows_a_study_in_miniature_beside_its_full_size_on_a_logarithmic_axis(library, page):
+def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(library, page):
     own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{own.slug}", PUBLISHED)
     elapsed, change, _ = response.context["charts"]

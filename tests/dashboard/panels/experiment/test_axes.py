@@ -1,4 +1,4 @@
-"""Which x a chart has: hosts, the parameter with the most values, or the step where configurations are single steps."""
+"""The x axis of a chart: hosts, the parameter with most values, or the step."""
 
 from math import log10
 

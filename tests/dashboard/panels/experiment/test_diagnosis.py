@@ -1,4 +1,4 @@
-"""The diagnosis on the page of an experiment: made lazily, kept, and linked to what shows it."""
+"""The diagnosis of an experiment: computed lazily, cached, and linked."""
 
 import re
 
@@ -8,7 +8,7 @@ from django.urls import reverse
 from experiments.models import Experiment, Measurement, State, Trial
 from tests.dashboard.api.clients import client_of
 
-# The best at two hosts, apart from its neighbours; controls without capture a little faster.
+# Clearly best at two hosts; control runs without capture are a little faster.
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
 
 
@@ -60,7 +60,7 @@ def test_it_splits_the_time_of_every_size_as_pop_does(fragment):
     assert one[4] == "90\u202f%"
 
 
-def test_it_tells_what_the_wire_can_explain(page, measured):
+def test_it_explains_time_by_the_network(page, measured):
     for trial in measured.trials.filter(kind="measured").select_related("configuration"):
         wire = {"throughput_bps": 2e8, "chain_volume_s": 0.7, "chain_latency_s": 0.025, "chain_retransmission_s": 0.4}
         wire |= {

@@ -1,4 +1,4 @@
-"""Of a trial with a flagged capture only times count, on every page and in the database alike; what is left out is counted and said."""
+"""Trials with a flagged capture: times count, traffic is excluded and reported."""
 
 import pytest
 from django.db import connection

@@ -1,4 +1,4 @@
-"""The table of efficiencies by size: only where ranks left a profile, products of each other, coloured by what they ask for."""
+"""The table of efficiencies by size: products, colours, only with profiles."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "In MPI, blocked 10 % 10 % 10 %" in words
 
 
-def test_it_stands_below_what_another_network_costs_where_that_was_asked(page, library):
+def test_it_follows_the_network_question(page, library):
     experiment = measured(library, NETWORK, lambda parameters: {**profiled(parameters), **needing(parameters)})
     shown = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
     assert [part.element for part in shown][:2] == ["grid", "inside-mpi"]

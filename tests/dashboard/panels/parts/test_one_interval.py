@@ -24,7 +24,7 @@ STEPS: Final = {**LADDER, "sweep": {"ns": [1000, 2000, 2000, 2200], "nb": [80, 8
 def unsteady(
     values: Callable[[Mapping[str, Any]], dict[str, float]],
 ) -> Callable[[Mapping[str, Any]], dict[str, float]]:
-    """Trials that scatter by some per cent, their median beside their mean."""
+    """Trials that scatter by some per cent, with median near the mean."""
     scatter = itertools.cycle((0.97, 1.0, 1.045))
     return lambda parameters: {metric: value * next(scatter) for metric, value in values(parameters).items()}
 

@@ -1,4 +1,4 @@
-"""Hosts over time: what the stored samples say, thinned where they are many, and why there is nothing to draw."""
+"""Hosts over time: stored samples, reduced if many, or the reason for none."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The packet inspector of a trial, and what stands beside a trial: its environment, its observer effect, the report of 2011."""
+"""The packet inspector, environment, observer effect and 2011 figures of a trial."""
 
 import re
 import subprocess
@@ -132,7 +132,7 @@ def test_without_a_capture_there_is_no_inspector(page, trial):
     assert ask(page, trial).status_code == 404
 
 
-def test_it_shows_an_environment_beside_that_of_a_sibling(page, trial):
+def test_it_compares_an_environment_with_that_of_a_sibling(page, trial):
     sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
     for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
         facts = Environment.store({"kernel": kernel, "cpu": "the same"})

@@ -1,4 +1,4 @@
-"""What a program asked MPI for, on a trial's page: time over the run, and messages beside the wire."""
+"""MPI messages of a trial's page: time over the run, requested and sent bytes."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_the_matrix_keeps_the_ranks_that_sent_most():
     assert "0" not in trace["y"]
 
 
-def test_pairs_stand_beside_the_wire_where_its_handshakes_told_the_ranks():
+def test_pairs_have_bytes_on_the_network_if_handshakes_identify_ranks():
     ranks = [{"rank": rank, "host": host} for rank, host in enumerate(("n1", "n2", "n1"))]
     kept = {"ranks": ranks, "pairs": [[0, 1, 4, 40_000], [0, 2, 1, 10], [1, 2, 1, 0]], "pairs_left_out": 0}
     wire = {"matrices": {"ranks": {"labels": [0, 1], "wire_bytes": [[0, 50_000], [300, 0]]}}}
