@@ -72,7 +72,7 @@ TRIAL = """
       - img /this trial against 2 other repetitions/
 """
 COMPARISON = """
-- heading "Compare 2" [level=1]
+- heading "Comparison of 2" [level=1]
 - region "A":
   - link /Trial \\d+/
   - link "baseline"
