@@ -96,7 +96,7 @@ def _ticks(values: Sequence[float], *, log: bool) -> Figure:
 
 
 def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
-    each = [
+    drawn_dots = [
         (mark.x, dot)
         for mark in marks
         for dots in [sorted(mark.dots)]
@@ -108,19 +108,22 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
         "name": f"{name}, all",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [x for x, _ in each],
-        "y": [short(scale(dot)) for _, dot in each],
+        "x": [x for x, _ in drawn_dots],
+        "y": [short(scale(dot)) for _, dot in drawn_dots],
         "marker": {"size": 5, "color": f"{SERIES[index]}/0.4"},
     }
 
 
 def _leads(address: str, addresses: Sequence[str]) -> Figure:
     """Return the targets of a series, with their common prefix once."""
-    non_empty = [each for each in addresses if each]
+    non_empty = [address_part for address_part in addresses if address_part]
     # Each keeps one character: an empty one has no target.
     most = max(0, min(map(len, non_empty), default=0) - 1)
     shared = commonprefix(non_empty)[:most]  # noqa: RUF071 (characters are meant)
-    return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in addresses]}
+    return {
+        "leads": address.replace("*", f"{shared}*"),
+        "addresses": [address_part[len(shared) :] for address_part in addresses],
+    }
 
 
 def _series(

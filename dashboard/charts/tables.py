@@ -23,12 +23,14 @@ def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
     For a map: rows, columns and values, which ``meta`` names if they are more than the colour.
     """
     x, y = (_title(figure, axis) for axis in ("x", "y"))
-    traces = [each for each in figure["data"] if each.get("hoverinfo") != "skip" and each.get("visible") is not False]
-    surfaces = [each for each in traces if each.get("type") in _SURFACES]
+    traces = [
+        trace for trace in figure["data"] if trace.get("hoverinfo") != "skip" and trace.get("visible") is not False
+    ]
+    surfaces = [trace for trace in traces if trace.get("type") in _SURFACES]
     if surfaces:
         values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
-        return [x, y, *values], [row for each in surfaces for row in _surface(each)]
-    return ["series", x, y, "lowest", "highest", "n"], [row for each in traces for row in _line(each)]
+        return [x, y, *values], [row for trace in surfaces for row in _surface(trace)]
+    return ["series", x, y, "lowest", "highest", "n"], [row for trace in traces for row in _line(trace)]
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:

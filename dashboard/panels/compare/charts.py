@@ -86,8 +86,8 @@ def _series_name(member: Member) -> str:
 
 
 def _decades(compared: Compared, metric: str) -> bool:
-    values = [v for ratios in compared.series[metric].values() for each in ratios for v in each]
-    medians = [median(each) for ratios in compared.series[metric].values() for each in ratios if each]
+    values = [v for ratios in compared.series[metric].values() for points in ratios for v in points]
+    medians = [median(points) for ratios in compared.series[metric].values() for points in ratios if points]
     return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
 
 

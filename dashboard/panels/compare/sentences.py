@@ -199,12 +199,15 @@ def _at(compared: Compared) -> str:
 
 def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return the first differences, and the members without information."""
-    differing = [each for each in differences if each.apart]
-    tellers = {index for each in differences for index in each.told_by}
+    differing = [difference for difference in differences if difference.apart]
+    tellers = {index for difference in differences for index in difference.told_by}
     return {
         "rows": [
-            (parameter_label(each.name), [(compared.members[n].label, setting(each, n)) for n in each.told_by])
-            for each in differing[:_MOST_DIFFERENCES]
+            (
+                parameter_label(difference.name),
+                [(compared.members[n].label, setting(difference, n)) for n in difference.told_by],
+            )
+            for difference in differing[:_MOST_DIFFERENCES]
         ],
         "more": max(0, len(differing) - _MOST_DIFFERENCES),
         "silent": [m.label for index, m in enumerate(compared.members) if differences and index not in tellers],
@@ -212,10 +215,10 @@ def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str,
     }
 
 
-def setting(each: Difference, index: int) -> str:
+def setting(difference: Difference, index: int) -> str:
     """Return the value of a setting or fact of one side in words."""
-    value = each.values[index]
-    return str(value) if isinstance(value, str | list | dict) else value_words(each.name, value)
+    value = difference.values[index]
+    return str(value) if isinstance(value, str | list | dict) else value_words(difference.name, value)
 
 
 def _joined(clauses: Sequence[str]) -> str:

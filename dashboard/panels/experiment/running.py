@@ -49,7 +49,7 @@ class _Ahead:
     def latest_s(self, experiments: Iterable[int]) -> float | None:
         """Return seconds until the last of these ends; None if any has no estimate."""
         remaining = [self.left_s[pk] for pk in experiments if pk in self.left_s]
-        estimates = [each for each in remaining if each is not None]
+        estimates = [estimate for estimate in remaining if estimate is not None]
         return (
             max(0.0, max(estimates) - (monotonic() - self.at))
             if estimates and len(estimates) == len(remaining)
@@ -90,11 +90,11 @@ def header_of(user: Any) -> dict[str, Any]:
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:
     """Return ended experiments, and those that the user can no longer see."""
-    visible = {each.slug: each for each in visible_experiments(user).filter(slug__in=slugs)}
+    visible = {experiment.slug: experiment for experiment in visible_experiments(user).filter(slug__in=slugs)}
     progress = progress_of(list(visible.values()))
-    over = {slug: each for slug, each in visible.items() if progress[each.pk].is_over}
+    over = {slug: experiment for slug, experiment in visible.items() if progress[experiment.pk].is_over}
     invisible = [{"slug": slug, "words": ""} for slug in slugs if slug not in visible]
-    return invisible + [{"slug": slug, "words": _words(progress[each.pk])} for slug, each in over.items()]
+    return invisible + [{"slug": slug, "words": _words(progress[experiment.pk])} for slug, experiment in over.items()]
 
 
 def _words(progress: Progress) -> str:

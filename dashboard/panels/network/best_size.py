@@ -17,11 +17,11 @@ _SIZE: Final = "hosts"
 
 def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
     """Contents of the panel; None if the combinations are not numbers of hosts."""
-    if len(fits) < 2 or any(set(each.where) != {_SIZE} for each in fits):
+    if len(fits) < 2 or any(set(fit.where) != {_SIZE} for fit in fits):
         return None
-    sizes = [int(str(each.where[_SIZE])) for each in fits]
+    sizes = [int(str(fit.where[_SIZE])) for fit in fits]
     here = _stop(fits, Named("Current link", fits[0].here))
-    others = [(each.name, _stop(fits, each)) for each in named]
+    others = [(network.name, _stop(fits, network)) for network in named]
     return {
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
@@ -31,7 +31,7 @@ def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] 
 
 
 def _stop(fits: Sequence[Fitted], at: Named) -> Stop:
-    return stop([each.fit for each in fits], at.link)
+    return stop([fit.fit for fit in fits], at.link)
 
 
 def _hosts(size: int) -> str:
@@ -73,8 +73,8 @@ def _row(name: str, stop: Stop, sizes: Sequence[int]) -> dict[str, Any]:
         "name": name,
         "link": link_words(stop.link),
         "elapsed": [
-            {"value": numbers.amount(each.value, "s", 3), "interval": numbers.interval(each.interval, "s")}
-            for each in stop.elapsed
+            {"value": numbers.amount(time.value, "s", 3), "interval": numbers.interval(time.interval, "s")}
+            for time in stop.elapsed
         ],
         "best": _hosts(sizes[stop.best]),
         "share": numbers.amount(stop.share, numbers.SHARE, 2),

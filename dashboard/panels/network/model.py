@@ -21,10 +21,10 @@ def held_out_table(fitted: Fitted) -> dict[str, Any] | None:
         return None
     return {
         "at": fitted.at,
-        "inside": sum(each.inside for each in outcomes),
-        "trials": sum(len(each.seconds) for each in outcomes),
-        "error": numbers.amount(median(abs(each.error) for each in outcomes), numbers.SHARE, 2),
-        "rows": [_row(each) for each in outcomes],
+        "inside": sum(outcome.inside for outcome in outcomes),
+        "trials": sum(len(outcome.seconds) for outcome in outcomes),
+        "error": numbers.amount(median(abs(outcome.error) for outcome in outcomes), numbers.SHARE, 2),
+        "rows": [_row(outcome) for outcome in outcomes],
     }
 
 
@@ -79,13 +79,13 @@ def link_effects(fit: Fit, link: Link) -> list[dict[str, Any]]:
     return [
         {
             "words": change.words,
-            "link": link_words(each.link),
-            "elapsed": numbers.amount(each.elapsed.value, "s", 3),
-            "faster": numbers.times(each.speedup.value),
-            "interval": numbers.interval(each.speedup.interval),
-            "basis": "measured" if each.measured else "extended",
+            "link": link_words(effect.link),
+            "elapsed": numbers.amount(effect.elapsed.value, "s", 3),
+            "faster": numbers.times(effect.speedup.value),
+            "interval": numbers.interval(effect.speedup.interval),
+            "basis": "measured" if effect.measured else "extended",
         }
-        for change, each in gains
+        for change, effect in gains
     ]
 
 
@@ -119,8 +119,8 @@ def as_json(fitted: Fitted) -> dict[str, Any]:
 
 def sliders(fitted: list[Fitted]) -> dict[str, float]:
     """Return slider ends as powers of ten, their start, and the most loss."""
-    delays = np.concatenate([each.fit.runs.delay for each in fitted])
-    rates = np.concatenate([1 / each.fit.runs.inverse_rate for each in fitted])
+    delays = np.concatenate([fit.fit.runs.delay for fit in fitted])
+    rates = np.concatenate([1 / fit.fit.runs.inverse_rate for fit in fitted])
     least_delay, most_delay, least_rate, most_rate = _SLIDER
     here = fitted[0].here
     return {
@@ -131,5 +131,5 @@ def sliders(fitted: list[Fitted]) -> dict[str, float]:
         "most_rate": log10(max(most_rate, rates.max())),
         "rate": round(log10(here.rate_bps), 3),
         "loss": here.loss,
-        "most_loss": max(float(each.fit.runs.loss.max()) for each in fitted),
+        "most_loss": max(float(fit.fit.runs.loss.max()) for fit in fitted),
     }

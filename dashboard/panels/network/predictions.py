@@ -20,11 +20,11 @@ MOST_ROWS = 50
 def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
     """The newest predictions of an experiment, and scores visible to ``user``."""
     visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
-    checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
-    of_experiment = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
-    of_workload = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
+    checks = checks_of({prediction.pk: prediction for prediction in [*own_predictions(experiment), *visible]}.values())
+    of_experiment = [check for check in checks.values() if check.prediction.experiment_id == experiment.pk]
+    of_workload = [check for check in checks.values() if check.prediction.experiment.workload == experiment.workload]
     return {
-        "rows": [row(each) for each in of_experiment[:MOST_ROWS]],
+        "rows": [row(check) for check in of_experiment[:MOST_ROWS]],
         "scores": [
             line
             for name, several in (

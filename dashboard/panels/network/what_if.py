@@ -32,10 +32,10 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     }
     if not study.fits:
         return context
-    fits = [replace(each, fit=carried(each.fit)) for each in study.fits]
+    fits = [replace(fit, fit=carried(fit.fit)) for fit in study.fits]
     x, y = _scales(fits)
     model = {
-        "fits": [as_json(each) for each in fits],
+        "fits": [as_json(fit) for fit in fits],
         "changes": [{"delay": c.delay, "rate_times": c.rate_times, "rate": c.rate} for c in CHANGES],
         "exponents": {"delay": x.exponent, "elapsed": y.exponent},
     }
@@ -51,8 +51,8 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "others": _others(fits),
         "last": len(fits) - 1,
         "model": model,
-        "curves": [_curve(study, each, x, y) for each in fits],
-        "maps": [network_map(each.fit, each.here, named, leads=_answer_at(each)) for each in fits],
+        "curves": [_curve(study, fit, x, y) for fit in fits],
+        "maps": [network_map(fit.fit, fit.here, named, leads=_answer_at(fit)) for fit in fits],
     }
 
 

@@ -326,9 +326,9 @@ class Form:
     def error_places(self) -> Iterator[tuple[str, Texts]]:
         """Return every error element of the form with its text, for out-of-band swaps."""
         fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
-        for each in [*fields, self.capture["snap_length"]]:
-            if each.path not in ("control", "ideal"):
-                yield each.error_place, each.errors
+        for entry in [*fields, self.capture["snap_length"]]:
+            if entry.path not in ("control", "ideal"):
+                yield entry.error_place, entry.errors
         for name in _GROUPS:
             yield f"err-{name}", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):

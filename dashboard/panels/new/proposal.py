@@ -21,7 +21,7 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
     With one host, its ranks are swept. Queries the facts of the latest trial of the cluster.
     """
     usual = default_of(ExperimentSpec, "cluster")
-    by_slug = {each.slug: each for each in clusters}
+    by_slug = {candidate.slug: candidate for candidate in clusters}
     proposed = by_slug.get(cluster) or by_slug.get(usual) or next(iter(clusters), None)
     hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
     swept, noun = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")

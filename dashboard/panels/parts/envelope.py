@@ -24,21 +24,23 @@ def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, A
     factor = _factor(targets.get("factor", ""))
     envelopes = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
     envelopes = [
-        (source, each) for source, each in envelopes if any(len(row.ratios) > 1 or row.uses for row in each.rows)
+        (source, envelope)
+        for source, envelope in envelopes
+        if any(len(row.ratios) > 1 or row.uses for row in envelope.rows)
     ]
     if not envelopes or envelopes[0][0] is not measured.main:
         return None
     return {
         "factor": factor,
         "tables": [
-            {"name": source.name, "rows": [_row(row) for row in each.rows], "smallest": _smallest(each)}
-            for source, each in envelopes
+            {"name": source.name, "rows": [_row(row) for row in envelope.rows], "smallest": _smallest(envelope)}
+            for source, envelope in envelopes
         ],
         "chart": envelope_chart(
             [
                 Loads(f"{source.name}, {_link(row.capacity)}", row.ratios, _keys(source, test, row))
-                for source, each in envelopes
-                for row in each.rows
+                for source, envelope in envelopes
+                for row in envelope.rows
             ],
             factor=factor,
             load=test.load.capitalize(),
@@ -82,8 +84,8 @@ def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -
 
 def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
     keys = {
-        (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
-        for each in source.with_metric(test.wall)
+        (row_of_link.parameters.get(test.load), row_of_link.parameters.get(CAPACITY)): row_of_link.pk
+        for row_of_link in source.with_metric(test.wall)
     }
     return [keys.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
 
