@@ -11,7 +11,7 @@ from analysis import numbers
 from analysis.mpi.timeline import Timeline
 from dashboard.charts.parts import Figure, Scale, axis_title, band, hover
 from dashboard.charts.scaling import PART_COLOURS
-from dashboard.charts.wire import traffic_matrix
+from dashboard.charts.traffic import traffic_matrix
 
 MOST_RANKS: Final = 64
 """Rows and columns of the matrix: the ranks with most bytes."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 
-from dashboard.charts.wire import JOINED
+from dashboard.charts.traffic import JOINED
 from dashboard.panels.trial.packets import LONGEST_FILTER
 
 _OR: Final = " || "

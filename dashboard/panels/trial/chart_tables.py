@@ -12,7 +12,7 @@ from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.live import live_charts
 from dashboard.panels.trial.rank_timeline import rank_timeline
-from dashboard.panels.trial.wire import wire_of
+from dashboard.panels.trial.traffic import wire_of
 from experiments.models import State, Trial
 
 

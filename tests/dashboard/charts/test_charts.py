@@ -8,7 +8,7 @@ import scipy.stats
 
 from dashboard.charts import marks, parts, sweep, trial, wire
 from dashboard.charts.parts import Line, Published
-from dashboard.charts.wire import MOST_ROWS
+from dashboard.charts.traffic import MOST_ROWS
 from tests.dashboard.charts.figures import checked
 
 ELAPSED = Line("Elapsed", [2, 4, 6], [[228.4, 227.0, 233.0], [183.1, 180.6], []])

@@ -15,7 +15,7 @@ from analysis.traffic.matrices import LARGEST_MATRIX
 from dashboard.charts.parts import Figure, Line
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.charts.sweep import over_parameter
-from dashboard.charts.wire import traffic_matrix
+from dashboard.charts.traffic import traffic_matrix
 from dashboard.templatetags.rankwire import figure
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer

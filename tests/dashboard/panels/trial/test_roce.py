@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 import analysis
-from dashboard.panels.trial.wire import roce_of
+from dashboard.panels.trial.traffic import roce_of
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from tests.analysis import capture_files as files

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
+from dashboard.charts.traffic import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
-from dashboard.charts.wire import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.panels.trial.between import between_address
 from experiments.files import read_analysis
 from experiments.models import Trial
