@@ -32,7 +32,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemberChange:
     """One member against the baseline over x."""
 
     name: str
@@ -41,7 +41,7 @@ class Change:
 
 
 def change_over(
-    changes: Sequence[Change], *, quantity: str, parameter: str, baseline: str, in_times: bool = False
+    changes: Sequence[MemberChange], *, quantity: str, parameter: str, baseline: str, in_times: bool = False
 ) -> Figure:
     """Return dots with interval bars around a line at no change.
 
@@ -62,7 +62,7 @@ def change_over(
     }
 
 
-def _series(change: Change, in_times: bool) -> Figure:
+def _series(change: MemberChange, in_times: bool) -> Figure:
     index = change.index % MOST_SERIES
 
     def position(ratio: float) -> float:

@@ -6,7 +6,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.numbers import MANY_TIMES
-from dashboard.charts.compare import Change, Ratio, change_over
+from dashboard.charts.compare import MemberChange, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
@@ -119,7 +119,7 @@ def _change(compared: Compared, metric: str, parameter: str) -> Chart:
                 ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)
                 key, configuration = _key(compared, point), _configuration(compared, member, point)
                 ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
-        series.append(Change(_series_name(member), number, ratios))
+        series.append(MemberChange(_series_name(member), number, ratios))
     values = [point.value for each in series for point in each.points]
     in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label

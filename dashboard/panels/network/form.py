@@ -17,7 +17,7 @@ LONGEST_NAME: Final = 40
 
 
 @dataclass(slots=True)
-class Row:
+class NetworkRow:
     """One network as entered, with its errors."""
 
     name: str = ""
@@ -52,19 +52,19 @@ class Row:
         return value
 
 
-def rows_of(networks: Iterable[Network]) -> list[Row]:
+def rows_of(networks: Iterable[Network]) -> list[NetworkRow]:
     """Return the stored networks and an empty row."""
-    stored = [Row(each.name, DURATION.format(each.delay_s), BANDWIDTH.format(each.rate_bps)) for each in networks]
-    return [*stored, Row()]
+    stored = [NetworkRow(n.name, DURATION.format(n.delay_s), BANDWIDTH.format(n.rate_bps)) for n in networks]
+    return [*stored, NetworkRow()]
 
 
-def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str]) -> list[Row]:
+def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str]) -> list[NetworkRow]:
     """Return the rows of a submitted form, cut to the shortest list."""
     sent = list(zip(names, delays, rates, strict=False))[:MOST]
-    return [Row(name.strip(), delay.strip(), rate.strip()) for name, delay, rate in sent]
+    return [NetworkRow(name.strip(), delay.strip(), rate.strip()) for name, delay, rate in sent]
 
 
-def read(rows: Sequence[Row]) -> list[Network] | None:
+def read(rows: Sequence[NetworkRow]) -> list[Network] | None:
     """Return the networks of rows with a name; None with errors if one is invalid."""
     named_rows = [row for row in rows if not row.is_blank]
     names = [row.name.casefold() for row in named_rows]

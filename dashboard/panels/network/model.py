@@ -49,7 +49,7 @@ _SLIDER: Final = (1e-6, 20e-3, 10e6, 100e9)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LinkChange:
     """Another link: delay times ``delay``, rate ``rate`` or times ``rate_times``."""
 
     words: str
@@ -62,14 +62,14 @@ class Change:
 
 
 CHANGES: Final = (
-    Change("Half the delay", delay=0.5),
-    Change("A tenth of the delay", delay=0.1),
-    Change("No delay at all", delay=0.0),
-    Change("Twice the rate", rate_times=2),
-    Change("10 Gbit/s", rate=10 * _GIGABIT),
-    Change("10 Gbit/s and half the delay", delay=0.5, rate=10 * _GIGABIT),
-    Change("A tenth of the rate", rate_times=0.1),
-    Change("Ten times the delay", delay=10),
+    LinkChange("Half the delay", delay=0.5),
+    LinkChange("A tenth of the delay", delay=0.1),
+    LinkChange("No delay at all", delay=0.0),
+    LinkChange("Twice the rate", rate_times=2),
+    LinkChange("10 Gbit/s", rate=10 * _GIGABIT),
+    LinkChange("10 Gbit/s and half the delay", delay=0.5, rate=10 * _GIGABIT),
+    LinkChange("A tenth of the rate", rate_times=0.1),
+    LinkChange("Ten times the delay", delay=10),
 )
 
 

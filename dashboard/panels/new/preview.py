@@ -16,7 +16,7 @@ MOST_ROWS = 200
 
 
 @dataclass(frozen=True)
-class Row:
+class PreviewRow:
     """One configuration of the preview; values of the swept parameters are text."""
 
     number: int
@@ -31,7 +31,7 @@ class Preview:
     """Effects of a valid form."""
 
     names: list[str]
-    rows: list[Row]
+    rows: list[PreviewRow]
     configurations: int
     trials: int
     warmups: int
@@ -67,7 +67,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
     rows = []
     for i, point in enumerate(plan.configurations[:MOST_ROWS]):
         values = [value_words(name, point.parameters[name]) for name in spec.sweep]
-        rows.append(Row(i + 1, values, point.ranks, times[i], i == chosen))
+        rows.append(PreviewRow(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
     return Preview(

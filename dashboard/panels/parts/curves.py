@@ -10,7 +10,7 @@ from analysis import numbers
 from dashboard.charts.curves import bandwidth_curves, time_curves
 from dashboard.charts.parts import MOST_SERIES, Line
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.workloads import WorkloadDefinition
@@ -60,7 +60,7 @@ def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names
     return lines
 
 
-def _table(source: Source, slug: str) -> dict[str, Any]:
+def _table(source: ResultSource, slug: str) -> dict[str, Any]:
     rows = source.with_metric(f"{slug}.latency_s")
     names = swept_parameters(rows)
     return {

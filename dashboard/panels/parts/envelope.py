@@ -9,7 +9,7 @@ from analysis import numbers
 from analysis.conclusions.observations.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
 from dashboard.charts.studies import Loads, envelope_chart
 from dashboard.labels import value_words
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.selectors.designs import CAPACITY, loads_of
 from experiments.workloads import LoadTest
 
@@ -65,7 +65,7 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
     ]
 
 
-def _virtual(source: Source, measured: Measured) -> bool:
+def _virtual(source: ResultSource, measured: Measured) -> bool:
     return source is measured.main and measured.hosts_share_a_machine
 
 
@@ -77,12 +77,12 @@ def _factor(text: str) -> float:
     return factor if 1 < factor < 1e6 else FACTOR
 
 
-def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
+def _envelope(source: ResultSource, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
     loads = loads_of(source.rows, test)
     return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
 
 
-def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
+def _keys(source: ResultSource, test: LoadTest, row: EnvelopeRow) -> list[int]:
     keys = {
         (row_of_link.parameters.get(test.load), row_of_link.parameters.get(CAPACITY)): row_of_link.pk
         for row_of_link in source.with_metric(test.wall)

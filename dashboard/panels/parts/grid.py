@@ -17,7 +17,7 @@ from dashboard.charts.sweep import over_parameter, x_axis
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import XAxis
 from dashboard.panels.experiment.results import line_of
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.selectors.certificates import QUANTITIES, achieved_links
@@ -182,7 +182,7 @@ def _panel(title: str, subtitle: str, views: Mapping[str, Figure]) -> dict[str, 
     return {"title": title[:1].upper() + title[1:], "subtitle": subtitle, "views": list(views.items())}
 
 
-def _matching(source: Source, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
+def _matching(source: ResultSource, rows: Sequence[ConfigurationRow], metric: str) -> list[ConfigurationRow | None]:
     """Return the source's row with the same varied settings as each row."""
     theirs = source.with_metric(metric)
     names = sorted({*swept_parameters(theirs), *swept_parameters(rows)})

@@ -11,7 +11,7 @@ from analysis.statistics import Interval
 from dashboard.charts.parts import Scale
 from dashboard.charts.studies import LadderLine, ladder_chart
 from dashboard.labels import parameter_label, value_words
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.metrics import find
 from experiments.selectors.designs import is_ladder
 
@@ -66,7 +66,7 @@ def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
     return [("Best step", f"{best.number} of {len(steps)}: {numbers.amount(best.value, unit)}{gained}")]
 
 
-def _steps(source: Source, metric: str) -> list[Trialled]:
+def _steps(source: ResultSource, metric: str) -> list[Trialled]:
     return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
 
 

@@ -22,7 +22,7 @@ from experiments.workloads import WorkloadDefinition
 
 
 @dataclass(frozen=True)
-class Source:
+class ResultSource:
     """Rows of one experiment, with its name."""
 
     experiment: Experiment
@@ -37,8 +37,8 @@ class Source:
 class Measured:
     """An experiment, its workload (None: not registered), and published studies."""
 
-    main: Source
-    published: Sequence[Source]
+    main: ResultSource
+    published: Sequence[ResultSource]
     workload: WorkloadDefinition | None
 
     @classmethod
@@ -47,15 +47,15 @@ class Measured:
         others = [] if experiment.published else list(published_like(experiment))
         name = published_name(experiment) if experiment.published else "Measured"
         return cls(
-            Source(experiment, name, _rows(experiment)),
-            [Source(other, published_name(other), _rows(other)) for other in others],
+            ResultSource(experiment, name, _rows(experiment)),
+            [ResultSource(other, published_name(other), _rows(other)) for other in others],
             _workload(experiment),
         )
 
     @classmethod
     def alone(cls, experiment: Experiment) -> Measured:
         """Read an experiment without published results."""
-        return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
+        return cls(ResultSource(experiment, "", _rows(experiment)), (), _workload(experiment))
 
     @cached_property
     def together(self) -> Together:
@@ -67,7 +67,7 @@ class Measured:
         return self.together.ratio(over, under) if self.together.metric == metric else None
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ResultSource]:
         """Return the experiment, then the published ones."""
         return [self.main, *self.published]
 

@@ -13,7 +13,7 @@ from analysis.scaling import Estimate, Fit, Point, Study
 from dashboard.charts.fits import Fitted
 from dashboard.charts.studies import phases_chart
 from dashboard.panels.experiment.results import line_of
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts
+from dashboard.panels.parts.measured import Measured, ResultSource, cluster_facts, stated_facts
 from experiments.metrics import find
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
@@ -149,7 +149,7 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
     return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
 
 
-def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
+def _printed(source: ResultSource, phases: Phases) -> dict[str, Any] | None:
     rows = [row for row in source.rows if phases.printed_faster in row.values] if source.experiment.published else []
     if not rows:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.economics import ClusterFacts, rate
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts
+from dashboard.panels.parts.measured import Measured, ResultSource, cluster_facts, stated_facts
 from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
 from experiments.selectors import swept_parameters
 
@@ -48,7 +48,7 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
     return [(name, numbers.with_unit(words, unit)) for name, words, unit in lines if words != numbers.NOTHING]
 
 
-def _table(source: Source, metric: str) -> dict[str, Any]:
+def _table(source: ResultSource, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
     names = swept_parameters(rows)
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
@@ -80,7 +80,7 @@ def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
     return replace(facts, hosts=hosts)
 
 
-def _prices(source: Source) -> list[tuple[str, float | None]]:
+def _prices(source: ResultSource) -> list[tuple[str, float | None]]:
     other = stated_facts(source.experiment).get("other_prices", {})
     return [("", cluster_facts(source.experiment).price), *other.items()]
 
