@@ -14,7 +14,7 @@ def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     values.fill("0, 2")
     expect(page.locator("#err-sweep-0")).to_contain_text("must be from 1")
     expect(values).to_have_attribute("aria-invalid", "true")
-    expect(start).to_contain_text("Not ready")
+    expect(start).to_contain_text("Correct the marked fields.")
     values.fill("1..3")
     expect(start).to_contain_text("Start 9 trials")
     expect(values).not_to_have_attribute("aria-invalid", "true")
