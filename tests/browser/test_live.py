@@ -104,7 +104,7 @@ def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experime
     button.focus()
     page.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#notify-said")).to_contain_text("while any page")
+    expect(page.locator("#notify-status")).to_contain_text("while any page")
     assert violations(page) == []
     page.goto("/workloads/")
     finish(claimed())

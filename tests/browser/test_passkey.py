@@ -77,7 +77,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
 
     page.goto(f"{FACTOR}webauthn/keys/{kept.pk}/remove/")
     prove_again(page)
-    page.locator("#main").get_by_role("button", name="Remove", exact=True).click()
+    page.locator("#main").get_by_role("button", name="Remove key").click()
     page.wait_for_url(f"**{FACTOR}webauthn/")
     assert not Authenticator.objects.filter(user=person, type="webauthn").exists()
     sign_out(page)

@@ -7,16 +7,6 @@ from playwright.sync_api import Page, expect
 STEPS = ("Workload.", "Sweep.", "Preview.", "Start.")
 
 
-def press(page: Page, name: str) -> None:
-    """Go to a button or link by Tab, and press it."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent.trim()").startswith(name):
-            page.keyboard.press("Enter")
-            return
-    raise AssertionError(f"Tab never reached {name!r}")
-
-
 def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_errors: list[str]) -> None:
     page.goto("/help/")
     page.get_by_role("link", name="Take the tour").click()

@@ -31,8 +31,8 @@ def test_it_answers_before_it_draws_and_folds_what_one_side_has(
     places = [box["y"] for box in tops if box]
     assert places == sorted(places)
     fold = page.locator("details", has_text="Not measured on both sides")
-    expect(fold.get_by_role("row", name="CPU time")).to_be_hidden()
+    expect(fold.get_by_role("row", name="CPU time s")).to_be_hidden()
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
-    expect(fold.get_by_role("row", name="CPU time")).to_be_visible()
+    expect(fold.get_by_role("row", name="CPU time s")).to_be_visible()
     assert page_errors == []

@@ -88,7 +88,7 @@ def test_it_separates_transfers_of_collectives_from_unknown_waits():
     assert shown["rows"][0]["name"] == "all → 1"
     assert plain(shown["sentence"]).endswith("100 % of it in collectives after all packets arrived.")
     shown = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
-    assert shown.endswith("100 % of it because it had no processor in collectives after all packets arrived.")
+    assert shown.endswith("100 % of it because it had no CPU core in collectives after all packets arrived.")
 
 
 def test_it_shows_what_was_kept_when_there_were_fewer_causes():
