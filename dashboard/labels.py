@@ -1,4 +1,4 @@
-"""Names and commands as readers see them. Pure."""
+"""Names and commands for pages and reports. Pure functions."""
 
 from __future__ import annotations
 
@@ -35,19 +35,22 @@ _BUFFERS = ("link.queue", "link.tcp_buffer")
 
 
 def parameter_label(name: str) -> str:
-    """A parameter's name for a heading: 'link.mtu' -> 'MTU', 'block_size' -> 'Block size', 'page_bytes' -> 'Page size'."""
+    """Return a parameter's name for a heading.
+
+    'link.mtu' -> 'MTU', 'block_size' -> 'Block size', 'page_bytes' -> 'Page size'.
+    """
     if name.endswith(_BYTES):
-        name = f"{name.removesuffix(_BYTES)}_size"  # the unit stands with the values
+        name = f"{name.removesuffix(_BYTES)}_size"  # the values have the unit
     return _LABELS.get(name) or name.replace("_", " ").capitalize()
 
 
 def names_with_values(parameters: Mapping[str, Any]) -> list[str]:
-    """The parameters of which something can be said: a text may be empty, such as the rates of ports where all are alike."""
+    """Return the parameters with a value; a text may be empty."""
     return [name for name, value in parameters.items() if value != ""]
 
 
 def telling(parameters: Mapping[str, Any]) -> list[str]:
-    """The parameters that tell a configuration from others in a few words: hosts first, and of the link what is not as always."""
+    """Return the parameters that identify a configuration, hosts first."""
     as_always = {f"link.{name}": field.default for name, field in Link.model_fields.items() if name != "bandwidth"}
     names = [
         name for name in names_with_values(parameters) if name not in as_always or parameters[name] != as_always[name]
@@ -56,42 +59,41 @@ def telling(parameters: Mapping[str, Any]) -> list[str]:
 
 
 def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The values of `names`: '4 hosts, delay 2 ms'."""
+    """Return the values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
     for name in names:
         if parameters.get(name) in (None, [], {}):
             continue
-        value = value_words(name, parameters.get(name))
+        value, label = value_words(name, parameters[name]), parameter_label(name)
         if name == "hosts":
-            parts.append(
-                numbers.plural(parameters[name], "host") if isinstance(parameters[name], int) else f"{value} hosts"
-            )
+            is_number = isinstance(parameters[name], int)
+            parts.append(numbers.plural(parameters[name], "host") if is_number else f"{value} hosts")
         else:
-            parts.append(f"{parameter_label(name) if name == 'link.mtu' else parameter_label(name).lower()} {value}")
+            parts.append(f"{label if name == 'link.mtu' else label.lower()} {value}")
     return ", ".join(parts)
 
 
 _ROLES = {
     "measured": "repetition",
     "warmup": "warm-up",
-    "control": "control without capture",
-    "ideal": "twin on an ideal network",
+    "control": "control run",
+    "ideal": "ideal-network run",
 }
 
 
 def trial_role(kind: str, repetition: int) -> str:
-    """What a trial is for: 'repetition 2', 'warm-up 1'."""
+    """Return the role of a trial: 'repetition 2', 'warm-up 1'."""
     return f"{_ROLES.get(kind, kind)} {repetition}"
 
 
 def workload_title(slug: str) -> str:
-    """A workload's title, or its slug where the registry no longer knows it (published results)."""
+    """Return the title of a workload, or its slug if it is not registered."""
     workload = workloads.find(slug)
     return slug if workload is None else workload.title
 
 
 def command_lines(argv: Sequence[str], width: int = 76) -> str:
-    """An argv list as a shell would take it, broken before options where a line would grow over `width`."""
+    """Format an argv list for a shell, broken before options at `width`."""
     groups: list[str] = []
     for word in map(shlex.quote, argv):
         if groups and not word.startswith("-"):
@@ -108,15 +110,15 @@ def command_lines(argv: Sequence[str], width: int = 76) -> str:
 
 
 def value_words(name: str, value: Any) -> str:
-    """A parameter's value as people write it, thousands set apart: '10 000', '1 Gbit/s', '4 MiB'."""
+    """Format a parameter's value for people: '10 000', '1 Gbit/s', '4 MiB'."""
     if value is None:
         return numbers.NOTHING
     if isinstance(value, str):
-        return value or numbers.NOTHING  # as somebody wrote it: 4 ms
+        return value or numbers.NOTHING  # as the user wrote it: 4 ms
     if isinstance(value, int) and not isinstance(value, bool) and (name.endswith(_BYTES) or name in _BUFFERS):
         return numbers.size(value)
     if isinstance(value, int) and name == "link.mtu":
-        return f"{numbers.grouped(value)} B"  # known by its digits: 9 216 B and not 9 KiB
+        return f"{numbers.grouped(value)} B"  # familiar by its digits: 9 216 B instead of 9 KiB
     if isinstance(value, int) and not isinstance(value, bool) and not name.startswith("link."):
         return numbers.grouped(value)
     if isinstance(value, bool):
@@ -127,11 +129,11 @@ def value_words(name: str, value: Any) -> str:
         return shlex.join(value) if value else numbers.NOTHING
     if value == 0 and name in ("link.delay", "link.jitter"):
         return "0 ms"
-    return shown(name, value).replace(" us", " µs")  # which a specification may be written without
+    return shown(name, value).replace(" us", " µs")  # specifications may omit it
 
 
 def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Nested facts as (name, value) pairs in their order; nothing for what is not known."""
+    """Return nested facts as (name, value) pairs in their order, without unknown ones."""
     for path, value in leaves(facts):
         name, unit = path[-1], ""
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -149,7 +151,10 @@ def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _fact_name(name: str) -> str:
-    """'memory_total' -> 'memory total'; what the system itself calls so keeps its name: net.ipv4.tcp_rmem, OMP_NUM_THREADS."""
+    """Return an identifier as words, except for names of the system.
+
+    'memory_total' -> 'memory total'; net.ipv4.tcp_rmem and OMP_NUM_THREADS are unchanged.
+    """
     if "." in name or name != name.lower():
         return name
     return " ".join(_ACRONYMS.get(word, word) for word in name.split("_"))

@@ -1,4 +1,4 @@
-"""What a state looks like on pages: words, icon and tone of a chip, glyph of a square."""
+"""Display of states: words, icon and tone of a chip, glyph of a square."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from experiments.models import State, Status, Tone
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """`glyph` stands in the square of a strip."""
+    """`glyph` is drawn in the square of a trial."""
 
     word: str
     tone: Tone
@@ -37,29 +37,25 @@ def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:
 CHIPS: Final = {
     **{str(state): _chip(state.word, state.tone) for state in State},
     State.LOST: _chip(State.LOST.word, State.LOST.tone, glyph="?"),
-    # how far a capture is to be trusted, and a finished trial whose capture is not to be trusted fully
+    # trust of a capture, and finished trials with an untrusted capture
     TrustLevel.GOOD: _chip("Good", Tone.OK),
     TrustLevel.ESTIMATED: _chip("Estimated", Tone.NONE, "info-circle"),
     TrustLevel.DEGRADED: _chip("Degraded", Tone.WARN),
     TrustLevel.UNUSABLE: _chip("Unusable", Tone.BAD),
     "flagged": _chip("Flagged", Tone.WARN),
-    # experiments as a whole; those that a trial can be in as well look the same
+    # experiments as a whole; states of trials look the same
     Status.EMPTY: _chip("No trials", Tone.TODO),
     Status.WAITING: _chip(State.QUEUED.word, Tone.TODO),
-    Status.HELD: _chip("Held", Tone.WARN),
+    Status.HELD: _chip("On hold", Tone.WARN),
     "incomplete": _chip("Finished with failures", Tone.WARN),
     "published": _chip("Published", Tone.NONE, "book"),
-    # what the diagnosis of an experiment says
-    "scales": _chip("Scales", Tone.OK),
-    "limited": _chip("Limited", Tone.WARN),
-    "unclear": _chip("Unclear", Tone.NONE, "clock"),
     # histories
-    "look": _chip("Look at this", Tone.WARN),
+    "look": _chip("Unexpected step", Tone.WARN),
     "expected": _chip("As expected", Tone.OK),
     # clusters and workloads
     "ready": _chip("Ready", Tone.OK),
     "busy": _chip("Busy", Tone.RUN),
-    "wrong": _chip("Set up wrong", Tone.BAD),
+    "wrong": _chip("Misconfigured", Tone.BAD),
     "ok": _chip("Ok", Tone.OK),
     "warning": _chip("Warning", Tone.WARN),
     "problem": _chip("Problem", Tone.BAD),
@@ -76,5 +72,5 @@ CHIPS: Final = {
 
 
 def chip_of(state: str) -> Chip:
-    """The chip of a state's value, in either case."""
+    """Return the chip of a state's value, in upper or lower case."""
     return CHIPS[state.lower()]

@@ -1,13 +1,13 @@
-/* A chart as a file: a picture, or the numbers behind it. Each says what it shows, of what, when, and where it came from. */
+/* A chart as a file: image or numbers, with title, object, date and address. */
 (function () {
   "use strict";
   const WIDTH = 960, HEIGHT = 540, HEAD = 72, LIMIT_MS = 60000;
   const words = e => (e ? e.textContent : "").replace(/\s+/g, " ").trim();
 
-  /* The name alone: how an experiment stands is written beside it. */
+  /* The name alone, without the state of the experiment. */
   const named = h1 => words(h1 && [...h1.childNodes].find(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim())) || words(h1);
 
-  function told(plot) {
+  function description(plot) {
     const panel = plot.closest(".panel"), view = panel.querySelector("[data-view][aria-pressed=true]"), at = new URL(location);
     at.hash = panel.id;
     return {
@@ -21,7 +21,7 @@
   const escaped = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   async function picture(plot, format) {
-    const about = told(plot), shown = plot.layout, margin = shown.margin || {};
+    const about = description(plot), shown = plot.layout, margin = shown.margin || {};
     const layout = Object.assign({}, shown, {
       autosize: false, width: WIDTH, height: HEIGHT + HEAD,
       paper_bgcolor: getComputedStyle(plot.closest(".panel")).backgroundColor,
@@ -35,7 +35,7 @@
     return Plotly.toImage({ data: plot.data, layout }, { format, width: WIDTH, height: HEIGHT + HEAD, scale: format === "png" ? 2 : 1 });
   }
 
-  /* What a spreadsheet would take for a formula is marked as text, as in the exports of the server. */
+  /* Mark formulas as text, as in the exports of the server. */
   function cell(value) {
     if (value === null || value === undefined) return "";
     if (typeof value === "number") return Number.isFinite(value) ? String(value) : "";
@@ -62,7 +62,7 @@
   }
 
   function numbers(plot) {
-    const about = told(plot), head = [about.title, about.of, about.date, about.at].map(line => `# ${line}\r\n`).join("");
+    const about = description(plot), head = [about.title, about.of, about.date, about.at].map(line => `# ${line}\r\n`).join("");
     return head + rows(plot).map(row => row.map(cell).join(",") + "\r\n").join("");
   }
 
@@ -76,12 +76,12 @@
   document.addEventListener("click", async e => {
     const button = e.target.closest("[data-save]");
     if (!button) return;
-    const plot = button.closest(".panel").querySelector(".plot"), about = told(plot), kind = button.dataset.save;
+    const plot = button.closest(".panel").querySelector(".plot"), about = description(plot), kind = button.dataset.save;
     const name = `${about.of} ${about.title}`.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 80) || "chart";
     const menu = button.closest("details");
     menu.open = false;
     menu.querySelector("summary").focus();
-    if (!plot.data) plot.dispatchEvent(new CustomEvent("rankwire:figure", { bubbles: true })); // it still waits for its turn
+    if (!plot.data) plot.dispatchEvent(new CustomEvent("rankwire:figure", { bubbles: true })); // not drawn yet
     if (kind === "csv") {
       const address = URL.createObjectURL(new Blob([numbers(plot)], { type: "text/csv" }));
       save(address, `${name}.csv`);

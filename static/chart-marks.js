@@ -1,30 +1,30 @@
-/* Points that lead on, and one configuration marked in all charts of a page.
-   Traces carry what each point is of: its key (`of`), its one trial (`trials`), or its configuration where that is another (`configurations`);
-   or an address that all of them share (`leads`), whose * stands for what is each one's own (`addresses`; empty: it leads nowhere).
-   Cells of maps have the same, row by row; an address of theirs has a * for the name of the row and one for that of the column,
-   or for each of the words that rows and columns have for it (`rows`, `columns`; a column without any leads nowhere). */
+/* Points with links, and one configuration marked in all charts of a page.
+   Traces contain for each point its key (`of`), its one trial (`trials`), or its configuration if it differs (`configurations`);
+   or a common address (`leads`), whose * stands for the part of each point (`addresses`; empty: no target).
+   Squares of maps have the same, row by row; their address has a * for the name of the row and one for that of the column,
+   or for each of their words (`rows`, `columns`; a column without words has no target). */
 (function () {
   "use strict";
   const NEAR = 14, RING = 9, SMALLEST = 6, SVG = "http://www.w3.org/2000/svg";
-  const pinned = new Map(); // key -> its name and where it leads to; these stay marked
+  const pinned = new Map(); // key -> its name and target; these stay marked
   let passing = null; // the point under the pointer or the arrow keys
   const bases = document.body.dataset;
   const leading = trace => Boolean((trace.of && trace.of.length) || trace.leads);
   const plots = () => [...document.querySelectorAll(".plot.js-plotly-plot")].filter(plot => plot.data && plot.data.some(leading));
   const mapOf = plot => plot.data.findIndex(trace => (trace.type === "heatmap" || trace.type === "contour") && leading(trace));
 
-  /* A category may be named by a number: then it is not its place. */
+  /* A category may have a number as its name, which is not its position. */
   const placeOn = (axis, value) => axis._offset
     + (axis.type === "category" ? axis.l2p(axis._categories.findIndex(each => String(each) === String(value))) : axis.d2p(value));
 
-  /* The address of a point that has one of its own; undefined where others know the way. */
+  /* The address of a point, or undefined. */
   function placed(trace, at) {
     if (trace.leads === undefined) return undefined;
     const own = trace.addresses[at];
     return own ? trace.leads.replace("*", () => own) : "";
   }
 
-  /* Where every point of a plot is, in pixels of it. A bar is hit anywhere in its column. */
+  /* Pixel positions of the points of a plot. A bar is hit anywhere in its column. */
   function points(plot) {
     const { xaxis, yaxis } = plot._fullLayout, all = [];
     plot.data.forEach((trace, curve) => {
@@ -45,7 +45,7 @@
     return Math.min(xaxis._length, ...at.slice(1).map((x, k) => x - at[k]));
   }
 
-  /* A cell of a map by its row and column; null outside of it, where nothing was measured, and where it is of nothing. */
+  /* A square of a map by row and column; null outside, without a measurement, or without a target. */
   function cellOf(plot, row, column) {
     const curve = mapOf(plot), trace = plot.data[curve], { xaxis, yaxis } = plot._fullLayout;
     const isIn = row >= 0 && column >= 0 && row < trace.y.length && column < trace.x.length && Number.isFinite(trace.z[row][column]);
@@ -61,7 +61,7 @@
     const parts = trace.leads.split("*");
     return words.length < parts.length - 1 ? "" : parts.map((part, at) => part + (at < parts.length - 1 ? encodeURIComponent(words[at]) : "")).join("");
   }
-  /* Places along the axis of a map: of categories by their number, of measures (a step of time, a delay) by their value. */
+  /* Positions along the axis of a map: numbers of categories, values of measures (time, delay). */
   const middle = (axis, names, at) => axis.type === "category" ? axis.l2p(at) : axis.d2p(names[at]);
   function nearest(axis, names, pixel) {
     if (axis.type === "category") return Math.round(axis.p2l(pixel));
@@ -75,7 +75,7 @@
   function cellAt(plot, left, top) {
     const { xaxis, yaxis } = plot._fullLayout, trace = plot.data[mapOf(plot)];
     const cell = cellOf(plot, nearest(yaxis, trace.y, top - yaxis._offset), nearest(xaxis, trace.x, left - xaxis._offset));
-    const isFilled = cell && plot.data[cell.curve].type === "heatmap"; // between the places of a contour nothing was measured
+    const isFilled = cell && plot.data[cell.curve].type === "heatmap"; // contours have no measurements between positions
     return isFilled || (cell && Math.hypot(cell.x - left, cell.y - top) <= 2 * NEAR) ? cell : null;
   }
 
@@ -93,7 +93,7 @@
   }
 
   const rowOf = key => document.querySelector(`[data-of="${CSS.escape(key)}"]`);
-  /* What a point is of, in words: as the page's table names it, else by its place in the chart. */
+  /* Name of a point: that of the page's table, else its position in the chart. */
   function named(point) {
     const row = rowOf(point.key);
     if (row && row.dataset.name) return row.dataset.name;
@@ -102,12 +102,12 @@
     const at = trace.x[point.at], title = (point.plot.dataset.xTitle || "").split(",")[0];
     return typeof at === "number" ? `${title} ${at.toLocaleString("en")}` : String(at);
   }
-  /* A cell's value in words; of several, which `meta` names, all of them. */
+  /* Value of a square in words; several if `meta` names them. */
   function valueOf(trace, { row, column }) {
     if (trace.meta) return trace.meta.map((name, at) => `${name} ${trace.customdata[row][column][at]}`).join(", ");
     return trace.text ? trace.text[row][column] : Number(trace.z[row][column].toPrecision(4));
   }
-  function told(point) {
+  function descriptionOf(point) {
     const trace = point.plot.data[point.curve];
     if (point.row !== undefined) {
       const { xTitle, yTitle } = point.plot.dataset, [row, column] = [trace.y[point.row], trace.x[point.column]];
@@ -123,7 +123,7 @@
     return base && key ? base.replace("/0/", `/${key}/`) : "";
   }
 
-  /* Rings lie over a chart: drawing them costs no redraw of it. */
+  /* Rings are drawn over a chart, without a redraw. */
   function ring(plot) {
     let layer = plot.querySelector(":scope > svg.marks");
     if (!layer) {
@@ -171,12 +171,12 @@
   const bar = document.createElement("div");
   bar.className = "marked-bar";
   bar.hidden = true;
-  const said = Object.assign(document.createElement("span"), { role: "status" });
-  const link = Object.assign(document.createElement("a"), { className: "tool", textContent: "Its trials" });
+  const status = Object.assign(document.createElement("span"), { role: "status" });
+  const link = Object.assign(document.createElement("a"), { className: "tool", textContent: "Open trials" });
   const clear = Object.assign(document.createElement("button"), { className: "tool", type: "button", textContent: "Clear" });
-  bar.append(said, link, clear);
+  bar.append(status, link, clear);
 
-  /* Each row of the table can be marked: its button comes from one template, since it does nothing without this script. */
+  /* A button in each row of the table marks it; it exists only with this script. */
   function offer() {
     const made = document.getElementById("mark-button");
     for (const row of made ? document.querySelectorAll("tr[data-of]") : []) {
@@ -210,15 +210,15 @@
     if (!bar.isConnected) document.querySelector("main").append(bar);
     const walks = passing && passing.walks, names = [...pinned.values()].map(each => each.name);
     bar.hidden = !walks && !names.length;
-    if (bar.hidden) { said.textContent = ""; return; }
+    if (bar.hidden) { status.textContent = ""; return; }
     const words = names.length > 3 ? `${names.slice(0, 3).join("; ")} and ${names.length - 3} more` : names.join("; ");
-    const now = walks ? told(passing) : `Marked: ${words}`;
-    if (said.textContent !== now) said.textContent = now;
+    const now = walks ? descriptionOf(passing) : `Marked: ${words}`;
+    if (status.textContent !== now) status.textContent = now;
     const [key, its] = pinned.size === 1 ? [...pinned][0] : [], only = walks ? passing : its && { key, configuration: key, to: its.to, led: its.led };
     const to = only ? address(only) : "";
     link.hidden = !to;
     if (to) link.href = to;
-    link.textContent = (only && only.led) || (only && only.trial ? "The trial" : "Its trials");
+    link.textContent = (only && only.led) || (only && only.trial ? "Open trial" : "Open trials");
     clear.hidden = !names.length;
   }
 
@@ -238,7 +238,7 @@
   }
   clear.addEventListener("click", clearAll);
 
-  /* Pointer: over a point it is marked everywhere, a click opens it, with Shift it stays marked; a finger marks first, the bar opens. */
+  /* Pointer: hover marks a point in all charts, a click opens it, Shift keeps the mark; touch marks, the bar opens. */
   const plotOf = e => { const plot = e.target instanceof Element && e.target.closest(".plot.js-plotly-plot"); return plot && plot.data ? plot : null; };
   let pressed = null;
   document.addEventListener("pointermove", e => {
@@ -250,7 +250,7 @@
     else if (passing && !passing.walks) pass(null);
   });
   document.addEventListener("pointerdown", e => { pressed = { plot: plotOf(e), x: e.clientX, y: e.clientY, touch: e.pointerType === "touch" }; }, true);
-  // Plotly covers the page while a button is down, and keeps clicks to itself: a press that ends where it began is one.
+  // Plotly captures clicks: a press that ends at its start is a click.
   document.addEventListener("pointerup", e => {
     const plot = pressed && pressed.plot;
     if (!plot || e.button || Math.hypot(e.clientX - pressed.x, e.clientY - pressed.y) > 4) return;
@@ -266,7 +266,7 @@
     if (row) pin(row.dataset.of, row.dataset.name);
   });
 
-  /* Keys: left and right along a series, up and down between series, Enter opens, space keeps marked, Escape clears. */
+  /* Keys: left and right along a series, up and down between series, Enter opens, Space keeps the mark, Escape clears. */
   function walkCells(plot, key) {
     const trace = plot.data[mapOf(plot)], { yaxis } = plot._fullLayout, down = middle(yaxis, trace.y, trace.y.length - 1) >= middle(yaxis, trace.y, 0) ? 1 : -1;
     const [rows, columns] = [trace.y.length, trace.x.length], top = down > 0 ? 0 : rows - 1;
@@ -275,7 +275,7 @@
     let [row, column] = here ? [here.row, here.column] : [top, -1];
     if (here && key === "Home") column = -1;
     if (here && key === "End") column = columns;
-    // Without a cell to begin with, the first that leads anywhere, line by line; empty ones are passed over.
+    // Start at the first square with a target, line by line.
     for (let left = rows * columns; left > 0; left--) {
       if (here) { row += over; column += along; } else if (++column === columns) { column = 0; row += down; }
       if (row < 0 || column < 0 || row >= rows || column >= columns) break;

@@ -1,6 +1,6 @@
 /* The one chart theme. Figures come from the server as JSON (dashboard/charts) with colours written as tokens:
    "--s1" or "--s1/0.4" (a CSS variable, optionally with opacity), "--seq" and "--div" (colour scales).
-   They are resolved here from rankwire.css and drawn again when the theme changes. */
+   They are resolved here from rankwire.css, and redrawn when the theme changes. */
 (function () {
   "use strict";
   const FONT = '"Plex Sans", system-ui, sans-serif';
@@ -38,7 +38,7 @@
     }, given, { title: { text: (given.title || {}).text || "", font: { size: 12, color: "--ink-2" }, standoff: 8 } });
   }
 
-  /* An axis whose steps are not equal says so; tables and files take the plain title. */
+  /* Mark axes with unequal steps; tables and files use the plain title. */
   function nameScale(plot, name, axis) {
     plot.dataset[`${name}Title`] = axis.title.text;
     if (axis.title.text) axis.unifiedhovertitle = { text: `${axis.title.text.replace(/, not to scale$/, "")}: %{x}` };
@@ -57,28 +57,20 @@
     return out;
   }
 
-  /* What follows itself is written once with its number, by in_runs of dashboard/templatetags. */
-  function parsed(text) {
-    const figure = JSON.parse(text);
-    for (const trace of figure.data || [])
-      for (const [name, runs] of Object.entries(trace.runs || {})) trace[name] = runs.flatMap(([value, count]) => Array(count).fill(value));
-    return figure;
-  }
-
-  const drawn = new WeakMap(); // plot -> what its picture was made of
+  const drawn = new WeakMap(); // plot -> source of its picture
 
   function draw(plot) {
-    // A running experiment gets more views as trials finish: the buttons come anew, and what somebody chose stays.
+    // A running experiment gets more views as trials finish: rebuild the buttons, and keep the selection.
     for (const b of plot.closest(".panel").querySelectorAll("[data-view]")) b.setAttribute("aria-pressed", b.dataset.view === plot.dataset.figure);
     const source = document.getElementById(plot.dataset.figure);
     if (!source || plot.hidden || !plot.offsetParent) return; // a hidden tab is drawn when it opens
     drawn.set(plot, madeOf(plot));
-    const figure = parsed(source.textContent), colour = resolver();
+    const figure = JSON.parse(source.textContent), colour = resolver();
     const shown = resolve({ data: figure.data, layout: layout(figure.layout) }, colour), axes = shown.layout;
     const tool = name => plot.closest(".panel").querySelector(`[data-${name}][aria-pressed=true]`);
     const published = plot.closest(".panel").querySelector("[data-published]");
     if (published) {
-      // Until somebody presses it, the button follows the server: the first measured trial may change what fits one axis.
+      // The button follows the server until the user presses it: the first trial may change the axis.
       if (!("touched" in published.dataset)) published.setAttribute("aria-pressed", figure.published);
       const on = published.getAttribute("aria-pressed") === "true";
       for (const trace of shown.data) if (trace.meta === "published") trace.visible = on;
@@ -96,7 +88,7 @@
   }
   const plots = () => document.querySelectorAll(".plot[data-figure]");
 
-  /* What is seen is drawn at once, the rest one by one when the browser has nothing better to do; paper waits for all. */
+  /* Draw visible charts at once, the others one by one when idle; printing waits for all. */
   const idle = window.requestIdleCallback ? work => requestIdleCallback(work, { timeout: 1000 }) : work => setTimeout(work, 1);
   const later = new Set();
   function isSeen(plot) {
@@ -129,18 +121,18 @@
     const before = drawn.get(plot), now = madeOf(plot);
     return before !== undefined && before.length === now.length && before.every((part, k) => part === now[k]);
   }
-  /* Parts of a page come anew every few seconds while something runs: only charts that changed are drawn, once for all parts that come together. */
+  /* Parts of a page are replaced every few seconds during a trial: draw only changed charts, once per swap. */
   let waiting = false;
   function drawChanged() {
     if (waiting) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
-      drawInTurn([...plots()].filter(plot => !isDrawn(plot))); // widths are asked for before anything is drawn
+      drawInTurn([...plots()].filter(plot => !isDrawn(plot))); // read widths before drawing
     });
   }
 
-  /* The table twin is built from the traces on screen, so it cannot disagree with the picture. */
+  /* Build the table from the drawn traces, so that both agree. */
   const text = v => v === null || v === undefined ? "" : typeof v === "number" ? number(v) : String(v);
   /* The rule of analysis/numbers.py: four significant digits, no zeros at the end, no digit before the point rounded away. */
   const FOUR_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }), WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -156,7 +148,7 @@
     const traces = plot.data.filter(d => d.hoverinfo !== "skip" && d.visible !== false);
     if (traces[0] && (traces[0].type === "heatmap" || traces[0].type === "contour")) return matrix(plot, traces[0]);
     const sideways = d => d.orientation === "h";
-    const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))].filter(x => x !== null); // null parts two lines
+    const xs = [...new Set(traces.flatMap(d => sideways(d) ? d.y : d.x))].filter(x => x !== null); // null separates two lines
     const cell = (d, x) => {
       const td = element("td", { class: "num" });
       (sideways(d) ? d.y : d.x).forEach((at, k) => {
@@ -184,7 +176,7 @@
     return box;
   }
 
-  /* An open table is made anew with its chart: numbers of another view under this one's name would be wrong. */
+  /* Rebuild an open table with its chart, so that it shows the current view. */
   function redraw(plot) {
     const open = plot.hidden;
     if (open) { plot.previousElementSibling.remove(); plot.hidden = false; }
@@ -203,7 +195,7 @@
       const plot = twin.closest(".panel").querySelector(".plot"), open = twin.getAttribute("aria-expanded") !== "true";
       twin.setAttribute("aria-expanded", open);
       twin.textContent = open ? "Chart" : "Table";
-      if (!plot.data) draw(plot); // it still waits for its turn
+      if (!plot.data) draw(plot); // not drawn yet
       if (open) plot.before(table(plot)); else plot.previousElementSibling.remove();
       plot.hidden = open;
       if (!open) draw(plot);

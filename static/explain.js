@@ -1,4 +1,4 @@
-/* What a word, state or mark means, beside it while the pointer or the keyboard's focus is on it (WCAG 2.2, 1.4.13). */
+/* Definitions of words, states and marks on hover and focus (WCAG 2.2, 1.4.13). */
 (function () {
   "use strict";
   const box = document.createElement("div");
@@ -28,7 +28,7 @@
     clearTimeout(timer);
     if (of === element) return;
     hide();
-    // Inside of a landmark, and of the dialog that is open, outside of which nothing can be reached.
+    // Inside a landmark, or the open dialog, which blocks the rest of the page.
     const home = element.closest("dialog[open]") || document.querySelector("main") || document.body;
     if (box.parentNode !== home) home.append(box);
     of = element;
@@ -38,7 +38,7 @@
     place();
   }
 
-  /* What many say alike stands in the page once, and they name it. */
+  /* Shared definitions are in the page once, by id. */
   const meaning = element => element.dataset.explains ?? document.getElementById(element.dataset.explainedBy).textContent.trim();
   const later = (action, wait) => { clearTimeout(timer); timer = setTimeout(action, wait); };
   const explained = e => e.target instanceof Element ? e.target.closest("[data-explains], [data-explained-by]") : null;

@@ -1,4 +1,4 @@
-/* An interval of the rate chart: dragged or written, it is the same; its packets are listed by the form's own address. */
+/* The interval of the rate chart, dragged or typed; the form's address lists its packets. */
 (function () {
   "use strict";
   const DIGITS = 6;
@@ -7,7 +7,7 @@
   const { from_s: from, until_s: until } = form.elements;
   const rounded = seconds => String(Number(Math.max(0, seconds).toFixed(DIGITS)));
 
-  /* Plotly tells of every change of the axes; those that the fields made tell nothing new. */
+  /* Plotly reports every change of the axes, including those of the fields. */
   function dragged(change) {
     const range = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (change["xaxis.autorange"]) from.value = until.value = "";
@@ -32,5 +32,5 @@
   }
 
   plot.addEventListener("rankwire:drawn", follow);
-  if (plot.data) follow(); // on a slow network it is drawn before this script comes
+  if (plot.data) follow(); // on a slow network it is drawn before this script loads
 })();

@@ -1,10 +1,10 @@
-/* Keys of one letter: search, move through the rows of a list, choose, compare. Off while one writes, in dialogs, and where
-   somebody switched them off (WCAG 2.1.4). */
+/* Single-letter shortcuts: search, move through the rows of a list, select, compare. Off in fields and dialogs, and if the
+   user disabled them (WCAG 2.1.4). */
 (function () {
   "use strict";
   const OFF = "rankwire-keys-off";
   const isOff = () => localStorage.getItem(OFF) !== null;
-  const dialog = document.getElementById("keys"), said = document.getElementById("keys-said");
+  const dialog = document.getElementById("keys"), status = document.getElementById("keys-said");
 
   function isTyping(element) {
     if (element.isContentEditable || element.matches("textarea, select")) return true;
@@ -28,7 +28,7 @@
     const box = rowHere()?.querySelector("input[type=checkbox]");
     if (!box) return false;
     box.click();
-    said.textContent = `${box.checked ? "Chosen" : "Not chosen"}; ${document.querySelectorAll("table[data-rows] input:checked").length} in all`;
+    status.textContent = `${box.checked ? "Selected" : "Not selected"}; ${document.querySelectorAll("table[data-rows] input:checked").length} in all`;
     return true;
   }
 

@@ -13,13 +13,13 @@
       + d.bits[i] * Math.max(0, inverse - d.hidden_inverse_rate[i]) + link.loss * (d.loss_timeouts[i] + d.loss_round_trips[i] * link.delay));
   }
   const trial = (fit, link) => elapsed(fit, link).map((seconds, i) => seconds * fit.draws.of_a_trial[i]);
-  /* The time of the program, in the interval that holds so many trials of it. */
-  const foretold = (fit, link) => ({ ...quantity(trial(fit, link), BAND), value: quantity(elapsed(fit, link), BAND).value });
+  /* The time of the program, with the interval for this share of trials. */
+  const predicted = (fit, link) => ({ ...quantity(trial(fit, link), BAND), value: quantity(elapsed(fit, link), BAND).value });
   function quantity(values, level) {
     const sorted = values.slice().sort(), pick = q => sorted[nearest((sorted.length - 1) * q)], tail = (1 - level) / 2;
     return { value: pick(0.5), low: pick(tail), high: pick(1 - tail) };
   }
-  function nearest(place) { // of two equally near ones the even, as numpy's "nearest"
+  function nearest(place) { // ties go to the even one, as in numpy's "nearest"
     const low = Math.floor(place), part = place - low;
     return part > 0.5 || (part === 0.5 && low % 2) ? low + 1 : low;
   }
@@ -52,7 +52,7 @@
   const times = ratio => `${significant(ratio, 3)}×`;
   const words = link => `${amount(link.delay, "s")}, ${amount(link.rate, "bit/s")}`;
 
-  /* Until somebody moves a slider, the link is the measured one, to the last digit. */
+  /* Until the user moves a slider, the link is exactly the measured one. */
   const moved = new Set();
   function chosen() {
     const fit = model.fits[at("combination") ? Number(at("combination").value) : 0], of = (name, value) => moved.has(name) ? value() : fit.here[name];
@@ -64,7 +64,7 @@
   }
 
   function foretell(fit, link) {
-    const time = foretold(fit, link), here = elapsed(fit, fit.here), there = elapsed(fit, link);
+    const time = predicted(fit, link), here = elapsed(fit, fit.here), there = elapsed(fit, link);
     const against = quantity(there.map((seconds, i) => seconds / here[i]), LEVEL);
     at("delay-words").textContent = amount(link.delay, "s");
     at("rate-words").textContent = at("curve-rate").textContent = amount(link.rate, "bit/s");
@@ -79,7 +79,7 @@
     return time;
   }
 
-  /* What would be kept: the link alone, as the server makes its own prediction. */
+  /* A saved prediction contains only the link: the server computes its own prediction. */
   function offer(fit, link) {
     if (!at("keep")) return;
     for (const [name, value] of Object.entries({ ...link, at: fit.at })) at("keep").elements[name].value = value;
@@ -91,18 +91,18 @@
     document.querySelectorAll("#bought tbody tr").forEach((row, i) => {
       const change = model.changes[i], other = { delay: link.delay * change.delay, rate: change.rate || link.rate * change.rate_times, loss: link.loss };
       const there = elapsed(fit, other), faster = quantity(now.map((seconds, k) => seconds / there[k]), LEVEL);
-      const told = { link: words(other), elapsed: amount(quantity(there, LEVEL).value, "s"), faster: times(faster.value),
+      const cells = { link: words(other), elapsed: amount(quantity(there, LEVEL).value, "s"), faster: times(faster.value),
         interval: between(faster.low, faster.high), basis: within(fit, other) ? "measured" : "extended" };
-      for (const [name, text] of Object.entries(told)) row.querySelector(`[data-of=${name}]`).textContent = text;
+      for (const [name, text] of Object.entries(cells)) row.querySelector(`[data-of=${name}]`).textContent = text;
     });
   }
 
-  /* The figure's empty traces are filled where the chart takes it from, so that theme and table follow. */
+  /* Fill the empty traces in the source of the figure, so that theme and table follow. */
   function show(fit, link, time) {
     const place = model.fits.indexOf(fit), plot = document.querySelector("#c-curve .plot"), text = at(`figure-curve-${place}`);
     const figure = JSON.parse(text.textContent), to = model.exponents, scaled = seconds => seconds / 10 ** to.elapsed;
     const most = 1.05 * Math.max(fit.measured.delay[1], link.delay), delays = Array.from({ length: CURVE }, (_, i) => i * most / (CURVE - 1));
-    const curve = delays.map(delay => ({ ...foretold(fit, { ...link, delay }), delay }));
+    const curve = delays.map(delay => ({ ...predicted(fit, { ...link, delay }), delay }));
     for (const trace of figure.data) {
       if (trace.meta === "yours") { trace.x = [link.delay / 10 ** to.delay]; trace.y = [scaled(time.value)]; continue; }
       const end = { low: "low", high: "high", fit: "value" }[trace.meta];
@@ -118,21 +118,21 @@
     }
   }
 
-  /* Where scaling would stop: analysis/sensitivity/scaling.py. One row and one line are those of the sliders. */
+  /* Best number of hosts: analysis/sensitivity/scaling.py. One row and one line are those of the sliders. */
   function stops(link) {
     const row = document.querySelector("#stops [data-yours]");
     if (!row) return;
     const times = model.fits.map(fit => elapsed(fit, link)), wins = model.fits.map(() => 0), draws = Math.min(...times.map(each => each.length));
     for (let i = 0; i < draws; i++) wins[times.reduce((best, each, k) => each[i] < times[best][i] ? k : best, 0)]++;
-    const best = wins.indexOf(Math.max(...wins)), told = times.map(each => quantity(each.slice(0, draws), LEVEL)), write = (name, text) => { row.querySelector(`[data-of=${name}]`).textContent = text; };
+    const best = wins.indexOf(Math.max(...wins)), intervals = times.map(each => quantity(each.slice(0, draws), LEVEL)), write = (name, text) => { row.querySelector(`[data-of=${name}]`).textContent = text; };
     write("link", words(link));
-    told.forEach((time, k) => write(`size-${k}`, `${amount(time.value, "s")} ${between(time.low, time.high, "s")}`));
+    intervals.forEach((time, k) => write(`size-${k}`, `${amount(time.value, "s")} ${between(time.low, time.high, "s")}`));
     write("best", `${model.fits[best].at} ${amount(wins[best] / draws, "%", 2)}`);
     write("basis", model.fits.every(fit => within(fit, link)) ? "measured" : "extended");
     const text = at("figure-stops"), figure = JSON.parse(text.textContent), scaled = seconds => seconds / 10 ** figure.exponent;
     const [here, yours] = figure.data;
-    Object.assign(yours, { x: here.x, y: told.map(time => scaled(time.value)) });
-    Object.assign(yours.error_y, { array: told.map(time => scaled(time.high - time.value)), arrayminus: told.map(time => scaled(time.value - time.low)) });
+    Object.assign(yours, { x: here.x, y: intervals.map(time => scaled(time.value)) });
+    Object.assign(yours.error_y, { array: intervals.map(time => scaled(time.high - time.value)), arrayminus: intervals.map(time => scaled(time.value - time.low)) });
     text.textContent = JSON.stringify(figure);
     if (globalThis.Plotly) document.querySelector("#c-stops .plot").dispatchEvent(new Event("rankwire:figure", { bubbles: true }));
   }
@@ -142,15 +142,15 @@
     const { fit, link } = chosen(), time = foretell(fit, link);
     buy(fit, link);
     if (waiting) return;
-    waiting = true; // charts once a frame, however fast the slider moves
+    waiting = true; // redraw charts once per frame
     requestAnimationFrame(() => {
       waiting = false;
       const now = chosen();
-      show(now.fit, now.link, foretold(now.fit, now.link));
+      show(now.fit, now.link, predicted(now.fit, now.link));
       stops(now.link);
     });
   }
-  /* The sliders stand in the address (?delay= in s, &rate= in bit/s, &loss= as a share, &at= the combination), as a link to share. */
+  /* Store the sliders in the address (?delay= in s, &rate= in bit/s, &loss= as a share, &at= the combination). */
   const SLIDERS = { delay: Math.log10, rate: Math.log10, loss: share => share };
   function restore() {
     const asked = new URLSearchParams(location.search), place = model.fits.findIndex(fit => fit.at === asked.get("at"));
@@ -169,14 +169,14 @@
     if (fit.at) asked.set("at", fit.at);
     history.replaceState(null, "", `?${asked}${location.hash}`);
   }
-  /* Somebody may have moved them before this script came, and the browser may put them back. */
+  /* The user may have moved the sliders before this script loaded, or the browser may restore them. */
   function takeOver() {
     const sent = slider => Math.min(Number(slider.max), Math.max(Number(slider.min), Number(slider.defaultValue)));
     for (const slider of document.querySelectorAll("#sliders [type=range]")) if (Math.abs(Number(slider.value) - sent(slider)) > 1e-9) moved.add(slider.id);
     return moved.size > 0;
   }
   at("sliders").addEventListener("input", e => { moved.add(e.target.id); answer(); });
-  at("sliders").addEventListener("change", remember); // once a slider is let go
+  at("sliders").addEventListener("change", remember); // when a slider is released
   const wereMoved = takeOver();
   restore();
   answer();

@@ -5,13 +5,13 @@
   const rows = () => [...document.querySelectorAll("#sweep tbody tr")];
   const changed = () => form.dispatchEvent(new Event("change"));
 
-  // The server answers per row by number, so rows are numbered anew whenever one comes or goes.
+  // The server identifies rows by number, so renumber them after each change.
   function renumber() {
     const parts = { ".err": "err-sweep", ".hint": "values", "td.num > span": "count" };
     rows().forEach((row, i) => { for (const [part, name] of Object.entries(parts)) row.querySelector(part).id = `${name}-${i}`; });
   }
 
-  // A parameter that is swept has no constant: its field says so and keeps what stood there.
+  // A swept parameter has no constant: its field is disabled and keeps its value.
   function markSwept() {
     const swept = new Set(rows().map(row => row.querySelector("select").value));
     for (const input of form.querySelectorAll("input[data-parameter]")) {
@@ -32,7 +32,7 @@
     }
   }
 
-  // A new row proposes no more hosts and ranks than the chosen cluster has.
+  // A new row proposes at most the hosts and ranks of the selected cluster.
   function propose(select) {
     const known = JSON.parse(document.getElementById("sweep-row").dataset.values)[form.elements.cluster.value] || {};
     const values = select.closest("tr").querySelector("[name=sweep_values]");
@@ -56,7 +56,7 @@
   });
   form.addEventListener("change", markSwept);
 
-  // Editing the YAML changes nothing until it is applied: keep its events from the form's live preview.
+  // YAML edits take effect when applied: keep their events from the live preview.
   function edited(e) {
     if (e.target.id !== "yaml") return;
     e.stopPropagation();

@@ -1,5 +1,5 @@
-/* A notification when an experiment ends, for who asked for it: any open page of the laboratory looks, one of them at a time.
-   What this browser waits for is kept in it alone; the browser asks its reader when the button is first pressed. */
+/* Notifications of ended experiments, on request: one open page of the installation polls at a time.
+   The browser stores its list of experiments, and asks for permission on the first press. */
 (function () {
   "use strict";
   const KEY = "rankwire-notify", EVERY_MS = 5000;
@@ -22,7 +22,7 @@
     }
   }
   function say(button, words) {
-    const place = document.getElementById(button.dataset.said);
+    const place = document.getElementById(button.dataset.status);
     place.textContent = words;
   }
 
@@ -31,19 +31,19 @@
     if (Object.hasOwn(all, slug)) {
       delete all[slug];
       keep(all);
-      say(button, "No notification.");
+      say(button, "Notification off.");
       return;
     }
     if (!("Notification" in window) || !isSecureContext) {
-      say(button, "This browser shows no notifications here: they need https or this machine itself.");
+      say(button, "Notifications need https or a page on localhost.");
       return;
     }
     if (await Notification.requestPermission() !== "granted") {
-      say(button, "The browser does not allow notifications of this site; its settings for the site can change that.");
+      say(button, "The browser blocks notifications: allow them in its settings for this site.");
       return;
     }
     keep({ ...awaited(), [slug]: { name: button.dataset.name, href: new URL(button.dataset.href, location).href } });
-    say(button, "You are told while any page of the laboratory is open.");
+    say(button, "You will be notified while any page of Rankwire is open.");
   }
 
   async function look() {
@@ -52,13 +52,13 @@
     const query = new URLSearchParams(slugs.map(slug => ["of", slug]));
     const response = await fetch(`${address}?${query}`, { headers: { Accept: "application/json" }, redirect: "error" });
     if (!response.ok) return;
-    const rest = awaited(); // somebody may have pressed the button meanwhile
+    const rest = awaited(); // the user may have pressed the button since
     for (const { slug, words } of (await response.json()).ended) {
       const { name, href } = all[slug];
       delete rest[slug];
-      if (!words) continue; // no longer there for this reader
-      const told = new Notification(name, { body: words, tag: `rankwire-${slug}` });
-      told.addEventListener("click", () => { focus(); location.assign(href); told.close(); });
+      if (!words) continue; // no longer visible to the user
+      const notification = new Notification(name, { body: words, tag: `rankwire-${slug}` });
+      notification.addEventListener("click", () => { focus(); location.assign(href); notification.close(); });
     }
     if (Object.keys(rest).length !== slugs.length) keep(rest);
   }
@@ -66,8 +66,8 @@
   async function lookAlone() {
     try {
       if (navigator.locks) await navigator.locks.request(KEY, { ifAvailable: true }, lock => lock && look());
-      else await look(); // two pages may look at once: the tag makes their notifications one
-    } catch { /* the server is away or the session has ended: the next look may tell */ }
+      else await look(); // two pages may poll at once: the tag merges their notifications
+    } catch { /* the server is unreachable or the session has ended: retry at the next poll */ }
   }
 
   document.addEventListener("click", e => { const button = e.target.closest("[data-notify]"); if (button) toggle(button); });

@@ -1,9 +1,9 @@
-/* What every page needs beyond htmx: theme, menu, tabs, copying, confirmation, forms that are followed. */
+/* Behaviour of every page beyond htmx: theme, menu, tabs, copying, dialogs, live forms. */
 (function () {
   "use strict";
   const redraw = () => dispatchEvent(new Event("rankwire:redraw"));
 
-  /* On a phone the tabs are wider than the window: the open one is moved into it, and the page stays where it is. */
+  /* On a phone, scroll the open tab into view without moving the page. */
   function moveIntoSight(tab) {
     const row = tab.parentElement;
     row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
@@ -23,7 +23,7 @@
     redraw();
   }
 
-  /* What an address leads to may lie in a tab that is not open. */
+  /* The target of an address may be in a closed tab. */
   function reveal(hash) {
     const target = hash.length > 1 && document.getElementById(hash.slice(1)), panel = target && target.closest("[role=tabpanel]");
     if (!panel || !panel.hidden) return;
@@ -31,7 +31,7 @@
     target.scrollIntoView();
   }
 
-  /* With an account, the theme is kept there; until that has happened, pages of this browser know of it. */
+  /* The account stores the theme; until then, this browser does. */
   async function keepTheme(address, theme) {
     if (!address) return;
     localStorage.setItem("rankwire-theme-unsent", theme);
@@ -49,12 +49,12 @@
     const text = source.value ?? source.textContent.trim();
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else copyHere(button, text);
-    const said = button.said ??= [...button.childNodes];
+    const content = button.said ??= [...button.childNodes];
     button.textContent = "Copied";
     setTimeout(() => { button.replaceChildren(...said); }, 1500);
   }
 
-  // Browsers have no clipboard for pages that came without TLS from another machine.
+  // Browsers give pages from other machines no clipboard without TLS.
   function copyHere(button, text) {
     const field = Object.assign(document.createElement("textarea"), { value: text });
     button.after(field);
@@ -101,20 +101,20 @@
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
   });
 
-  // An answer that comes anew keeps the rows that were ticked in the last one.
+  // A refreshed list keeps the selected rows.
   let ticked = [];
   document.addEventListener("htmx:beforeSwap", e => { ticked = [...e.detail.target.querySelectorAll("input[name=of]:checked")].map(box => box.value); });
   document.addEventListener("htmx:afterSwap", e => { for (const box of e.detail.target.querySelectorAll("input[name=of]")) box.checked ||= ticked.includes(box.value); });
 
-  // A tab nobody looks at asks nothing; it catches up when it is shown again.
+  // A hidden tab does not poll; it refreshes when visible again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));
   document.querySelectorAll(".subnav [aria-selected=true], .subnav [aria-current]").forEach(moveIntoSight);
   reveal(location.hash);
 })();
 
-/* Fields may say other than what a page tells: written before its scripts came (a slow network), put back by the browser, or
-   told to a server that did not answer. Then the page follows as if they had just been changed. */
+/* Fields may differ from the page: typed before its scripts loaded, restored by the browser, or sent without an answer.
+   Then refresh the page as after a change. */
 (function () {
   "use strict";
   const FOLLOWED = "form[hx-trigger] :is(input, select, textarea), [data-submits]";
@@ -123,7 +123,7 @@
   const isTick = field => field.type === "checkbox" || field.type === "radio";
   const says = field => isTick(field) ? field.checked : field.value;
 
-  /* What a field says in the page as the server sent it. */
+  /* The value of a field in the page as the server sent it. */
   function sent(field) {
     if (isTick(field)) return field.defaultChecked;
     if (!field.options) return field.defaultValue;
@@ -147,7 +147,7 @@
   document.addEventListener("htmx:beforeRequest", e => { if (e.target.matches("form[hx-trigger], form [hx-trigger]")) unanswered.add(e.target); });
   document.addEventListener("htmx:afterRequest", e => { if (e.detail.successful) unanswered.delete(e.target); });
 
-  /* An answer to the same question is no step to go back to. */
+  /* The same address adds no history entry. */
   document.addEventListener("htmx:beforeHistoryUpdate", e => {
     if (e.detail.history.path === location.pathname + location.search) e.detail.history.type = "replace";
   });
@@ -155,7 +155,7 @@
   document.addEventListener("DOMContentLoaded", follow); // after htmx, which listens earlier and binds the forms then
   addEventListener("pageshow", e => {
     if (!e.persisted) return;
-    // What leads to another page stands again where this page stands.
+    // Fields of the address are restored with the page.
     for (const choice of document.querySelectorAll("[data-submits]")) choice.form.reset();
     askAgain();
   });

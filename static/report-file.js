@@ -1,4 +1,4 @@
-/* A downloaded report is light or dark as its reader's machine is. */
+/* A downloaded report follows the light or dark setting of the machine. */
 (function () {
   "use strict";
   const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;

@@ -1,4 +1,4 @@
-/* Puts a part on a line of its own where the cursor is in the text of a report. */
+/* Inserts a part on its own line at the cursor in the text of a report. */
 (function () {
   "use strict";
   document.addEventListener("click", e => {

@@ -1,5 +1,5 @@
-// Runs before the first paint, so that a dark page never flashes light. The account says light, dark or as the system; what was
-// switched here and did not reach it yet goes first. Without an account this browser remembers.
+// Runs before the first paint, so that a dark page never flashes light. The account stores light, dark or system; an unsent
+// switch of this browser takes precedence. Without an account the browser stores it.
 (function () {
   const dark = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement;
   const kept = root.dataset.theme, UNSENT = "rankwire-theme-unsent", LAST = "rankwire-theme";

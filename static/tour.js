@@ -1,4 +1,4 @@
-/* The tour of the first visit: one step at a time, before what it speaks of. Without this script its steps are a list. */
+/* The tour of the first visit: one step at a time, before its subject. Without this script, a list of steps. */
 (function () {
   "use strict";
   const card = document.getElementById("tour");
@@ -18,7 +18,7 @@
     if (part.previousElementSibling !== card) part.before(card);
   }
 
-  /* What is taken out of a page or moved in it loses the focus, and keys went nowhere then. */
+  /* A removed or moved element loses the focus: restore it. */
   function hold() { if (card.contains(document.activeElement)) held = document.activeElement; }
   function holdOn() {
     if (document.activeElement === document.body) held?.focus({ preventScroll: true });
@@ -37,7 +37,7 @@
   }
 
   function leave() {
-    isLeft = true; // a form that is drawn anew later must not bring it back
+    isLeft = true; // a redrawn form must not show it again
     document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
     card.remove();
     document.querySelector("h1")?.focus();
@@ -47,7 +47,7 @@
   next.addEventListener("click", () => show(at + 1));
   card.addEventListener("keydown", e => { if (e.key === "Escape") leave(); });
   card.querySelector("[data-leave]").addEventListener("click", e => { e.preventDefault(); leave(); });
-  // Another workload draws the form anew, and the card with it.
+  // Another workload redraws the form and the card.
   document.body.addEventListener("htmx:beforeSwap", hold);
   document.body.addEventListener("htmx:afterSettle", () => {
     if (isLeft) return;

@@ -1,4 +1,4 @@
-"""Charts of a comparison: one series per member over the common points, and the change against the baseline."""
+"""Charts of a comparison: values over the common points, and changes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis import numbers
-from dashboard.charts.parts import MOST_SERIES, SERIES, SYMBOLS, Figure, X, axis_title, few_log_ticks
+from dashboard.charts.parts import (
+    FEW_LOG_TICKS,
+    MOST_SERIES,
+    SERIES,
+    SYMBOLS,
+    Figure,
+    X,
+    axis_title,
+    error_bars,
+    level_line,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A member's ratio to the baseline at one x, the ends of its interval (None: unknown), and what the point is of and leads to."""
+    """Ratio of a member to the baseline at one x, with its interval (None: unknown)."""
 
     x: X
     value: float
@@ -22,8 +32,8 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A member against the baseline over x."""
+class MemberChange:
+    """One member against the baseline over x."""
 
     name: str
     index: int
@@ -31,63 +41,48 @@ class Change:
 
 
 def change_over(
-    changes: Sequence[Change], *, quantity: str, parameter: str, baseline: str, in_times: bool = False
+    changes: Sequence[MemberChange], *, quantity: str, parameter: str, baseline: str, in_times: bool = False
 ) -> Figure:
-    """Dots with interval bars around a line at no change. `index` is the member's place: colour and marker as everywhere.
+    """Return dots with interval bars around a line at no change.
 
-    In percent from zero, or with `in_times` as ratios (all positive) on a logarithmic axis around one.
+    `index` is the position of the member: it sets colour and marker, as in all charts. In percent from zero, or
+    with `in_times` as ratios (all positive) on a logarithmic axis around one.
     """
     title = axis_title(f"{quantity}, ratio to {baseline}", "") if in_times else axis_title(f"Change in {quantity}", "%")
     y_axis: Figure = {"title": title, "rangemode": "normal", "autorange": True}
     if in_times:
-        ends = [end for change in changes for p in change.points for end in (p.value, p.low, p.high) if end]
-        y_axis |= {"type": "log", **few_log_ticks(min([*ends, 1.0]), max([*ends, 1.0]))}
-    unchanged = 1 if in_times else 0
+        y_axis |= FEW_LOG_TICKS
     return {
         "data": [_series(change, in_times) for change in changes if change.points],
         "layout": {
             "xaxis": {"title": axis_title(f"{parameter}, not to scale", ""), "type": "category"},
             "yaxis": y_axis,
-            "shapes": [
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": unchanged,
-                    "y1": unchanged,
-                    "line": {"color": "--ink-3", "width": 1},
-                }
-            ],
+            "shapes": [level_line("y", 1 if in_times else 0, color="--ink-3", width=1)],
         },
     }
 
 
-def _series(change: Change, in_times: bool) -> Figure:
-    place = change.index % MOST_SERIES
+def _series(change: MemberChange, in_times: bool) -> Figure:
+    index = change.index % MOST_SERIES
 
-    def shown(ratio: float) -> float:
+    def position(ratio: float) -> float:
         return ratio if in_times else (ratio - 1) * 100
 
-    values = [shown(point.value) for point in change.points]
-    lows = [None if point.low is None else shown(point.low) for point in change.points]
-    highs = [None if point.high is None else shown(point.high) for point in change.points]
+    values = [position(point.value) for point in change.points]
+    lows = [None if point.low is None else position(point.low) for point in change.points]
+    highs = [None if point.high is None else position(point.high) for point in change.points]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": change.name,
         "x": [str(point.x) for point in change.points],
         "y": values,
-        "marker": {"size": 9, "color": SERIES[place], "symbol": SYMBOLS[place]},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0 if end is None else max(0.0, end - v) for v, end in zip(values, highs, strict=True)],
-            "arrayminus": [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
-            "color": SERIES[place],
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "marker": {"size": 9, "color": SERIES[index], "symbol": SYMBOLS[index]},
+        "error_y": error_bars(
+            [0 if end is None else max(0.0, end - v) for v, end in zip(values, highs, strict=True)],
+            [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
+            SERIES[index],
+        ),
         "text": [numbers.change(point.value) for point in change.points],
         "of": [point.of for point in change.points],
         "configurations": [point.configuration for point in change.points],

@@ -6,25 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analysis.numbers import size
-from dashboard.charts.parts import MOST_SERIES, Figure, Line, Scale, axis_title, few_log_ticks, spread
+from dashboard.charts.parts import FEW_LOG_TICKS, MOST_SERIES, Figure, Line, Scale, axis_title, spread
 
 _POWERS = [2**power for power in range(0, 41, 2)]
 
 
 def time_curves(lines: Sequence[Line]) -> Figure:
-    """Transfer times (s) over sizes (bytes)."""
-    scale = Scale(-6, "µs")
-    times = [scale(t) for line in lines for trials in line.trials for t in trials if t > 0]
-    return _curves(
-        lines,
-        "Transfer time",
-        scale,
-        y_axis={"type": "log", **(few_log_ticks(min(times), max(times)) if times else {})},
-    )
+    """Draw transfer times (s) over message sizes (bytes)."""
+    return _curves(lines, "Transfer time", Scale(-6, "µs"), y_axis=FEW_LOG_TICKS)
 
 
 def bandwidth_curves(lines: Sequence[Line]) -> Figure:
-    """Size / transfer time (B/s) over sizes (bytes), out of transfer times."""
+    """Draw bandwidths (size / transfer time, B/s) over message sizes (bytes)."""
     rates = [
         replace(line, trials=[[size / t for t in times] for size, times in zip(line.x, line.trials, strict=True)])  # type: ignore[operator]
         for line in lines
@@ -34,11 +27,15 @@ def bandwidth_curves(lines: Sequence[Line]) -> Figure:
 
 
 def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figure) -> Figure:
-    shown = lines[:MOST_SERIES]
-    sizes = [float(x) for line in shown for x in line.x]
+    drawn_lines = lines[:MOST_SERIES]
+    sizes = [float(x) for line in drawn_lines for x in line.x]
     ticks = [power for power in _POWERS if min(sizes) <= power <= max(sizes)]
     return {
-        "data": [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))],
+        "data": [
+            trace
+            for index, line in enumerate(drawn_lines)
+            for trace in spread(line, scale, index, series=len(drawn_lines))
+        ],
         "layout": {
             "xaxis": {
                 "title": axis_title("Message size", "B"),
@@ -52,5 +49,4 @@ def _curves(lines: Sequence[Line], quantity: str, scale: Scale, *, y_axis: Figur
 
 
 def _size(size_bytes: int) -> str:
-    """Without the unit, which the axis has."""
     return size(size_bytes).removesuffix("B").strip()

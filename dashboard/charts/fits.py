@@ -1,20 +1,20 @@
-"""Models over what was measured: dashed, with their 95 % band, dotted where they leave the measured range."""
+"""Models over measured values, dashed with 95 % bands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import Figure, Scale
+from dashboard.charts.parts import Figure, Scale, band, skipped_line
 
-# Measured series take the first colours of the theme; fits take those that a chart with one measured series has left.
+# Measured series use the first colours of the theme; fits use the remaining colours of a chart with one series.
 _COLOURS = ("--s3", "--s4", "--s5")
 _DASHES = ("dash", "dashdot", "longdash")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model's value and 95 % band over sizes, in the base unit; beyond `measured` it is an extrapolation."""
+    """Value and 95 % band of a model (base unit); extrapolated beyond `measured`."""
 
     name: str
     x: Sequence[float]
@@ -27,12 +27,12 @@ class Fitted:
         return [i for i, x in enumerate(self.x) if self.measured[0] <= x <= self.measured[1]]
 
     def beyond(self) -> list[int]:
-        """Positions of the extrapolated part, from the last measured size on."""
+        """Return the positions of the extrapolated part, from the last measured size on."""
         return [i for i, x in enumerate(self.x) if x >= self.measured[1]]
 
 
 def fit_traces(fits: Sequence[Fitted], scale: Scale, *, bands: bool = True) -> list[Figure]:
-    """Dashed lines with 95 % bands; dotted where they leave the measured sizes."""
+    """Return dashed lines with 95 % bands, dotted outside the measured sizes."""
     data: list[Figure] = []
     for fit, colour, dash in zip(fits, _COLOURS, _DASHES, strict=False):
         banded = [i for i, (low, high) in enumerate(zip(fit.low, fit.high, strict=True)) if None not in (low, high)]
@@ -48,30 +48,10 @@ def fit_traces(fits: Sequence[Fitted], scale: Scale, *, bands: bool = True) -> l
 
 
 def _curve(fit: Fitted, at: Sequence[int], scale: Scale, line: Figure, name: str) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "meta": "fit",
-        "x": [fit.x[i] for i in at],
-        "y": [scale(fit.y[i]) for i in at],
-        "line": line,
-        "hoverinfo": "skip",
-    }
+    x, y = [fit.x[i] for i in at], [scale(fit.y[i]) for i in at]
+    return {**skipped_line(name, x, y, **line), "meta": "fit"}
 
 
 def _band(fit: Fitted, at: Sequence[int], scale: Scale, colour: str) -> list[Figure]:
-    edge: Figure = {
-        "type": "scatter",
-        "mode": "lines",
-        "meta": "fit",
-        "x": [fit.x[i] for i in at],
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    lower = {**edge, "y": [scale(fit.low[i] or 0.0) for i in at]}
-    return [
-        lower,
-        {**edge, "y": [scale(fit.high[i] or 0.0) for i in at], "fill": "tonexty", "fillcolor": f"{colour}/0.13"},
-    ]
+    low, high = ([scale(ends[i] or 0.0) for i in at] for ends in (fit.low, fit.high))
+    return [{**edge, "meta": "fit"} for edge in band([fit.x[i] for i in at], low, high, colour)]

@@ -1,16 +1,16 @@
-"""A metric of one configuration over its trials: every value, the levels between steps, and the range of the baseline."""
+"""A metric of one configuration over its trials, with steps and baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, hover, skipped_line
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Trials ``first`` to ``last`` (positions) around one median."""
+    """Trials ``first`` to ``last`` (positions) with one median."""
 
     first: int
     last: int
@@ -27,7 +27,10 @@ def over_time(
     limits: tuple[float, float] | None = None,
     trials: Sequence[int] = (),
 ) -> Figure:
-    """Trials in their order (days without trials would hide the steps), levels as lines, `limits` of the last level as a band."""
+    """Draw trials in order, levels as lines, and `limits` of the last level as a band.
+
+    The axis is the number of the trial: days without trials would hide the steps.
+    """
     scale = Scale.of(values, unit)
     xs = list(range(1, len(values) + 1))
     drawn: Figure = {
@@ -53,31 +56,22 @@ def over_time(
 
 
 def _around(values: Sequence[float], scale: Scale) -> list[float]:
-    """What the values fill, not from zero on: a step of a few per cent has to be seen. At least a tenth of them in height."""
+    """Return an axis range that shows steps of a few per cent."""
     low, high = min(values), max(values)
     margin = max(0.08 * (high - low), 0.05 * (abs(low) + abs(high)) / 2) or 1.0
     return [scale(low - margin if low < 0 else max(0.0, low - margin)), scale(high + margin)]
 
 
 def _ends(level: Level) -> tuple[float, float]:
-    """Where a level begins and ends on the axis, on which the first trial stands at 1."""
     return level.first + 0.6, level.last + 1.4
 
 
 def _line(level: Level, scale: Scale, *, legend: bool) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(_ends(level)),
-        "y": [scale(level.median)] * 2,
-        "line": {"color": "--s2", "width": 2},
-        "hoverinfo": "skip",
-        "showlegend": legend,
-        "name": "Median of a level",
-    }
+    line = skipped_line("Median of a level", _ends(level), [scale(level.median)] * 2, color="--s2", width=2)
+    return {**line, "showlegend": legend}
 
 
 def _band(level: Level, limits: tuple[float, float], scale: Scale) -> Figure:
     begin, end = _ends(level)
-    place = {"x0": begin, "x1": end, "y0": scale(limits[0]), "y1": scale(limits[1])}
-    return {"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **place}
+    index = {"x0": begin, "x1": end, "y0": scale(limits[0]), "y1": scale(limits[1])}
+    return {"type": "rect", "layer": "below", "fillcolor": "--s2/0.12", "line": {"width": 0}, **index}

@@ -1,4 +1,4 @@
-"""Use of every host over time: a line per host where they can be told apart, else a map of hosts and time."""
+"""Use of every host over time: lines, or a map for many hosts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_MARKERS = 60
 
 @dataclass(frozen=True, slots=True)
 class HostLine:
-    """One host: per step its mean and (lowest, highest, samples), None where it was not sampled."""
+    """One host: per step its mean and (lowest, highest, samples), None without samples."""
 
     host: str
     means: Sequence[float | None]
@@ -34,9 +34,9 @@ class HostLine:
 def hosts_over_time(
     t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str, leads: Figure | None = None
 ) -> Figure:
-    """`quantity` in base `unit` over the ends of the steps `t_s`; ranges are shown where a step holds several samples.
+    """Draw `quantity` in base `unit` over the ends of the steps `t_s`.
 
-    `leads`: what a step of a map leads to (`leads_to_packets`).
+    Ranges are drawn if a step holds several samples. `leads`: target of a step of a map (`leads_to_packets`).
     """
     scale = Scale.of([high for line in lines for span in line.ranges if span for high in span[1:2]], unit)
     time_axis = {"title": axis_title("Time since the first sample", "s")}
@@ -55,7 +55,7 @@ def hosts_over_time(
 
 
 def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:
-    # No `of`, by which the charts of a page mark one configuration together: no other chart of a trial has single hosts.
+    # No `of` (the key that charts of a page mark together): no other chart of a trial has single hosts.
     several = any(span and span[2] > 1 for span in line.ranges)
     words = hover("y", scale.unit)
     if several:
@@ -80,13 +80,9 @@ def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Fig
 
 def _map(t_s: Sequence[float], lines: Sequence[HostLine], scale: Scale, quantity: str, time_axis: Figure) -> Figure:
     cells = [[None if value is None else short(scale(value), CELL_DIGITS) for value in line.means] for line in lines]
-    hosts, times, name = (
-        [line.host for line in lines],
-        [short(t, CELL_DIGITS) for t in t_s],
-        axis_title(quantity, scale.unit)["text"],
-    )
+    hosts, times = [line.host for line in lines], [short(t, CELL_DIGITS) for t in t_s]
     trace: Figure = {
-        **heat(times, hosts, cells, name=name, unit=scale.unit),
+        **heat(times, hosts, cells, name=axis_title(quantity, scale.unit)["text"], unit=scale.unit),
         "hovertemplate": f"%{{y}}, {hover('x', 's')}: {hover('z', scale.unit)}<extra></extra>",
     }
     return {

@@ -1,4 +1,4 @@
-"""Figures of a trial that runs: rates so far, and the processor time that its ranks have used."""
+"""Figures of a running trial: rates so far, and the processor time of its ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dashboard.charts.parts import Figure, Scale, axis_title, hover, short
 
 
 def rates_so_far(history: Mapping[str, Sequence[float]], name: str, *, quantity: str, unit: str) -> Figure:
-    """One rate of `history` (base unit) over the seconds since the launch; axes alone before the first look."""
+    """Draw one rate of `history` (base unit) over the seconds since the launch."""
     values = history.get(name) or []
     scale = Scale.of(values, unit)
     line = {
@@ -32,7 +32,7 @@ def rates_so_far(history: Mapping[str, Sequence[float]], name: str, *, quantity:
 
 
 def ranks_so_far(ranks: Sequence[tuple[int, str, float]]) -> Figure:
-    """A bar per rank (number, host, CPU seconds) of the processor time that it has used."""
+    """Draw the processor time of each rank (number, host, CPU seconds) as a bar."""
     scale = Scale.of([cpu_s for _, _, cpu_s in ranks], "s")
     bars = {
         "type": "bar",

@@ -1,4 +1,4 @@
-"""A metric over two parameters: heat map with its values in the cells, contour, and how far apart two maps are."""
+"""A metric over two parameters: heat map, contours, difference of two maps."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from math import log10
 
 from analysis import numbers
-from dashboard.charts.parts import Figure, Scale, axis_title
+from dashboard.charts.parts import Figure, Scale, category_axis
 
 Cells = Sequence[Sequence[float | None]]
-"""Values by row (y) and column (x); None where nothing was measured."""
+"""Values by row (y) and column (x); None without a measurement."""
 Keys = Sequence[Sequence[int]]
-"""Configurations by row and column, 0 where there is none."""
+"""Configurations by row and column; 0 without one."""
 
-# From here on along a colour scale, cells are so saturated that text reads better in the colour of the surface.
+# From here on along a colour scale, text is more readable in the colour of the surface.
 _DARK = 0.55
 _DARK_OF_HALF = 0.6
 _PERCENT_FLOOR = 5.0
 _MOST_COLUMNS, _MOST_ROWS = 14, 24
-"""Cells in a row and in a column that have room for a number each."""
+"""Largest numbers of columns and of rows with room for a number in each square."""
 
 
 def heat_map(
@@ -33,10 +33,10 @@ def heat_map(
     of: Keys = (),
     configurations: Keys = (),
 ) -> Figure:
-    """Cells coloured by the logarithm of their value between `ends`, which several maps share; rows and columns are settings.
+    """Draw a heat map, coloured by the logarithm of the value between `ends`.
 
-    `of`: what each cell is of, as every map and chart of the page names it; `configurations`: whose trials a cell leads to, where
-    those are others.
+    Rows and columns are settings, not to scale. `of`: keys of the squares, the same in all charts of the page;
+    `configurations`: configurations whose trials a square leads to, if they differ from `of`.
     """
     low, high = (log10(end) for end in ends)
     span = high - low or 1.0
@@ -53,36 +53,33 @@ def heat_map(
     return _figure(trace, text, [[_on(p, _DARK) for p in row] for row in places], x_title, y_title)
 
 
-def apart_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
+def difference_map(
+    x: Sequence[str],
+    y: Sequence[str],
+    cells: Cells,
+    reference: Cells,
+    *,
+    x_title: str,
+    y_title: str,
+    of: Keys = (),
+    as_ratio: bool = False,
 ) -> Figure:
-    """How far `cells` lie from `reference`, in percent: blue below it, orange above, zero in the middle."""
-    z = [
-        [None if a is None or not b else 100 * (a / b - 1) for a, b in zip(row, other, strict=True)]
-        for row, other in zip(cells, reference, strict=True)
-    ]
-    text = [["" if v is None else numbers.percent_change(1 + v / 100) for v in row] for row in z]
-    most = max((abs(v) for row in z for v in row if v is not None), default=0.0)
-    most = max(_PERCENT_FLOOR, most)
-    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (%)"), "colorscale": "--div", "zmin": -most, "zmax": most}
-    trace |= {"hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
-    inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
-    return _figure(trace, text, inks, x_title, y_title)
+    """Draw `cells` relative to `reference`: blue below it, orange above.
 
-
-def ratio_map(
-    x: Sequence[str], y: Sequence[str], cells: Cells, reference: Cells, *, x_title: str, y_title: str, of: Keys = ()
-) -> Figure:
-    """`cells` over `reference`: half and double are equally far from 1, which has the colour of the middle."""
+    In percent; with `as_ratio`, half and double have the same distance from the middle.
+    """
     ratios = [
         [None if not a or not b else a / b for a, b in zip(row, other, strict=True)]
         for row, other in zip(cells, reference, strict=True)
     ]
-    z = [[None if ratio is None else log10(ratio) for ratio in row] for row in ratios]
-    text = [["" if ratio is None else numbers.times(ratio) for ratio in row] for row in ratios]
-    most = max([log10(1 + _PERCENT_FLOOR / 100), *(abs(v) for row in z for v in row if v is not None)])
-    trace = {**_cells(x, y, z, text, f"{y_title} by {x_title} (ratio)"), "colorscale": "--div"}
-    trace |= {"zmin": -most, "zmax": most, "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>", **_leads(of)}
+    written = numbers.times if as_ratio else numbers.percent_change
+    z = [[None if r is None else log10(r) if as_ratio else 100 * (r - 1) for r in row] for row in ratios]
+    text = [["" if ratio is None else written(ratio) for ratio in row] for row in ratios]
+    least = log10(1 + _PERCENT_FLOOR / 100) if as_ratio else _PERCENT_FLOOR
+    most = max([least, *(abs(v) for row in z for v in row if v is not None)])
+    trace = _cells(x, y, z, text, f"{y_title} by {x_title} ({'ratio' if as_ratio else '%'})")
+    trace |= {"colorscale": "--div", "zmin": -most, "zmax": most, **_leads(of)}
+    trace["hovertemplate"] = "%{x}, %{y}: %{text}<extra></extra>"
     inks = [[_on(None if v is None else abs(v) / most, _DARK_OF_HALF) for v in row] for row in z]
     return _figure(trace, text, inks, x_title, y_title)
 
@@ -90,7 +87,7 @@ def ratio_map(
 def contour(
     x: Sequence[str], y: Sequence[str], cells: Cells, *, x_title: str, y_title: str, scale: Scale, of: Keys = ()
 ) -> Figure:
-    """Lines of equal value between the measured cells, each with its value; straight between neighbours, no model."""
+    """Draw labelled contour lines, linear between measured neighbours."""
     z = [[None if value is None else scale(value) for value in row] for row in cells]
     text = [["" if value is None else numbers.significant(value, 3) for value in row] for row in z]
     trace: Figure = {
@@ -130,23 +127,17 @@ def _cells(x: Sequence[str], y: Sequence[str], z: Cells, text: Sequence[Sequence
 
 
 def _leads(of: Keys, configurations: Keys = ()) -> Figure:
-    """What static/chart-marks.js knows of the cells, row by row as z."""
-    known = {"of": of, "configurations": configurations}
-    return {name: [list(row) for row in rows] for name, rows in known.items() if rows}
+    """Return keys and targets of the squares for static/chart-marks.js."""
+    targets = {"of": of, "configurations": configurations}
+    return {name: [list(row) for row in rows] for name, rows in targets.items() if rows}
 
 
 def _figure(
-    trace: Figure,
-    text: Sequence[Sequence[str]],
-    inks: Sequence[Sequence[str]],
-    x_title: str,
-    y_title: str,
+    trace: Figure, text: Sequence[Sequence[str]], inks: Sequence[Sequence[str]], x_title: str, y_title: str
 ) -> Figure:
-    if (
-        len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS
-    ):  # pointing at a cell and the table tell its value
+    if len(trace["x"]) > _MOST_COLUMNS or len(trace["y"]) > _MOST_ROWS:
         return {"data": [trace | {"xgap": 0, "ygap": 0}], "layout": _layout(x_title, y_title)}
-    # Places and not names: a name such as "10" would be taken for the tenth place.
+    # Positions instead of names: Plotly takes a name such as "10" for the tenth position.
     notes = [
         {"x": column, "y": row, "text": words, "font": {"size": 12, "color": inks[row][column]}}
         for row, line in enumerate(text)
@@ -157,15 +148,11 @@ def _figure(
 
 
 def _layout(x_title: str, y_title: str) -> Figure:
-    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
-    return {
-        "hovermode": "closest",
-        "margin": {"l": 58, "r": 8, "t": 6, "b": 40},
-        "xaxis": {**bare, "title": axis_title(x_title, "")},
-        "yaxis": {**bare, "title": axis_title(y_title, "")},
-    }
+    margin = {"l": 58, "r": 8, "t": 6, "b": 40}
+    axes = {"xaxis": category_axis(x_title), "yaxis": category_axis(y_title)}
+    return {"hovermode": "closest", "margin": margin, **axes}
 
 
-def _on(place: float | None, dark: float) -> str:
-    """The ink that reads on a cell `place` along its scale; the scales of both themes are made for this."""
-    return "--surface" if place is not None and place > dark else "--ink"
+def _on(position: float | None, dark: float) -> str:
+    """Return a readable text colour for a square at `place` along its scale."""
+    return "--surface" if position is not None and position > dark else "--ink"

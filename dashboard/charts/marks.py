@@ -1,4 +1,4 @@
-"""Small marks drawn as SVG by the templates: sparklines and dot strips, as positions only."""
+"""Small marks that templates draw as SVG: positions of sparklines and dot strips."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH, HEIGHT, MARGIN = 112.0, 34.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Points of a sparkline in its own `WIDTH` x `HEIGHT` box, and which of them is lowest (None with fewer than 2)."""
+    """Points of a sparkline in its box, and the index of the lowest."""
 
     points: list[tuple[float, float]]
     best: int | None
@@ -25,7 +25,7 @@ class Spark:
 
 
 def sparkline(values: Sequence[float]) -> Spark | None:
-    """A line over equally spaced points that starts at zero; None with fewer than 2 values."""
+    """Return a line over equally spaced points from zero; None with fewer than 2 values."""
     if len(values) < 2:
         return None
     top = max(values) or 1.0
@@ -36,21 +36,21 @@ def sparkline(values: Sequence[float]) -> Spark | None:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """Positions in percent of a strip's width."""
+    """Positions in percent of the width of a strip."""
 
     this: float
     others: list[float]
     published: float | None
 
 
-def dot_strip(this: float, others: Sequence[float], published: float | None = None) -> Dots | None:
-    """This trial's value among the other repetitions and the published one; None when it stands alone."""
+def repetition_dots(this: float, others: Sequence[float], published: float | None = None) -> Dots | None:
+    """Return positions of a trial, its repetitions and the published value."""
     everything = [this, *others, *([] if published is None else [published])]
     if len(everything) < 2:
         return None
     low, high = min(everything), max(everything)
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return 50.0 if high == low else round(2 + 96 * (value - low) / (high - low), 1)
 
-    return Dots(place(this), [place(v) for v in others], None if published is None else place(published))
+    return Dots(position(this), [position(v) for v in others], None if published is None else position(published))

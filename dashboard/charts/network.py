@@ -1,4 +1,4 @@
-"""What a program needs from its network: elapsed time over delay, which static/network.js moves, and the map over delay and rate."""
+"""Network what-if: elapsed time over delay, and over delay and rate."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from analysis import numbers
 from analysis.sensitivity import Fit, Link, relative_times
-from dashboard.charts.parts import Figure, Line, Scale, axis_title, spread
+from dashboard.charts.parts import Figure, Line, Scale, axis_title, band, error_bars, skipped_line, spread
 
 CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
-"""(elapsed time / that here, dash of its line)."""
+"""(Elapsed time relative to the current link, dash of the line)."""
 _CELLS: Final = 40
 _LEAST_DELAY_S: Final = 1e-6
 _DIGITS: Final = 4
 _PICOSECONDS: Final = 12
-"""Decimals of a delay in seconds: the digits of the shortest, too."""
+"""Decimals of a delay in seconds, enough for the shortest."""
 _MARGIN: Final = 2.0
-"""The map ends this factor beyond what is drawn in it."""
+"""The map extends this factor beyond its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A network drawn into the map."""
+    """A network drawn in the map."""
 
     name: str
     link: Link
@@ -33,7 +33,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The trials of one link: its delay (s), their elapsed times (s), and their configuration."""
+    """Trials of one link: its delay (s), elapsed times (s), and configuration."""
 
     delay_s: float
     elapsed_s: Sequence[float]
@@ -41,25 +41,18 @@ class Timed:
 
 
 def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale) -> Figure:
-    """Elapsed times (s) of the trials by delay (s), at the rate here and at others; curve, band and marker are the page's own.
+    """Draw elapsed times (s) by delay (s), at the current and at other rates.
 
-    The traces that static/network.js fills are named by their ``meta``.
+    static/network.js fills curve, band and marker, found by the ``meta`` of their traces.
     """
-    edge: Figure = {"type": "scatter", "mode": "lines", "x": [], "y": [], "line": {"width": 0}, "hoverinfo": "skip",
-                    "showlegend": False}  # fmt: skip
-    told = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
+    words = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
+    name = "Fit, with the band of 90 % of the trials"
+    fit = {**skipped_line(name, [], [], color="--s3", width=2, dash="dash"), "hoverinfo": "all"}
+    low, high = band([], [], [], "--s3")
     data: list[Figure] = [
-        {**edge, "meta": "low", "name": "low"},
-        {**edge, "meta": "high", "name": "high", "fill": "tonexty", "fillcolor": "--s3/0.18"},
-        {
-            **edge,
-            "meta": "fit",
-            "name": "Fit, with the band of 90 % of the trials",
-            "line": {"color": "--s3", "width": 2, "dash": "dash"},
-            "hoverinfo": "all",
-            "hovertemplate": f"{told}<extra>Fit</extra>",
-            "showlegend": True,
-        },
+        {**low, "meta": "low"},
+        {**high, "meta": "high"},
+        {**fit, "meta": "fit", "hovertemplate": f"{words}<extra>Fit</extra>"},
     ]
     for index, (name, rows) in enumerate(((f"Measured at {rate}", here), ("Measured at other rates", others))):
         if rows:
@@ -77,7 +70,7 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
             "x": [],
             "y": [],
             "marker": {"size": 13, "color": "--mark", "line": {"color": "--ink", "width": 1.5}},
-            "hovertemplate": f"{told}<extra>Your network</extra>",
+            "hovertemplate": f"{words}<extra>Your network</extra>",
         }
     )
     return {
@@ -91,10 +84,13 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
 
 
 def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]]) -> Figure:
-    """Elapsed time (s) by number of hosts: (low, value, high) on the link here; "Your network" is the page's own."""
+    """Draw elapsed time (s) by number of hosts: (low, value, high) on the current link.
+
+    static/network.js fills the trace "Your network".
+    """
     y = Scale.of([high for *_, high in here], "s")
     data = [
-        _by_size("On the link here", 0, sizes, [(y(low), y(value), y(high)) for low, value, high in here], y.unit),
+        _by_size("On the current link", 0, sizes, [(y(low), y(value), y(high)) for low, value, high in here], y.unit),
         {**_by_size("On your network", 1, sizes, [], y.unit), "meta": "yours-sizes"},
     ]
     ticks: Figure = {"tickmode": "array", "tickvals": list(sizes), "ticktext": [str(size) for size in sizes]}
@@ -121,23 +117,16 @@ def _by_size(
         "y": [value for _, value, _ in ends],
         "line": {"color": colour, "width": 2, "dash": ("solid", "dash")[index]},
         "marker": {"size": 8, "color": colour, "symbol": ("circle", "diamond")[index]},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - value for _, value, high in ends],
-            "arrayminus": [value - low for low, value, _ in ends],
-            "color": colour,
-            "thickness": 1.25,
-            "width": 3,
-        },
+        "error_y": error_bars([high - v for _, v, high in ends], [v - low for low, v, _ in ends], colour),
         "hovertemplate": f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{unit}<extra>{name}</extra>",
     }
 
 
 def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str = "") -> Figure:
-    """Elapsed time / that on ``here`` over delay and rate, both logarithmic, with contours, the measured range and the networks.
+    """Draw elapsed time relative to ``here`` over delay and rate.
 
-    ``leads``: the address of the answer for a link, with a ``*`` for its rate (bit/s) and one for its delay (s).
+    Both axes are logarithmic. ``leads``: address of the answer for a link, with a ``*`` for its rate (bit/s) and
+    one for its delay (s).
     """
     measured_delays = np.maximum(fit.runs.delay, _LEAST_DELAY_S)
     measured_rates = 1 / fit.runs.inverse_rate
@@ -146,11 +135,11 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     ratios = relative_times(fit, here, delays.tolist(), rates.tolist())
     x = [numbers.rounded(1e3 * delay, 4) for delay in delays.tolist()]
     y = [numbers.rounded(1e-9 * rate, 4) for rate in rates.tolist()]
-    box = [(f(measured_delays) * 1e3, g(measured_rates) * 1e-9) for f, g in _CORNERS]
+    box = _box(_ends(measured_delays * 1e3), _ends(measured_rates * 1e-9))
     answers: Figure = {}
     if leads:
         answers = {"leads": leads, "led": "This network", "rows": _words(rates), "columns": _words(delays)}
-    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), _box(box)]
+    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), box]
     if named:
         data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}
@@ -166,7 +155,8 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     }
 
 
-_CORNERS: Final = ((np.min, np.min), (np.max, np.min), (np.max, np.max), (np.min, np.max), (np.min, np.min))
+def _ends(values: np.typing.NDArray[np.float64]) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
@@ -174,7 +164,6 @@ def _axis(values: Sequence[float]) -> np.typing.NDArray[np.float64]:
 
 
 def _words(values: np.typing.NDArray[np.float64]) -> list[list[str]]:
-    """Each as an address has it."""
     return [[numbers.plain(numbers.rounded(value, _DIGITS), _PICOSECONDS)] for value in values.tolist()]
 
 
@@ -186,7 +175,7 @@ def _heat(x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.f
     ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= ratios.max()]
     return {
         "type": "heatmap",
-        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time, times that here",
+        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time relative to the current link",
         "x": x,
         "y": y,
         "z": [[round(float(np.log10(ratio)), 3) for ratio in row] for row in ratios],
@@ -223,34 +212,28 @@ def _contour(
             "end": level,
             "size": 1,
             "coloring": "none",
-            "showlabels": False,  # the lines lie so close that their numbers cover each other
+            "showlabels": False,  # the lines are so close that their numbers overlap
         },
     }
 
 
-def _box(corners: Sequence[tuple[float, float]]) -> Figure:
-    """The measured range; a trace, because shapes on logarithmic axes are placed by other rules."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "Measured",
-        "x": [float(x) for x, _ in corners],
-        "y": [float(y) for _, y in corners],
-        "line": {"color": "--ink-2", "width": 1.25, "dash": "dash"},
-        "hoverinfo": "skip",
-    }
+def _box(x: tuple[float, float], y: tuple[float, float]) -> Figure:
+    """Return the measured range as a trace; shapes have other log coordinates."""
+    (west, right), (bottom, top) = x, y
+    around = ([west, right, right, west, west], [bottom, bottom, top, top, bottom])
+    return skipped_line("Measured", *around, color="--ink-2", width=1.25, dash="dash")
 
 
 def _networks(named: Sequence[Named], *, middle: float) -> Figure:
-    """Names reach towards the ``middle`` delay (s), so that none is cut off at an edge, and no two of one rate meet there."""
+    """Return names that extend towards the ``middle`` delay (s)."""
     return {
         "type": "scatter",
         "mode": "markers+text",
         "name": "Networks",
-        "x": [max(each.link.delay_s, _LEAST_DELAY_S) * 1e3 for each in named],
-        "y": [each.link.rate_bps * 1e-9 for each in named],
-        "text": [each.name for each in named],
-        "textposition": ["top right" if each.link.delay_s < middle else "bottom left" for each in named],
+        "x": [max(network.link.delay_s, _LEAST_DELAY_S) * 1e3 for network in named],
+        "y": [network.link.rate_bps * 1e-9 for network in named],
+        "text": [network.name for network in named],
+        "textposition": ["top right" if network.link.delay_s < middle else "bottom left" for network in named],
         "textfont": {"size": 12, "color": "--ink"},
         "marker": {"symbol": "diamond", "size": 10, "color": "--mark", "line": {"color": "--ink", "width": 1.25}},
         "hovertemplate": "%{text}<extra></extra>",

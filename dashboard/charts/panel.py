@@ -1,4 +1,4 @@
-"""A panel of a page: a figure with its title, its views and what is left out; sections are rows of them."""
+"""Panels of a page: figures with titles and views, in sections."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashboard.charts import Figure
+from dashboard.charts.parts import Figure
 
 _MOST_LINES: Final = 4
 _SHORT: Final = 16
@@ -14,24 +14,24 @@ _SHORT: Final = 16
 
 @dataclass(frozen=True)
 class Chart:
-    """A panel: `element` names it in the page, `published` is None (nothing to show), True or False (shown or not)."""
+    """A panel; `published` is None (no published values), True or False (on or off)."""
 
     element: str
     title: str
     figure: Figure
     published: bool | None = None
     left_out: int = 0
-    """Series beyond the six that a chart can tell apart."""
+    """Series beyond the six that a chart can show."""
     subtitle: str = ""
     views: Sequence[tuple[str, Figure]] = ()
-    """Other figures of the same panel under the words of their buttons; the first is `figure` itself."""
+    """Other figures of the panel by the labels of their buttons; the first is `figure` itself."""
     logarithm: bool = True
     log_first: bool = False
-    """Whether the switch between linear and logarithmic stands at logarithmic to begin with."""
+    """The initial axis is logarithmic."""
 
     @property
     def is_named_at_length(self) -> bool:
-        """Whether its legend needs more lines than a panel has room for: long names have one each."""
+        """The legend needs more lines than a panel has room for: long names have one line each."""
         names = [str(trace.get("name", "")) for trace in self.figure.get("data", ()) if trace.get("showlegend", True)]
         return len(names) > _MOST_LINES and max(map(len, names)) > _SHORT
 
@@ -46,5 +46,5 @@ class Section:
 
     @property
     def is_wide(self) -> bool:
-        """Whether two panels make a row, else three do."""
+        """Two panels fill a row; otherwise three."""
         return len(self.charts) in (1, 2, 4)

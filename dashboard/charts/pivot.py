@@ -18,6 +18,7 @@ from dashboard.charts.parts import (
     X,
     axis_title,
     drawn,
+    error_bars,
     hover_range,
     log_ticks,
     short,
@@ -29,7 +30,7 @@ _MOST_TICKS = 12
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One cell: the statistic with the ends of its bar (None: no bar), every dot behind it, and how many values it holds."""
+    """One point: the statistic with its bar (None: no bar), dots and count."""
 
     x: X
     value: float
@@ -38,14 +39,14 @@ class Mark:
     dots: Sequence[float]
     n: int
     of: str = ""
-    """Alike for the points that are marked together."""
+    """The same for points that are marked together."""
     address: str = ""
-    """Its own part of the address that it leads to; empty where it leads nowhere."""
+    """The part of the target address that differs between points; empty without a target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """What the axes say. ``x_unit`` is for metrics on x; parameters name their unit in the title."""
+    """Titles of the axes; parameters on x name their unit in the title."""
 
     x: str
     x_unit: str
@@ -54,24 +55,24 @@ class Axes:
     x_log: bool = False
     y_log: bool = False
     leads: str = ""
-    """The address that all points lead to; ``*`` stands for each one's own part."""
+    """Target address of all points; ``*`` stands for the part of each point."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
-    """A figure of at most six series, each of any number of lines; in a scatter plot of metric against metric nothing is joined."""
+    """Draw at most six series; metric against metric is a scatter plot."""
     joined = [(name, lines) for name, lines in series if any(lines)][:MOST_SERIES]
-    shown = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
-    scale = Scale.of([mark.value for _, marks in shown for mark in marks], axes.y_unit)
-    across = Scale.of([_number(mark.x) for _, marks in shown for mark in marks], axes.x_unit) if scatter else None
+    flat = [(name, [mark for line in lines for mark in line]) for name, lines in joined]
+    scale = Scale.of([mark.value for _, marks in flat for mark in marks], axes.y_unit)
+    across = Scale.of([_number(mark.x) for _, marks in flat for mark in marks], axes.x_unit) if scatter else None
     data: list[Figure] = []
     for index, (name, lines) in enumerate(joined):
-        data += [_dots(name, shown[index][1], index, scale)] if not scatter else []
+        data += [_dots(name, flat[index][1], index, scale)] if not scatter else []
         data.append(_series(name, lines, index, scale, across, axes.leads))
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
-    if not scatter and not all(isinstance(mark.x, int | float) for _, marks in shown for mark in marks):
+    if not scatter and not all(isinstance(mark.x, int | float) for _, marks in flat for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
     else:
-        values = sorted({_number(mark.x) for _, marks in shown for mark in marks})
+        values = sorted({_number(mark.x) for _, marks in flat for mark in marks})
         x_axis |= {"type": "log"} if axes.x_log else {}
         if not scatter and len(values) <= _MOST_TICKS:
             x_axis |= _ticks(values, log=axes.x_log)
@@ -87,19 +88,19 @@ def _number(x: X) -> float:
 
 
 def _ticks(values: Sequence[float], *, log: bool) -> Figure:
-    if len(values) < 2:
+    if len(values) < 2 or (log and values[0] <= 0):
         return {"tickvals": list(values)}
-    if not log:
-        return ticks(values, values[0], values[-1])
-    return log_ticks(values, log10(values[0]), log10(values[-1])) if values[0] > 0 else {"tickvals": list(values)}
+    if log:
+        return log_ticks(values, log10(values[0]), log10(values[-1]))
+    return ticks(values, values[0], values[-1])
 
 
 def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
-    each = [
+    drawn_dots = [
         (mark.x, dot)
         for mark in marks
         for dots in [sorted(mark.dots)]
-        for dot in (dots[place] for place in drawn(len(dots), len(marks)))
+        for dot in (dots[at] for at in drawn(len(dots), len(marks)))
     ]
     return {
         "type": "scatter",
@@ -107,28 +108,31 @@ def _dots(name: str, marks: Sequence[Mark], index: int, scale: Scale) -> Figure:
         "name": f"{name}, all",
         "showlegend": False,
         "hoverinfo": "skip",
-        "x": [x for x, _ in each],
-        "y": [short(scale(dot)) for _, dot in each],
+        "x": [x for x, _ in drawn_dots],
+        "y": [short(scale(dot)) for _, dot in drawn_dots],
         "marker": {"size": 5, "color": f"{SERIES[index]}/0.4"},
     }
 
 
-def _leads(address: str, own: Sequence[str]) -> Figure:
-    """Where the points of a series lead; what their own parts begin with stands once, so that the figure stays small."""
-    known = [each for each in own if each]
-    # One character stays with each: none is what leads nowhere.
-    most = max(0, min(map(len, known), default=0) - 1)
-    shared = commonprefix(known)[:most]  # noqa: RUF071 (characters are meant)
-    return {"leads": address.replace("*", f"{shared}*"), "addresses": [each[len(shared) :] for each in own]}
+def _leads(address: str, addresses: Sequence[str]) -> Figure:
+    """Return the targets of a series, with their common prefix once."""
+    non_empty = [address_part for address_part in addresses if address_part]
+    # Each keeps one character: an empty one has no target.
+    most = max(0, min(map(len, non_empty), default=0) - 1)
+    shared = commonprefix(non_empty)[:most]  # noqa: RUF071 (characters are meant)
+    return {
+        "leads": address.replace("*", f"{shared}*"),
+        "addresses": [address_part[len(shared) :] for address_part in addresses],
+    }
 
 
 def _series(
     name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, leads: str
 ) -> Figure:
-    def each(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
-        """What every mark says; nothing between two lines, so that they are not joined."""
-        told = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
-        return told[:-1]
+    def mark_values(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
+        """Return the hover text of every mark, with None between two lines."""
+        values = [value for line in lines for value in (*(say(mark) for mark in line), nothing)]
+        return values[:-1]
 
     def drawn_at(value: float) -> float:
         return short(scale(value))
@@ -137,11 +141,11 @@ def _series(
         "type": "scatter",
         "mode": "markers" if across else "lines+markers",
         "name": name,
-        "x": each(lambda mark: short(across(_number(mark.x))) if across else mark.x),
-        "y": each(lambda mark: drawn_at(mark.value)),
+        "x": mark_values(lambda mark: short(across(_number(mark.x))) if across else mark.x),
+        "y": mark_values(lambda mark: drawn_at(mark.value)),
         "marker": {"size": 7 if across else 8, "color": SERIES[index], "symbol": SYMBOLS[index]},
         "line": {"color": SERIES[index], "width": 2, "dash": DASHES[index]},
-        "customdata": each(
+        "customdata": mark_values(
             lambda m: [
                 drawn_at(m.value if m.low is None else m.low),
                 drawn_at(m.value if m.high is None else m.high),
@@ -149,17 +153,11 @@ def _series(
             ]
         ),
         "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
-        "of": each(lambda mark: mark.of, ""),
-        **_leads(leads, each(lambda mark: mark.address, "")),
+        "of": mark_values(lambda mark: mark.of, ""),
+        **_leads(leads, mark_values(lambda mark: mark.address, "")),
     }
     if not across:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": each(lambda m: 0 if m.high is None else drawn_at(m.high - m.value)),
-            "arrayminus": each(lambda m: 0 if m.low is None else drawn_at(m.value - m.low)),
-            "color": SERIES[index],
-            "thickness": 1.25,
-            "width": 3,
-        }
+        up = mark_values(lambda m: 0 if m.high is None else drawn_at(m.high - m.value))
+        down = mark_values(lambda m: 0 if m.low is None else drawn_at(m.value - m.low))
+        trace["error_y"] = error_bars(up, down, SERIES[index])
     return trace

@@ -1,4 +1,4 @@
-"""Figures of the ranks of one trial: where the time of each went, and how large its messages were."""
+"""Figures of the ranks of one trial: time by state, and message sizes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,78 @@ import numpy as np
 
 from analysis import numbers
 from analysis.mpi.timeline import Timeline
-from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover
 from dashboard.charts.scaling import PART_COLOURS
+from dashboard.charts.traffic import traffic_matrix
+
+MOST_RANKS: Final = 64
+"""Rows and columns of the matrix: the ranks with most bytes."""
+
+
+def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw mean and range of the share of time inside MPI over time.
+
+    ``rows``: shares of each ``bin_s`` by rank; one bin is a power of two times another.
+    """
+    step_s = max((row["bin_s"] for row in rows), default=1.0)
+    by_rank = [_in_steps(row["shares"], max(1, round(step_s / row["bin_s"]))) for row in rows]
+    count = max((len(shares) for shares in by_rank), default=0)
+    steps = [[shares[index] for shares in by_rank if index < len(shares)] for index in range(count)]
+    x = [round(index * step_s, 9) for index in range(count)]
+    percent = [[round(100 * share, 2) for share in step] for step in steps]
+    line = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "Mean of the ranks",
+        "x": x,
+        "y": [round(sum(step) / len(step), 2) for step in percent],
+        "line": {"color": "--s3", "width": 1.5, "shape": "hv"},
+        "hovertemplate": f"{hover('y', '%')}<extra></extra>",
+    }
+    edges = band(x, list(map(min, percent)), list(map(max, percent)), "--s1", shape="hv") if len(by_rank) > 1 else []
+    return {
+        "data": [*edges, line] if count else [],
+        "layout": {
+            "showlegend": False,
+            "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
+            "xaxis": {"title": axis_title("Time since MPI_Init", "s"), "range": [0, count * step_s]},
+            "yaxis": {"title": axis_title("Inside MPI", "%"), "range": [0, 100]},
+        },
+    }
+
+
+def requested_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figure:
+    """Draw the bytes that ranks requested MPI to send to each other.
+
+    ``pairs``: [from, to, messages, bytes]; ``leads`` as in `traffic_matrix`.
+    """
+    sent: dict[int, int] = {}
+    for source, target, _, size in pairs:
+        for rank in (source, target):
+            sent[rank] = sent.get(rank, 0) + size
+    ranks = sorted(sorted(sent, key=lambda rank: -sent[rank])[:MOST_RANKS])
+    index = {rank: number for number, rank in enumerate(ranks)}
+    cells = [[0] * len(ranks) for _ in ranks]
+    for source, target, _, size in pairs:
+        if source in index and target in index:
+            cells[index[source]][index[target]] = size
+    return traffic_matrix(ranks, cells, of="rank", leads=leads)
+
+
+def _in_steps(shares: Sequence[float], group: int) -> list[float]:
+    chunks = [shares[first : first + group] for first in range(0, len(shares), group)]
+    return [sum(chunk) / group for chunk in chunks]
+
 
 _NOT_SPLIT: Final = {"no_core_s": "Outside MPI, on no processor"}
 _SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
-"""If the kernel of every host counts run delay."""
+"""Shown if the kernel of every host counts run delay."""
 _IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
 
 def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
-    """Stacked bars, one per rank, of seconds between MPI_Init and MPI_Finalize: the parts add up to the window."""
+    """Draw seconds from MPI_Init to MPI_Finalize as stacked bars per rank."""
     is_split = all(part in rank for part in _SPLIT for rank in ranks)
     parts = {"computing_s": "Computing", **(_SPLIT if is_split else _NOT_SPLIT), **_IN_MPI}
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
@@ -48,19 +108,19 @@ def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
 
 
 def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
-    """Messages and calls of collectives by size, in classes that double."""
-    used = [place for place in range(66) if any(counts[place] for counts in sizes.values())]
+    """Draw messages and calls of collectives by size, in classes that double."""
+    used = [index for index in range(66) if any(counts[index] for counts in sizes.values())]
     if not used:
         return {"data": [], "layout": {}}
-    shown = range(used[0], used[-1] + 1)
-    labels = [_class(place) for place in shown]
+    classes = range(used[0], used[-1] + 1)
+    labels = [_class(index) for index in classes]
     return {
         "data": [
             {
                 "type": "bar",
                 "name": label,
                 "x": labels,
-                "y": [sizes[name][place] for place in shown],
+                "y": [sizes[name][index] for index in classes],
                 "marker": {"color": f"{colour}/0.5", "line": {"color": colour, "width": 1}},
                 "hovertemplate": f"%{{x}}: %{{y}}<extra>{label}</extra>",
             }
@@ -74,38 +134,38 @@ def message_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:
     }
 
 
-def _class(place: int) -> str:
-    return "0 B" if place == 0 else numbers.size(1 << (place - 1))
+def _class(index: int) -> str:
+    return "0 B" if index == 0 else numbers.size(1 << (index - 1))
 
 
 _STATES: Final = (("Computing", "--s2"), ("In MPI", "--s3"), ("Waiting", "--s4"))
-"""What a step can be mostly; a step's number in the heat map is the place here."""
+"""Possible states of a step; the number of a step in the heat map is an index here."""
 
 
-def ranks_over_time(found: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
-    """Ranks as rows, steps as columns, coloured by the largest of computing, MPI and long waits. ``zero_ns``: where time begins.
+def ranks_over_time(steps: Timeline, zero_ns: int, leads: Figure | None = None) -> Figure:
+    """Draw ranks as rows and steps as columns, coloured by the largest part.
 
-    ``leads``: what a step leads to (`leads_to_packets`).
+    ``zero_ns``: start of the time axis. ``leads``: target of a step (`leads_to_packets`).
     """
-    parts = np.stack([1 - found.inside, found.inside - found.waiting, found.waiting], axis=-1)
-    unknown = np.isnan(found.inside)
+    parts = np.stack([1 - steps.inside, steps.inside - steps.waiting, steps.waiting], axis=-1)
+    unknown = np.isnan(steps.inside)
     largest = np.where(unknown, -1, np.argmax(np.where(unknown[..., None], 0, parts), axis=-1))
     percent = np.rint(100 * np.nan_to_num(parts)).astype(int)
-    edges_s = (found.edges_ns - zero_ns) / 1e9
+    edges_s = (steps.edges_ns - zero_ns) / 1e9
     middles_s = (edges_s[1:] + edges_s[:-1]) / 2
     scale = Scale.of([float(middles_s[-1])], "s")
     count = len(_STATES)
-    shares = ", ".join(f"%{{customdata[{place}]}} % {name}" for place, (name, _) in enumerate(_STATES))
+    shares = ", ".join(f"%{{customdata[{index}]}} % {name}" for index, (name, _) in enumerate(_STATES))
     heat = {
         "type": "heatmap",
         "name": "Rank",
         "x": [numbers.rounded(scale(each), 7) for each in middles_s.tolist()],
-        "y": [str(rank) for rank in found.ranks],
+        "y": [str(rank) for rank in steps.ranks],
         "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
         "customdata": percent.tolist(),
         "meta": [f"{name} (%)" for name, _ in _STATES],
         "colorscale": [
-            [edge / count, colour] for place, (_, colour) in enumerate(_STATES) for edge in (place, place + 1)
+            [edge / count, colour] for index, (_, colour) in enumerate(_STATES) for edge in (index, index + 1)
         ],
         "zmin": -0.5,
         "zmax": count - 0.5,

@@ -1,4 +1,4 @@
-"""Scaling over the number of hosts: speed-up with its ideal and its models, efficiency, and where the time goes."""
+"""Scaling over hosts: speed-up, efficiency, and time breakdown."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from dashboard.charts.parts import (
     Scale,
     axis_title,
     hover,
+    level_line,
     reference,
+    skipped_line,
     spread,
     ticks,
 )
 from dashboard.charts.sweep import x_axis
 
 _MOST_NAMED, _SHORT_NAME = 8, 16
-"""Bars with long names, and letters of a short one, that have room below each other."""
+"""Bars with long names, and letters of a short name, that have room next to each other."""
 PART_COLOURS = ("--s2", "--s1", "--s3", "--s4", "--s5", "--s6")
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """A predicted best size and its interval, where the data bound it."""
+    """A predicted best size and its interval, if the data bound it."""
 
     value: float
     low: float | None
@@ -44,23 +46,24 @@ def speed_up(
     ideal_from: float = 1.0,
     best: Best | None = None,
 ) -> Figure:
-    """Speed-up over hosts with the ideal line from the reference size `ideal_from`, models, and the predicted best size.
+    """Draw speed-up over hosts with the ideal line from `ideal_from`.
 
-    Published values are on where their sizes fit the axis; the figure's own key "published" says so.
+    Published values are on if their sizes fit the axis; the key "published" of the figure says so.
     """
-    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
-    if not shown:
+    drawn_lines = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not drawn_lines:
         return _empty("Speed-up", "×")
     scale = Scale(0, "×")
-    measured = [value for line in shown for trials in line.trials for value in trials]
+    measured = [value for line in drawn_lines for trials in line.trials for value in trials]
     fitted = [fit.y[i] for fit in fits for i in fit.inside()]
-    overlaid = _fits(published, shown)
-    xs = _sizes(shown, published if overlaid else ())
+    overlaid = _fits(published, drawn_lines)
+    xs = _sizes(drawn_lines, published if overlaid else ())
     top = 1.2 * max([*measured, *fitted, *(y for p in published if overlaid for y in p.y), 1.0])
     ends = [xs[0], max([xs[-1], *(fit.x[-1] for fit in fits)])]
-    data = [_ideal(ends, ideal_from), *_references(published, scale, overlaid), *fit_traces(fits, scale)]
-    for index, line in enumerate(shown):
-        data += spread(line, scale, index, series=len(shown))
+    ideal = skipped_line("Ideal", ends, [x / ideal_from for x in ends], color="--ink-3", width=1)
+    data = [ideal, *_references(published, scale, overlaid), *fit_traces(fits, scale)]
+    for index, line in enumerate(drawn_lines):
+        data += spread(line, scale, index, series=len(drawn_lines))
     layout: Figure = {
         "xaxis": x_axis(ends if len(xs) < 2 else [*xs[:-1], ends[-1]], "Hosts"),
         "yaxis": {"title": axis_title("Speed-up", "×"), "range": [0, top]},
@@ -71,24 +74,11 @@ def speed_up(
     return {"data": data, "layout": layout} | ({"published": overlaid} if published else {})
 
 
-def _ideal(ends: Sequence[float], ideal_from: float) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": "Ideal",
-        "x": list(ends),
-        "y": [x / ideal_from for x in ends],
-        "line": {"color": "--ink-3", "width": 1},
-        "hoverinfo": "skip",
-    }
-
-
 def _references(published: Sequence[Published], scale: Scale, overlaid: bool) -> list[Figure]:
     return [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
 
 
 def _fits(published: Sequence[Published], lines: Sequence[Line]) -> bool:
-    """Whether published sizes leave the measured ones most of the axis."""
     last = max(_sizes(lines), default=0.0)
     return bool(published) and max(_sizes((), published), default=0.0) <= 1.5 * last
 
@@ -98,36 +88,15 @@ def _sizes(lines: Sequence[Line], published: Sequence[Published] = ()) -> list[f
 
 
 def _predicted(best: Best, last: float) -> Figure:
-    """The predicted best size as a band as wide as its interval; a line where the data do not bound it."""
-    bounded = best.low is not None and best.high is not None
-    low, high = (best.low, best.high) if best.low is not None and best.high is not None else (best.value, best.value)
-    shape: Figure = {
-        "type": "rect" if bounded else "line",
-        "x0": low,
-        "x1": min(high, last),
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"width": 0} if bounded else {"color": "--mark", "width": 1.5},
-        "layer": "below",
-    }
-    if bounded:
-        shape["fillcolor"] = "--mark/0.35"
-    text = f"&nbsp;predicted best: {whole_size(best.value)}&nbsp;"
-    right = best.value > 0.6 * last
-    return {
-        "shapes": [shape],
-        "annotations": [
-            {
-                "x": best.value,
-                "y": 0,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "xanchor": "right" if right else "left",
-                "text": text,
-            }
-        ],
-    }
+    """Return a band of the interval of the best size; a line if unbounded."""
+    shape = {**level_line("x", best.value, color="--mark", width=1.5), "layer": "below"}
+    if best.low is not None and best.high is not None:
+        band = {"type": "rect", "x0": best.low, "x1": min(best.high, last), "fillcolor": "--mark/0.35"}
+        shape |= {**band, "line": {"width": 0}}
+    note = {"x": best.value, "y": 0, "yref": "paper", "yanchor": "bottom"}
+    note["xanchor"] = "right" if best.value > 0.6 * last else "left"
+    note["text"] = f"&nbsp;predicted best: {whole_size(best.value)}&nbsp;"
+    return {"shapes": [shape], "annotations": [note]}
 
 
 def efficiency(
@@ -137,35 +106,25 @@ def efficiency(
     over: str = "Hosts",
     guide: tuple[float, str] = (0.5, "half is lost"),
 ) -> Figure:
-    """Efficiencies over hosts (or what `over` says) in per cent, with a guide and its words (if any); published values as in `speed_up`."""
-    shown = [line for line in lines if any(line.trials)][:MOST_SERIES]
-    if not shown:
+    """Draw efficiencies over hosts (or `over`) in per cent."""
+    drawn_lines = [line for line in lines if any(line.trials)][:MOST_SERIES]
+    if not drawn_lines:
         return _empty("Efficiency", "%")
-    scale, overlaid = Scale(-2, "%"), _fits(published, shown)
+    scale, overlaid = Scale(-2, "%"), _fits(published, drawn_lines)
     data = _references(published, scale, overlaid)
-    for index, line in enumerate(shown):
-        data += spread(line, scale, index, series=len(shown))
-    xs = _sizes(shown, published if overlaid else ())
-    top = max(100 * value for line in shown for trials in line.trials for value in trials)
+    for index, line in enumerate(drawn_lines):
+        data += spread(line, scale, index, series=len(drawn_lines))
+    xs = _sizes(drawn_lines, published if overlaid else ())
+    top = max(100 * value for line in drawn_lines for trials in line.trials for value in trials)
     at, words = scale(guide[0]), guide[1]
-    said = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
+    guide_label = {"xref": "paper", "x": 1, "xanchor": "right", "y": at, "yanchor": "bottom", "text": words}
     return ({"published": overlaid} if published else {}) | {
         "data": data,
         "layout": {
             "xaxis": x_axis(xs, over),
             "yaxis": {"title": axis_title("Efficiency", "%"), "range": [0, 1.08 * max(top, 100)]},
-            "shapes": [
-                {
-                    "type": "line",
-                    "xref": "paper",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": at,
-                    "y1": at,
-                    "line": {"color": "--ink-3", "width": 1, "dash": "dash"},
-                }
-            ],
-            "annotations": [said] if words else [],
+            "shapes": [level_line("y", at, color="--ink-3", width=1, dash="dash")],
+            "annotations": [guide_label] if words else [],
         },
     }
 
@@ -177,19 +136,19 @@ def time_parts(
     of: Sequence[int] = (),
     shares: bool = False,
 ) -> Figure:
-    """Stacked bars of medians in seconds per size; the largest part's share stands in it. `shares`: bars are per cent.
+    """Draw medians in seconds per size as stacked bars.
 
-    `of`: the configuration of every size.
+    `shares`: bars are per cent. `of`: the configuration of every size.
     """
-    colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its own, be others measured or not
-    known = {name: values for name, values in parts.items() if any(v is not None for v in values)}
-    if not known:
+    colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
+    measured_parts = {name: values for name, values in parts.items() if any(v is not None for v in values)}
+    if not measured_parts:
         return _empty("Time", "s")
     crowded = len(sizes) > _MOST_NAMED and max(map(len, sizes)) > _SHORT_NAME
-    totals = [sum(values[i] or 0.0 for values in known.values()) or 1.0 for i in range(len(sizes))]
+    totals = [sum(values[i] or 0.0 for values in measured_parts.values()) or 1.0 for i in range(len(sizes))]
     scale = Scale(0, "%") if shares else Scale.of(totals, "s")
     data = []
-    for name, values in known.items():
+    for name, values in measured_parts.items():
         colour = colours.get(name, PART_COLOURS[-1])
         heights = [
             None if v is None else (100 * v / total if shares else scale(v))
@@ -213,7 +172,7 @@ def time_parts(
             }
         )
     x_axis: Figure = {"title": axis_title("Hosts, not to scale", ""), "type": "category"}
-    if crowded:  # names on end would leave the bars no room; pointing at a bar tells its own
+    if crowded:  # vertical names would leave no room for the bars; hover text names each bar
         x_axis |= {"title": axis_title("Configurations, in the order of the table", ""), "showticklabels": False}
     return {
         "data": data,

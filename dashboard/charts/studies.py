@@ -18,6 +18,8 @@ from dashboard.charts.parts import (
     Scale,
     axis_title,
     hover,
+    level_line,
+    skipped_line,
     spread,
     ticks,
 )
@@ -27,7 +29,7 @@ _REFERENCE = "--ref"
 
 @dataclass(frozen=True, slots=True)
 class Loads:
-    """One link: (jobs, wall time over that of one job), and the configuration of each."""
+    """One link: (jobs, wall time relative to one job), and the configuration of each."""
 
     name: str
     ratios: Sequence[tuple[float, float]]
@@ -35,7 +37,7 @@ class Loads:
 
 
 @dataclass(frozen=True, slots=True)
-class Rungs:
+class LadderLine:
     """One ladder: its steps, and the configuration of each."""
 
     name: str
@@ -44,92 +46,70 @@ class Rungs:
 
 
 def envelope_chart(lines: Sequence[Loads], *, factor: float, load: str, measured: int) -> Figure:
-    """Wall time against that of one job over the load, per link; the first ``measured`` lines are own ones, the rest published.
+    """Draw wall time relative to one job over the load, per link.
 
-    The level is the factor of the rule: above it a condition is not acceptable.
+    The level is the factor of the rule: conditions above it are not acceptable.
     """
-    data: list[Figure] = []
-    for index, line in enumerate(lines):
-        own = index < measured
-        colour = SERIES[index % MOST_SERIES] if own else _REFERENCE
-        if len(line.ratios) < 2 or (own and index >= MOST_SERIES):
-            continue
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": line.name,
-                "x": [jobs for jobs, _ in line.ratios],
-                "y": [ratio for _, ratio in line.ratios],
-                "of": list(line.of),
-                "line": {
-                    "color": colour,
-                    "width": 2 if own else 1.25,
-                    "dash": DASHES[index % MOST_SERIES] if own else "dot",
-                },
-                "marker": {
-                    "color": colour,
-                    "size": 8,
-                    "symbol": SYMBOLS[index % MOST_SERIES] if own else "diamond-open",
-                },
-                "hovertemplate": f"{hover('y', '')}×<extra>{line.name}</extra>",
-            }
-        )
+    data = [
+        _loads(line, index % MOST_SERIES if index < measured else None)
+        for index, line in enumerate(lines)
+        if len(line.ratios) > 1 and not MOST_SERIES <= index < measured
+    ]
     xs = sorted({jobs for line in lines for jobs, _ in line.ratios})
     top = max([factor, *(ratio for line in lines for _, ratio in line.ratios)])
+    note = {"x": 0.01, "xref": "paper", "xanchor": "left", "y": factor, "yanchor": "bottom"}
+    note["text"] = f"acceptable below {times(factor)}"
     return {
         "data": data,
         "layout": {
             "xaxis": {"title": axis_title(load, ""), **(ticks(xs, xs[0], xs[-1]) if 1 < len(xs) <= 12 else {})},
-            "yaxis": {"title": axis_title("Wall time of a job", "times that of one"), "range": [0, 1.08 * top]},
-            "shapes": [_level(factor)],
-            "annotations": [
-                {
-                    "x": 0.01,
-                    "xref": "paper",
-                    "xanchor": "left",
-                    "y": factor,
-                    "yanchor": "bottom",
-                    "text": f"acceptable below {times(factor)}",
-                }
-            ],
+            "yaxis": {"title": axis_title("Wall time of a job", "relative to one job"), "range": [0, 1.08 * top]},
+            "shapes": [level_line("y", factor, color="--mark", width=1.5, dash="dash")],
+            "annotations": [note],
         },
     }
 
 
-def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figure:
-    """Value of every step, with the best so far as a stair; the first ladder is the own one."""
+def _loads(line: Loads, series: int | None) -> Figure:
+    """Return the trace of one link; `series` is None for a published one."""
+    colour, dash, symbol, width = _REFERENCE, "dot", "diamond-open", 1.25
+    if series is not None:
+        colour, dash, symbol, width = SERIES[series], DASHES[series], SYMBOLS[series], 2
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": line.name,
+        "x": [jobs for jobs, _ in line.ratios],
+        "y": [ratio for _, ratio in line.ratios],
+        "of": list(line.of),
+        "line": {"color": colour, "width": width, "dash": dash},
+        "marker": {"color": colour, "size": 8, "symbol": symbol},
+        "hovertemplate": f"{hover('y', '')}×<extra>{line.name}</extra>",
+    }
+
+
+def ladder_chart(ladders: Sequence[LadderLine], *, quantity: str, unit: str) -> Figure:
+    """Draw the value of every step and the best so far; measured ladder first."""
     scale = Scale.of([step.value for ladder in ladders for step in ladder.steps], unit)
     data: list[Figure] = []
+    bars: Figure = {"type": "bar", "marker": {"color": f"{SERIES[0]}/0.55"}}
+    marker = {"color": _REFERENCE, "symbol": "diamond-open", "size": 8}
+    marks: Figure = {"type": "scatter", "mode": "markers", "marker": marker}
     for index, ladder in enumerate(ladders):
-        colour = SERIES[0] if not index else _REFERENCE
-        numbers, values = [step.number for step in ladder.steps], [scale(step.value) for step in ladder.steps]
+        numbers = [step.number for step in ladder.steps]
         data.append(
             {
-                "type": "bar" if not index else "scatter",
+                **(marks if index else bars),
                 "name": ladder.name,
                 "x": numbers,
-                "y": values,
+                "y": [scale(step.value) for step in ladder.steps],
                 "of": list(ladder.of),
-                "marker": {"color": f"{colour}/0.55"}
-                if not index
-                else {"color": colour, "symbol": "diamond-open", "size": 8},
-                **({} if not index else {"mode": "markers"}),
                 "hovertemplate": f"{hover('y', scale.unit)}<extra>{ladder.name}</extra>",
             }
         )
         if not index:
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": "Best so far",
-                    "x": numbers,
-                    "y": [scale(step.best_so_far) for step in ladder.steps],
-                    "line": {"color": colour, "width": 2, "shape": "hv"},
-                    "hoverinfo": "skip",
-                }
-            )
+            best = [scale(step.best_so_far) for step in ladder.steps]
+            data.append(skipped_line("Best so far", numbers, best, color=SERIES[0], width=2, shape="hv"))
     rungs = sorted({step.number for ladder in ladders for step in ladder.steps})
     return {
         "data": data,
@@ -141,7 +121,7 @@ def ladder_chart(ladders: Sequence[Rungs], *, quantity: str, unit: str) -> Figur
 
 
 def phases_chart(lines: Sequence[Line], curves: Mapping[str, Fitted], *, quantity: str, axis: str) -> Figure:
-    """Measured times over the nodes with their equations: in the line's colour, dotted beyond what was measured."""
+    """Draw measured times over the nodes, and their equations in the same colour."""
     values = [value for line in lines for trials in line.trials for value in trials]
     scale = Scale.of(values, "s")
     data: list[Figure] = []
@@ -166,25 +146,5 @@ def phases_chart(lines: Sequence[Line], curves: Mapping[str, Fitted], *, quantit
 
 
 def _equation(curve: Fitted, at: Sequence[int], scale: Scale, line: Figure, name: str) -> Figure:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "showlegend": False,
-        "x": [curve.x[i] for i in at],
-        "y": [scale(curve.y[i]) for i in at],
-        "line": line,
-        "hoverinfo": "skip",
-    }
-
-
-def _level(y: float) -> Figure:
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": y,
-        "y1": y,
-        "line": {"color": "--mark", "width": 1.5, "dash": "dash"},
-    }
+    x, y = [curve.x[i] for i in at], [scale(curve.y[i]) for i in at]
+    return {**skipped_line(name, x, y, **line), "showlegend": False}

@@ -1,4 +1,4 @@
-"""A metric against a swept parameter: every trial, medians, ranges, and published values beside them."""
+"""A metric against a swept parameter, with published values."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dashboard.charts.parts import (
     X,
     axis_title,
     hover,
+    level_line,
     log_ticks,
     reference,
     spread,
@@ -27,7 +28,7 @@ from dashboard.charts.parts import (
 
 _MOST_TICKS = 12
 _DECADES_APART = 100
-"""From here on the smaller of the values of a linear axis lie on top of each other."""
+"""From this ratio on, the smaller values of a linear axis overlap."""
 
 
 def over_parameter(
@@ -41,52 +42,52 @@ def over_parameter(
     models: Sequence[Fitted] = (),
     flagged: Sequence[tuple[X, float]] = (),
 ) -> Figure:
-    """A figure of `quantity` (values in `unit`) over the swept `parameter`.
+    """Draw `quantity` (values in `unit`) over the swept `parameter`.
 
-    x is numeric where every value is a number, else a category axis in the order given. With `mark_fastest` the x
-    of the first line's lowest median is marked. More lines than series colours are not drawn: callers split them.
-    The figure's own key "published" says whether published values are on (they are off at first where they would
-    squeeze the measured ones to a line). `models` are drawn with their bands inside the measured range,
-    `flagged` values (x, y) as open marks that no statistic counts.
+    x is numeric if every value is a number, otherwise a category axis in the given order. With `mark_fastest` the
+    x of the lowest median of the first line is marked. Lines beyond the series colours are not drawn: callers
+    split them. The key "published" of the figure says if published values are on (they start hidden if they would
+    squeeze the measured ones to a line). `models` are drawn with bands inside the measured range, `flagged`
+    values (x, y) as open marks that enter no statistic.
     """
-    shown = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
+    drawn_lines = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
     published = [_printed_along_x(p) for p in published if p.y]
-    measured = [value for line in shown for trials in line.trials for value in trials]
+    measured = [value for line in drawn_lines for trials in line.trials for value in trials]
     printed = [value for p in published for value in p.y]
     overlaid = _comparable(measured, printed)
     seen = [*measured, *(printed if overlaid else []), *(value for _, value in flagged)]
     scale = Scale.of(seen, unit)
     data = [{**reference(p, scale), "visible": overlaid, "meta": "published"} for p in published]
-    data += fit_traces(models if shown else (), scale)
-    data += [trace for index, line in enumerate(shown) for trace in spread(line, scale, index, series=len(shown))]
+    data += fit_traces(models if drawn_lines else (), scale)
+    data += [
+        trace for index, line in enumerate(drawn_lines) for trace in spread(line, scale, index, series=len(drawn_lines))
+    ]
     data += [_flagged(flagged, scale)] if flagged else []
-    there = [x for line in shown for x in line.x] + [x for x, _ in flagged]
+    there = [x for line in drawn_lines for x in line.x] + [x for x, _ in flagged]
     xs = _ordered(there + [x for p in published if overlaid for x in p.x])
     top = max(map(scale, seen), default=1.0)
     y_axis = {"title": axis_title(quantity, scale.unit), "range": [0, top * 1.08 or 1.0]}
     figure: Figure = {"data": data, "layout": {"xaxis": x_axis(xs, parameter), "yaxis": y_axis}}
     if published:
         figure["published"] = overlaid
-    if mark_fastest and shown:
-        _mark_fastest(figure, shown[0], parameter)
+    if mark_fastest and drawn_lines:
+        _mark_fastest(figure, drawn_lines[0], parameter)
     return figure
 
 
 def _flagged(values: Sequence[tuple[X, float]], scale: Scale) -> Figure:
-    """Trials whose capture cannot be believed: seen, not counted."""
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "Flagged, not counted",
+        "name": "Flagged, traffic excluded",
         "x": [x for x, _ in values],
         "y": [scale(value) for _, value in values],
         "marker": {"symbol": "x-open", "size": 8, "color": "--ref", "line": {"width": 1.5}},
-        "hovertemplate": f"{hover('y', scale.unit)}<extra>Flagged, not counted</extra>",
+        "hovertemplate": f"{hover('y', scale.unit)}<extra>Flagged, traffic excluded</extra>",
     }
 
 
 def _along_x(line: Line) -> Line:
-    """The points from left to right: tables and sweeps may have any order, and a line would run to and fro."""
     if not _numeric(line.x):
         return line
     order = sorted(range(len(line.x)), key=lambda i: float(line.x[i]))
@@ -94,14 +95,10 @@ def _along_x(line: Line) -> Line:
     def ordered(values: Sequence[Any]) -> list[Any]:
         return [values[i] for i in order] if values else []
 
-    return replace(
-        line,
-        x=ordered(line.x),
-        trials=ordered(line.trials),
-        of=ordered(line.of),
-        ids=ordered(line.ids),
-        configurations=ordered(line.configurations),
-    )
+    columns: dict[str, Any] = {
+        name: ordered(getattr(line, name)) for name in ("x", "trials", "of", "ids", "configurations")
+    }
+    return replace(line, **columns)
 
 
 def _printed_along_x(published: Published) -> Published:
@@ -113,7 +110,7 @@ def _printed_along_x(published: Published) -> Published:
 
 
 def _comparable(measured: Sequence[float], printed: Sequence[float]) -> bool:
-    """Whether both fit one linear axis: an experiment in miniature is not readable beside its full-size model."""
+    """Return True if both are readable on one linear axis."""
     if not measured or not printed:
         return bool(printed)
     return max(printed) < 4 * max(measured) and max(measured) < 4 * max(printed)
@@ -129,7 +126,7 @@ def _numeric(xs: Sequence[X]) -> bool:
 
 
 def x_axis(xs: Sequence[X], parameter: str) -> Figure:
-    """An axis that shows every value: numeric where all are numbers, else categories in the order given."""
+    """Return an axis of all values: numeric, or categories in the given order."""
     if not xs:
         return {"title": axis_title(parameter, ""), "range": [0, 1], "showticklabels": False}
     if not _numeric(xs):
@@ -150,35 +147,17 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
     if len(medians) < 2:
         return
     best = min(medians, key=lambda pair: pair[0])[1]
-    figure["layout"]["shapes"] = [
-        {
-            "type": "line",
-            "x0": best,
-            "x1": best,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": "--mark", "width": 1.5},
-        }
-    ]
-    xs = _ordered([x for _, x in medians])
-    logarithmic = (
-        figure["layout"]["xaxis"].get("type") == "log"
-    )  # there notes want the power, while shapes take the value
-    figure["layout"]["annotations"] = [
-        {
-            "x": log10(float(best)) if logarithmic else best,
-            "y": 1,
-            "yref": "paper",
-            "yanchor": "top",
-            "xanchor": "right" if best == xs[-1] else "left",
-            "text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;",
-        }
-    ]
+    layout = figure["layout"]
+    layout["shapes"] = [level_line("x", best, color="--mark", width=1.5)]
+    # On a logarithmic axis annotations use the exponent, shapes the value.
+    at = log10(float(best)) if layout["xaxis"].get("type") == "log" else best
+    is_last = best == _ordered([x for _, x in medians])[-1]
+    note = {"x": at, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "right" if is_last else "left"}
+    layout["annotations"] = [note | {"text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;"}]
 
 
 def _at(x: X, parameter: str) -> str:
-    """'4 hosts', '1 host'; of an axis 'Delay (ms)' 'delay 4 ms'."""
+    """Return '4 hosts', '1 host'; for an axis 'Delay (ms)' 'delay 4 ms'."""
     if parameter == "Hosts":
         return plural(x, "host") if isinstance(x, int | float) else f"{x} hosts"
     label, _, unit = parameter.rstrip(")").partition(" (")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from math import ceil
 
 from analysis import numbers
-from dashboard.charts.parts import Figure, Scale, axis_title, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line
 
-# Frames below this many bytes carry little but headers.
+# Smaller frames carry little besides headers.
 SMALL_BYTES = 100
 MOST_STEPS = 500
 # Lowest frame length of each class: bare ACKs, small frames, then steps of 200 up to full size and jumbo frames.
@@ -17,9 +17,9 @@ _CLASSES = (0, 60, 67, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1500, 1519, 30
 
 
 def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_per_s: float | None = None) -> Figure:
-    """Bytes per second over time since the first packet, of a series of `bin_s` bins.
+    """Draw bytes per second since the first packet, in bins of `bin_s`.
 
-    Long series are drawn as means over whole groups of bins, with a band from the smallest to the largest bin.
+    Long series are means over groups of bins, with a band from the smallest to the largest bin.
     """
     group = max(1, ceil(len(wire_bytes) / MOST_STEPS))
     chunks = [wire_bytes[i : i + group] for i in range(0, len(wire_bytes), group)]
@@ -27,7 +27,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
     low, high = [min(chunk) / bin_s for chunk in chunks], [max(chunk) / bin_s for chunk in chunks]
     scale = Scale.of([*high, *([mean_bytes_per_s] if mean_bytes_per_s else [])], "B/s")
     x = [i * group * bin_s for i in range(len(chunks))]
-    data = band(x, list(map(scale, low)), list(map(scale, high))) if group > 1 else []
+    data = band(x, list(map(scale, low)), list(map(scale, high)), "--s1", shape="hv") if group > 1 else []
     data.append(
         {
             "type": "scatter",
@@ -46,21 +46,12 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
         "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
     }
     if mean_bytes_per_s:
-        y = scale(mean_bytes_per_s)
-        dashed = {"color": "--ink-3", "width": 1, "dash": "dash"}
-        layout["shapes"] = [{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": dashed}]
+        layout["shapes"] = [level_line("y", scale(mean_bytes_per_s), color="--ink-3", width=1, dash="dash")]
     return {"data": data if wire_bytes else [], "layout": layout}
 
 
-def band(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> list[Figure]:
-    """A band from `low` to `high`: an edge without a line, and another that is filled up to it."""
-    edge = {"type": "scatter", "mode": "lines", "x": x, "hoverinfo": "skip", "showlegend": False}
-    edge["line"] = {"width": 0, "shape": "hv"}
-    return [{**edge, "y": high}, {**edge, "y": low, "fill": "tonexty", "fillcolor": "--s1/0.18"}]
-
-
 def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:
-    """Share of packets per size class; `bins` holds (lowest byte, highest byte, packets), small classes in orange."""
+    """Draw the share of packets per size class, small ones orange."""
     total = sum(packets for _, _, packets in bins)
     bins = _occupied(bins) if total else []
     shares = [100 * packets / total for _, _, packets in bins]
@@ -96,7 +87,7 @@ def packet_sizes(bins: Sequence[tuple[int, int, int]]) -> Figure:
 
 
 def size_classes(sizes: Sequence[int], packets: Sequence[int]) -> list[tuple[int, int, int]]:
-    """(lowest byte, highest byte, packets) per class, from the exact lengths that occur and how often."""
+    """Return (lowest byte, highest byte, packets) per class from exact lengths."""
     counts = [0] * len(_CLASSES)
     for size, count in zip(sizes, packets, strict=True):
         counts[bisect_right(_CLASSES, size) - 1] += count
@@ -105,6 +96,5 @@ def size_classes(sizes: Sequence[int], packets: Sequence[int]) -> list[tuple[int
 
 
 def _occupied(bins: Sequence[tuple[int, int, int]]) -> Sequence[tuple[int, int, int]]:
-    """`bins` without the empty classes at either end; those between stay, an empty class is a finding."""
     filled = [i for i, (_, _, packets) in enumerate(bins) if packets]
     return bins[filled[0] : filled[-1] + 1]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 
 from analysis import numbers
 from dashboard.labels import parameter_label
-from dashboard.panels.compare.charts import charts, not_drawn
+from dashboard.panels.compare.charts import charts
 from dashboard.panels.compare.sentences import answer, in_brief, point_name, point_words, setting
 from dashboard.panels.compare.table import table, told_by
 from dashboard.requests.lookup import asked, members_asked
@@ -46,7 +46,6 @@ def page(request: HttpRequest) -> HttpResponse:
         "paired": ", ".join(parameter_label(name).lower() for name in compared.names),
         "charts": drawn,
         "chart_width": "c4" if len(drawn) % 3 == 0 or len(drawn) == 5 else "c6",
-        "not_drawn": not_drawn(compared),
         "table": table(compared),
         "scope": scope,
         "scopes": [(s.value, s.label, _query(compared, scope=s.value)) for s in Measurement.Scope],

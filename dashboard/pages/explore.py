@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from analysis import numbers
 from dashboard.background.exports import FORMATS, exported
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.explore import (

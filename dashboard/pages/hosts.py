@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from dashboard.panels.trial.host_charts import host_views
-from dashboard.panels.trial.stored_samples import NoSamples, samples_of
+from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.requests.lookup import find_trial
 from experiments.models import Trial
 

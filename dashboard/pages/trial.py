@@ -27,8 +27,8 @@ from dashboard.panels.trial.packets import PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
 from dashboard.panels.trial.siblings import environment_beside, observer_of
 from dashboard.panels.trial.tiles import published_here, tile_of
+from dashboard.panels.trial.traffic import wire_of
 from dashboard.panels.trial.trust_panel import trust_rows
-from dashboard.panels.trial.wire import wire_of
 from dashboard.requests import ranges
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import asked, find_trial

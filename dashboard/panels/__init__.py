@@ -1,1 +1,1 @@
-"""What pages show: one package for each kind of page. Pages, REST, reports and exports read it from here."""
+"""Contents of pages, one package for each kind; also for REST and reports."""

@@ -11,9 +11,8 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 
 from analysis.catalogue import METRICS
-from dashboard.charts import MOST_SERIES
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import shortened
+from dashboard.charts.parts import MOST_SERIES, shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error

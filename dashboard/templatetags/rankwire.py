@@ -1,4 +1,4 @@
-"""What templates need to show: icons, chips of states, numbers and durations."""
+"""Template tags and filters: icons, chips, numbers and durations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from itertools import groupby
 from typing import Any, Final
 
 from django import template
@@ -29,35 +28,34 @@ register = template.Library()
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """One icon of static/icons.svg, hidden from assistive technology: a word always stands beside it."""
+    """Return an icon of static/icons.svg, hidden from assistive technology."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', static("icons.svg"), name)
 
 
 @register.simple_tag
 def once() -> SafeString:
-    """The field of a form by which two presses of its button are known for one."""
+    """Return the form field that identifies duplicate submissions."""
     return format_html('<input type="hidden" name="{}" value="{}">', FIELD, secrets.token_urlsafe(16))
 
 
-def _reads_guides(context: Mapping[str, Any]) -> bool:
-    """Visitors by a share link do not: what leads others there says its meaning to them, and leads nowhere."""
-    return not getattr(context.get("user"), "is_visitor", False)
+def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: str, address: str = "") -> SafeString:
+    """Return words with their meaning on hover and focus; visitors get no link."""
+    if not address or getattr(context.get("user"), "is_visitor", False):
+        return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, meaning, inside)
+    return format_html('<a class="{}" href="{}" data-explains="{}">{}</a>', classes, address, meaning, inside)
 
 
 @register.simple_tag(takes_context=True)
 def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str = "") -> SafeString:
-    """Words that say what they mean on hover and focus, and lead to their definition.
+    """Return words with their definition on hover and focus, and a link.
 
-    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words themselves are looked up. What is
-    defined nowhere, such as a parameter of somebody's own program, is shown with the ``meaning`` given, or as it is.
+    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words are looked up. Undefined
+    words show the given ``meaning``, or none.
     """
-    found = term(name or words)
-    if found is not None:
-        meaning = found.meaning
-    if found is None or not _reads_guides(context):
-        alone = '<span class="term" tabindex="0" data-explains="{}">{}</span>'
-        return format_html(alone, meaning, words) if meaning else format_html("{}", words)
-    return format_html('<a class="term" href="{}" data-explains="{}">{}</a>', found.address, found.meaning, words)
+    section = term(name or words)
+    if section is not None:
+        return _explained(context, "term", words, section.meaning, section.address)
+    return _explained(context, "term", words, meaning) if meaning else format_html("{}", words)
 
 
 _PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "background": "No background worker"}
@@ -65,7 +63,7 @@ _PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "backgrou
 
 @register.inclusion_tag("parts/_missing.html")
 def missing(*roles: str) -> dict[str, Any]:
-    """Warn of each of the processes that has no heartbeat, on a page that waits for it."""
+    """Warn of missing processes on a page that waits for them."""
     seen = LastSeen.of_roles()
     rows = [
         {"role": role, "name": _PROCESSES[role], "age_s": seen[role].age_s} for role in roles if not seen[role].is_alive
@@ -75,69 +73,51 @@ def missing(*roles: str) -> dict[str, Any]:
 
 @register.filter
 def meaning(words: str) -> str:
-    """What a word of docs/terms.md means; empty for any other."""
-    found = term(words)
-    return found.meaning if found else ""
+    """Return the meaning of a word of docs/terms.md; '' for any other."""
+    section = term(words)
+    return section.meaning if section else ""
 
 
 @register.simple_tag(takes_context=True)
 def chip(
     context: Mapping[str, Any], state: str, words: str = "", bare: bool = False, explained: bool = False
 ) -> SafeString:
-    """State as icon, word and colour; what it means on hover, and where it is ``explained`` on focus, with a link, too."""
-    shown = chip_of(state)
-    found = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
-    classes = f"chip {shown.tone}{' bare' if bare else ''}"
-    inside = format_html("{}{}", icon(shown.icon), words or shown.word)
-    if found is None:
+    """Return a state as icon, word and colour, with its meaning on hover.
+
+    If ``explained``, also on focus and with a link.
+    """
+    display = chip_of(state)
+    section = term(f"state.{state.lower()}") or term(f"trust.{state.lower()}") or term(state.lower())
+    classes = f"chip {display.tone}{' bare' if bare else ''}"
+    inside = format_html("{}{}", icon(display.icon), words or display.word)
+    if section is None:
         return format_html('<span class="{}">{}</span>', classes, inside)
-    if not explained:
-        return format_html('<span class="{}" data-explains="{}">{}</span>', classes, found.meaning, inside)
-    if not _reads_guides(context):
-        return format_html('<span class="{}" tabindex="0" data-explains="{}">{}</span>', classes, found.meaning, inside)
-    return format_html(
-        '<a class="{}" href="{}" data-explains="{}">{}</a>', classes, found.address, found.meaning, inside
-    )
+    if explained:
+        return _explained(context, classes, inside, section.meaning, section.address)
+    return format_html('<span class="{}" data-explains="{}">{}</span>', classes, section.meaning, inside)
 
 
 @register.simple_tag
 def square(state: str) -> SafeString:
-    """One trial in a strip that only shows progress."""
-    shown = chip_of(state)
-    return format_html('<i class="{}">{}</i>', shown.tone, "" if shown.tone == "ok" else shown.glyph)
+    """Return one trial in a strip without a link."""
+    display = chip_of(state)
+    return format_html('<i class="{}">{}</i>', display.tone, "" if display.tone == "ok" else display.glyph)
 
 
 @register.simple_tag
 def trial_square(mark: dict[str, str], point: str) -> SafeString:
-    """One trial in a strip, as a link with an accessible name."""
-    shown = chip_of(mark["state"])
-    name = f"{point}, {mark['name']}: {shown.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
+    """Return one trial in a strip as a link with an accessible name."""
+    display = chip_of(mark["state"])
+    name = f"{point}, {mark['name']}: {display.word.lower()}" + (f" ({mark['message']})" if mark["message"] else "")
     return format_html(
         '<a class="{}{}" href="{}" title="{}" aria-label="{}">{}</a>',
-        shown.tone,
+        display.tone,
         " warm" if mark["kind"] == "warmup" else "",
         reverse("trial", args=[mark["pk"]]),
         name,
         name,
-        shown.glyph,
+        display.glyph,
     )
-
-
-_RUN_FROM: Final = 60
-"""Points of a trace from which on those at one place, of one configuration, are written once with their number."""
-
-
-def in_runs(shown: dict[str, Any]) -> dict[str, Any]:
-    """The figure with what follows itself in traces of many points as [value, how often]; static/charts.js writes it out again."""
-    return {**shown, "data": [_in_runs(trace) for trace in shown["data"]]} if "data" in shown else shown
-
-
-def _in_runs(trace: dict[str, Any]) -> dict[str, Any]:
-    long = [name for name in ("x", "of") if len(trace.get(name, ())) >= _RUN_FROM]
-    runs = {name: [[value, len(list(each))] for value, each in groupby(trace[name])] for name in long}
-    shorter = {name: each for name, each in runs.items() if 2 * len(each) <= len(trace[name])}
-    kept = {name: value for name, value in trace.items() if name not in shorter}
-    return kept | {"runs": shorter} if shorter else trace
 
 
 _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
@@ -145,11 +125,11 @@ _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
 
 @register.filter
 def figure(value: dict[str, Any]) -> SafeString:
-    """A figure as JSON that cannot end its script element, in which names are text.
+    """Return a figure as JSON that is safe inside a script element.
 
-    Plotly takes tags in any text for markup, links with their addresses too: only those that our charts write are left.
+    Plotly interprets tags in any text as markup, including links: only those of our charts remain.
     """
-    text = _FOREIGN_TAG.sub("&lt;", json.dumps(in_runs(value), separators=(",", ":"), allow_nan=False))
+    text = _FOREIGN_TAG.sub("&lt;", json.dumps(value, separators=(",", ":"), allow_nan=False))
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
         text = text.replace(character, escaped)
     return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)
@@ -157,13 +137,13 @@ def figure(value: dict[str, Any]) -> SafeString:
 
 @register.filter
 def plain(identifier: str) -> str:
-    """An identifier as words: 'dropped_by_kernel' -> 'Dropped by kernel'."""
+    """Return an identifier as words: 'dropped_by_kernel' -> 'Dropped by kernel'."""
     return str(identifier).replace("_", " ").capitalize()
 
 
 @register.filter
 def cell(value: Any) -> str:
-    """A value of any kind in a table: numbers to four digits, nothing as a dash."""
+    """Return a value of any type for a table: four digits, or a dash for none."""
     if value is None:
         return numbers.NOTHING
     if isinstance(value, bool):
@@ -175,7 +155,7 @@ def cell(value: Any) -> str:
 
 @register.filter
 def written(value: Any) -> str:
-    """A value of a specification as people write it: lists with commas, 'not set' for nothing."""
+    """Return a value of a specification: lists with commas, 'not set' for none."""
     if value is None:
         return "not set"
     if isinstance(value, list):
@@ -185,7 +165,7 @@ def written(value: Any) -> str:
 
 @register.simple_tag
 def amount(value: Any, unit: str = "") -> SafeString:
-    """A number with its unit set apart; a dash for what a template did not find (None or '')."""
+    """Return a number with its unit set apart; a dash for None or ''."""
     number, shown_unit = numbers.quantity(None if value == "" else value, unit)
     if not shown_unit:
         return format_html("{}", number)
@@ -194,26 +174,26 @@ def amount(value: Any, unit: str = "") -> SafeString:
 
 @register.filter
 def grouped(value: Any) -> str:
-    """A whole number with its thousands set apart."""
+    """Return a whole number with grouped thousands."""
     return numbers.NOTHING if value in (None, "") else numbers.grouped(int(value))
 
 
 @register.filter
 def span(seconds: Any) -> str:
-    """Seconds as a duration for people."""
+    """Return seconds as a duration for people."""
     return numbers.duration(None if seconds in (None, "") else float(seconds))
 
 
 @register.filter
 def filesize(value: Any) -> str:
-    """Bytes with an SI prefix: 58.21 MB."""
+    """Return bytes with an SI prefix: 58.21 MB."""
     return numbers.amount(float(value or 0), "B")
 
 
 @register.filter
 def ago(moment: datetime | None) -> str:
-    """How long ago, in the largest unit: '4 min ago', 'yesterday', '17 Nov 2026'."""
-    if not moment:  # None, or '' where a template found nothing
+    """Return an age in the largest unit: '4 min ago', '17 Nov 2026'."""
+    if not moment:  # None, or '' from a missing template variable
         return numbers.NOTHING
     passed = (timezone.now() - moment).total_seconds()
     if passed < 60:
@@ -231,19 +211,22 @@ def ago(moment: datetime | None) -> str:
 
 @register.filter
 def moment(value: datetime | None) -> str:
-    """A point in time with its zone: '20 Nov 2026, 20:02:17 CET', '20 Nov 2026, 20:02:17 UTC+05:45'."""
-    if not value:  # None, or '' where a template found nothing
+    """Return a point in time with its zone.
+
+    '20 Nov 2026, 20:02:17 CET', '20 Nov 2026, 20:02:17 UTC+05:45'.
+    """
+    if not value:  # None, or '' from a missing template variable
         return numbers.NOTHING
     local = timezone.localtime(value)
     zone = f"{local:%Z}"
-    if not zone.isalpha():  # zones without a name of their own are called by their offset
+    if not zone.isalpha():  # zones without a name use their offset
         zone = f"UTC{local.isoformat()[-6:]}"
     return f"{local.day} {local:%b %Y, %H:%M:%S}\N{NO-BREAK SPACE}{zone}"
 
 
 @register.filter
 def styled(field: BoundField) -> SafeString:
-    """The widget of a field of Django's forms with the class of the style sheet, and without an example that repeats its label."""
+    """Return the widget of a Django form field with the class of the style sheet."""
     classes = {"select": "form-select", "checkbox": "form-check-input"}
     attributes: dict[str, Any] = {"class": classes.get(field.widget_type, "form-control")}
     if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
@@ -253,6 +236,18 @@ def styled(field: BoundField) -> SafeString:
 
 @register.filter
 def sentences(errors: Iterable[str]) -> SafeString:
-    """What is wrong with a field, each on a line of its own."""
+    """Return the errors of a field, one per line."""
     lines = ((text if text.endswith((".", "!", "?")) else f"{text}.",) for text in map(str, errors))
     return format_html_join("", "<span>{}</span>", lines)
+
+
+@register.simple_tag
+def heads(*names: str) -> SafeString:
+    """Return a table head with a column for each name.
+
+    `#` before a name aligns it as a number, "" has none.
+    """
+    cell = '<th scope="col" class="{}">{}</th>'
+    cells = ((cell, "num" if name.startswith("#") else "", name.removeprefix("#")) for name in names)
+    columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]
+    return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((each,) for each in columns)))

@@ -1,4 +1,4 @@
-"""What axe-core finds wrong with a page: WCAG 2.2 at level AA, and its best practice."""
+"""Violations of WCAG 2.2 level AA and best practice, found by axe-core."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def violations(page: Page) -> list[str]:
 
 
 def violations_of_colours(page: Page) -> list[str]:
-    """The rules that light or dark can break, on a page that was asked for all of them in the other."""
+    """Rules that a switch between light and dark can break."""
     return _found(page, {"type": "rule", "values": _OF_COLOURS})
 
 
 def _found(page: Page, only: object) -> list[str]:
-    told: list[str] = page.evaluate(_FOUND, only)
-    return told
+    violations_found: list[str] = page.evaluate(_FOUND, only)
+    return violations_found

@@ -55,7 +55,7 @@ def finished(person: User) -> Experiment:
 
 @pytest.fixture
 def page_errors() -> list[str]:
-    """What the browser's console said; a test ends by asking that it said nothing."""
+    """Errors of the browser's console; a test asserts that there are none."""
     return []
 
 
@@ -87,14 +87,14 @@ OpenEarly = Callable[[str], Callable[[], None]]
 
 @pytest.fixture
 def opened_early(page: Page) -> OpenEarly:
-    """Opens a page without its deferred scripts, as a slow network gives it, and returns what lets them come."""
+    """Open a page without its deferred scripts, and return a function that loads them."""
 
     def open_page(address: str) -> Callable[[], None]:
         held: list[Route] = []
         has_come = False
 
         def hold(route: Route) -> None:
-            # The theme's script stands before everything and holds the page itself back.
+            # The theme's script comes first and delays the page itself.
             if has_come or "/theme." in route.request.url:
                 route.continue_()
             else:

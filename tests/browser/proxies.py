@@ -84,7 +84,7 @@ def _program(name: str) -> str:
 
 @contextmanager
 def _run(argv: Sequence[str], configuration: Path, text: str, behind: int) -> Iterator[int]:
-    """Start it on a free port of the loopback, on another one where somebody else was faster."""
+    """Start it on a free port of the loopback, retrying if the port is taken."""
     place = configuration.parent
     homes = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(place))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Back, reload and a network that comes again: fields say what the page tells, and the page tells what they say."""
+"""Back, reload and reconnection: fields and page agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_it_goes_back_through_the_questions_to_a_list(page: Page, finished: Expe
     page.go_back()
     expect(words).to_have_value("")
     expect(rows).to_have_count(all_rows)
-    assert page.evaluate("sessionStorage.getItem('htmx-history-cache')") is None  # no list stays for who comes next
+    assert page.evaluate("sessionStorage.getItem('htmx-history-cache')") is None  # no list is kept for the next test
     assert page_errors == []
 
 
@@ -59,10 +59,10 @@ def test_a_form_that_was_not_answered_asks_again_when_the_network_is_back(page: 
 
 
 KEPT = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
-"""What a browser tells a page that it had kept as it was left. The headless shell keeps none."""
+"""Dispatch the event of a page restored from the cache, which the shell lacks."""
 
 
-def test_a_choice_that_led_on_stands_where_its_kept_page_stands(page: Page) -> None:
+def test_a_selection_is_restored_with_its_page(page: Page) -> None:
     page.goto("/people/")
     choice = page.locator("[name=kind]")
     stood = choice.input_value()

@@ -1,4 +1,4 @@
-"""What runs is seen everywhere within seconds: in the header, on Home, as charts that grow; and its end, if wished, as a notification."""
+"""Running trials are visible everywhere within seconds, with notifications."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from experiments.specification import parse
 from tests.browser.accessibility import violations
 
 pytestmark = pytest.mark.timeout(180)
-TOLD = """window.told = [];
+NOTIFICATIONS = """window.notified = [];
 window.Notification = class extends window.Notification {
     static get permission() { return "granted"; }
-    constructor(title, options) { super(title, options); window.told.push([title, options.body]); }
+    constructor(title, options) { super(title, options); window.notified.push([title, options.body]); }
 };"""
-"""Beside what the browser shows, which no test can look at; without a screen it calls a permission denied that it has granted."""
+"""Stub for notifications, which the headless shell denies."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page
     page.goto("/")
     pulse = page.locator(".bezel .pulse")
     expect(pulse).to_contain_text("0 running")
-    expect(page.locator("#now")).to_contain_text("Nothing is running")
+    expect(page.locator("#now")).to_contain_text("No running trials")
     spec = parse({"name": "Watched", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 2})
     Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
     trial = claimed()
@@ -96,20 +96,20 @@ def test_the_charts_of_a_running_trial_grow(page, experiment, page_errors):
     assert page_errors == []
 
 
-def test_it_tells_the_end_of_an_experiment_to_who_asked_whatever_page_is_open(page, experiment, page_errors):
+def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experiment, page_errors):
     page.context.grant_permissions(["notifications"])
-    page.add_init_script(TOLD)
+    page.add_init_script(NOTIFICATIONS)
     page.goto(experiment.get_absolute_url())
-    button = page.get_by_role("button", name="Tell me when it ends")
+    button = page.get_by_role("button", name="Notify me when it ends")
     button.focus()
     page.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#notify-said")).to_contain_text("while any page")
+    expect(page.locator("#notify-status")).to_contain_text("while any page")
     assert violations(page) == []
     page.goto("/workloads/")
     finish(claimed())
     finish(claimed())
-    page.wait_for_function("() => window.told.length", timeout=30_000)
-    assert page.evaluate("window.told") == [["Watched", "Complete: 2 of 2 trials complete"]]
+    page.wait_for_function("() => window.notified.length", timeout=30_000)
+    assert page.evaluate("window.notified") == [["Watched", "Complete: 2 of 2 trials complete"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
     assert page_errors == []

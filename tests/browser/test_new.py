@@ -1,12 +1,8 @@
-"""The new-experiment form in a browser, and a real experiment from Start to its charts."""
+"""The new-experiment form in a browser."""
 
-import re
 import time
 
-import pytest
 from playwright.sync_api import expect
-
-from experiments.models import Experiment
 
 
 def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
@@ -18,7 +14,7 @@ def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     values.fill("0, 2")
     expect(page.locator("#err-sweep-0")).to_contain_text("must be from 1")
     expect(values).to_have_attribute("aria-invalid", "true")
-    expect(start).to_contain_text("Not ready")
+    expect(start).to_contain_text("Correct the marked fields.")
     values.fill("1..3")
     expect(start).to_contain_text("Start 9 trials")
     expect(values).not_to_have_attribute("aria-invalid", "true")
@@ -40,7 +36,7 @@ def test_it_adds_and_removes_sweep_rows(page):
 
 def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer_is(page):
     def answer_late(route):
-        time.sleep(0.6)  # the preview is asked for after 0.25 s
+        time.sleep(0.6)  # the preview is requested after 0.25 s
         route.continue_()
 
     page.route("**/experiments/new/fields/", answer_late)
@@ -62,39 +58,4 @@ def test_it_takes_yaml_only_when_applied(page):
     page.get_by_role("button", name="Apply to form").click()
     expect(page.locator("[name=name]")).to_have_value("From YAML")
     expect(page.locator("#startbar")).to_contain_text("Start 8 trials")
-    expect(page.locator("#sync")).to_contain_text("form and YAML agree")
-
-
-@pytest.mark.timeout(300)  # the first trial on a machine builds what counts time inside MPI
-def test_it_runs_a_real_experiment_from_start_to_its_charts(page, celery_worker, page_errors, tmp_path):
-    page.goto("/experiments/new/")
-    page.locator("[name=name]").fill("From the browser")
-    page.locator("[name='parameters.molecules']").fill("216")
-    page.locator("[name='parameters.steps']").fill("40")
-    page.locator("[name=sweep_values]").fill("1, 2")
-    page.locator("[name=repetitions]").fill("1")
-    page.get_by_role("button", name="Start 2 trials").click()
-    page.wait_for_url("**/experiments/from-the-browser/")
-    # The page says by itself when it is over: nobody reloads it.
-    expect(page.locator("#state")).to_have_text("Complete", timeout=240_000)
-    expect(page.locator("#live")).not_to_have_attribute("hx-trigger", re.compile("."))
-    experiment = Experiment.objects.get(slug="from-the-browser")
-    assert list(experiment.trials.values_list("state", flat=True)) == ["finished", "finished"], [
-        trial.message for trial in experiment.trials.all()
-    ]
-    page.get_by_role("tab", name="More charts").click()
-    expect(page.locator("#c-packets .scatterlayer .points path")).not_to_have_count(0)
-    page.get_by_role("tab", name="Configurations").click()
-    page.locator("#table .strip a").last.click()
-    packets = experiment.trials.get(configuration__hosts=2).measurements.get(metric="packets", scope="all").value
-    tile = page.locator(".tile", has_text="Packets").first
-    expect(tile.locator(".v")).to_have_text(f"{packets:,.0f}".replace(",", "\u202f"))
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Capture,").click()
-    artifact = experiment.trials.get(configuration__hosts=2).artifacts.get(kind="capture")
-    saved = tmp_path / "capture"
-    download.value.save_as(saved)
-    assert saved.stat().st_size == artifact.size_bytes
-    page.get_by_role("tab", name="Output").click()
-    expect(page.locator("#output")).to_contain_text("Loop time of")
-    assert page_errors == []
+    expect(page.locator("#sync")).to_contain_text("Form and YAML match")

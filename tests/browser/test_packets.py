@@ -1,4 +1,4 @@
-"""Packets in a real browser: who must wait for others sees that, and then the packets, without doing anything."""
+"""Packets: a user who waits for others sees a notice, then the packets."""
 
 from __future__ import annotations
 

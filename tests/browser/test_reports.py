@@ -26,7 +26,7 @@ def experiment(person) -> Experiment:
 def test_a_part_is_inserted_previewed_and_saved(page, experiment, page_errors):
     page.goto(experiment.get_absolute_url())
     page.locator("summary", has_text="Report").click()
-    page.get_by_role("button", name="Report of this experiment").click()
+    page.get_by_role("button", name="Create report").click()
     expect(page).to_have_url(
         f"**/reports/{Report.objects.get().pk}/edit/".replace("**", page.url.split("/reports/")[0])
     )
@@ -61,7 +61,7 @@ def test_the_downloaded_file_draws_its_charts_without_a_network(
     lines = page.evaluate(DRAWN)
     assert all(any(len(line.split()) > 2 for line in chart) for chart in lines), lines
     with page.expect_download() as download:
-        page.get_by_role("link", name="One file").click()
+        page.get_by_role("link", name="Download file").click()
     file = tmp_path / "report.html"
     download.value.save_as(file)
     context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1440, "height": 900})

@@ -1,4 +1,4 @@
-"""What somebody does to a form before the scripts of its page have come, on a slow network: the page follows it when they come."""
+"""Input before the scripts of a page have loaded: the page follows it later."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def test_sliders_foretell_where_they_stand(
     page.locator("#delay").fill("-2")
     release()
     expect(page.locator("#delay-words")).to_have_text("10\u202fms")
-    expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")  # of the address: nobody touched it
+    expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")  # of the address: unchanged
     assert page_errors == []

@@ -28,8 +28,7 @@ from dashboard.api.trials.serializers import (
     PairSerializer,
     SeriesSerializer,
 )
-from dashboard.panels.trial.host_samples import MOST_HOSTS, QUANTITIES
-from dashboard.panels.trial.stored_samples import NoSamples, samples_of
+from dashboard.panels.trial.host_samples import MOST_HOSTS, QUANTITIES, NoSamples, samples_of
 from experiments.files import read_analysis, read_mpi_profile
 from experiments.models import Measurement, Trial
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from analysis import numbers
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.lists.views import views_of

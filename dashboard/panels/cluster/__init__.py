@@ -1,1 +1,1 @@
-"""What the pages of clusters show."""
+"""Contents of the pages of clusters."""

@@ -1,4 +1,4 @@
-"""The form of a cluster: its name, and the settings of its kind under their headings (experiments.cluster_kinds.form)."""
+"""The form of a cluster: its name, and the settings of its kind."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster
 
 _PURPOSES: Final = {
-    "Hosts": "Which machines, and in which order they are filled.",
-    "Login": "How the worker reaches them; the same account on every host.",
-    "Queue": "What is asked of sbatch for every job.",
-    "MPI": "What trials start there.",
-    "Network": "The wire to measure.",
+    "Hosts": "Machines, in the order of use.",
+    "Login": "Access for the worker: the same account on every host.",
+    "Queue": "Options of every sbatch job.",
+    "MPI": "Programs that trials start.",
+    "Network": "The measured interface.",
 }
 _TAKEN: Final = frozenset({"new"})
-"""Addresses of pages that are no cluster's."""
+"""Addresses of pages, which no cluster can have."""
 _LONGEST_NAME: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
 class SettingField(Field):
-    """An input of the form; ``shape`` says which."""
+    """An input of the form; ``shape`` is its type."""
 
     shape: str = "text"
     usual: str = ""
 
     @property
     def rows(self) -> int:
-        """Lines of the input that it needs for what stands in it."""
+        """Return the number of lines of the input for its value."""
         return min(max(self.value.count("\n") + 2, 2), 12)
 
 
@@ -49,7 +49,7 @@ class Group:
 
 
 class ClusterForm:
-    """The form of a new cluster of ``kind``, or of ``cluster``; ``texts`` are what was sent, else what is stored."""
+    """The form of a new cluster of ``kind``, or of a stored ``cluster``."""
 
     def __init__(
         self, kind: ClusterKind, *, cluster: Cluster | None = None, texts: Mapping[str, str] | None = None
@@ -61,7 +61,7 @@ class ClusterForm:
 
     @property
     def name(self) -> Field:
-        """What people call it; the slug of a new one follows from it."""
+        """Return the field of the name, from which the slug of a new cluster is made."""
         hint = "Shown in experiments and reports."
         if self.cluster is None:
             hint += " The word for YAML and REST is made of it, and stays."
@@ -73,7 +73,7 @@ class ClusterForm:
 
     @property
     def groups(self) -> list[Group]:
-        """The settings of the kind under their headings; none for kinds without settings."""
+        """Return the groups of settings of the kind; none for kinds without settings."""
         groups: dict[str, Group] = {}
         for setting in form_of(self.kind):
             group = groups.setdefault(setting.group, Group(setting.group, _PURPOSES.get(setting.group, ""), []))
@@ -82,12 +82,12 @@ class ClusterForm:
 
     @property
     def other_errors(self) -> list[str]:
-        """Errors of no field of the form, as stored settings may have."""
-        shown = {"name", *(setting.path for setting in form_of(self.kind))}
-        return [f"{path}: {text}" for path, texts in self.errors.items() if path not in shown for text in texts]
+        """Return errors without a field, as stored settings may have."""
+        fields = {"name", *(setting.path for setting in form_of(self.kind))}
+        return [f"{path}: {text}" for path, texts in self.errors.items() if path not in fields for text in texts]
 
     def save(self) -> Cluster:
-        """Store what the form says and return the cluster. Raise InvalidSpec, and keep its errors for the fields."""
+        """Store and return the cluster. Raise InvalidSpec, and keep its errors."""
         try:
             return self._save()
         except InvalidSpec as error:
@@ -95,7 +95,7 @@ class ClusterForm:
             raise
 
     def note_stored_errors(self) -> None:
-        """Show what is wrong with the stored settings at its field."""
+        """Show errors of the stored settings at their fields."""
         if self.cluster is not None:
             self.errors = InvalidSpec(self.cluster.settings_errors).by_path()
 
@@ -103,9 +103,9 @@ class ClusterForm:
         name, errors = " ".join(self.texts.get("name", "").split()), []
         slug = self.cluster.slug if self.cluster else slugify(name)[:80]
         if not slug or len(name) > _LONGEST_NAME:
-            errors.append(FieldError("name", f"must have letters or digits, and at most {_LONGEST_NAME} characters"))
+            errors.append(FieldError("name", f"needs letters or digits, and at most {_LONGEST_NAME} characters"))
         elif slug in _TAKEN or (self.cluster is None and Cluster.objects.filter(slug=slug).exists()):
-            errors.append(FieldError("name", f"is taken: there is a cluster or page {slug}"))
+            errors.append(FieldError("name", f"is in use: choose another name than {slug}"))
         settings: dict[str, Any] = {}
         try:
             settings = settings_from(self.kind, self.texts)

@@ -1,4 +1,4 @@
-"""Clusters as lists and pages show them: state, hosts, stated facts, counts of their trials."""
+"""Clusters in lists and on pages: state, hosts, facts, counts of their trials."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ class ClusterRow:
 
     @property
     def hosts(self) -> str:
-        """How many there are, in words."""
+        """Return the number of hosts in words."""
         if self.state == "elsewhere":
             return str(self.cluster.most_hosts or "?")
         return self.cluster.traits.hosts_in_words(self.cluster) if self.state != "wrong" else "?"
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What is stated, in words, and the peak that follows."""
+        """Return the facts in words, with the peak that follows from them."""
         return facts_in_words(self.cluster.facts)
 
 
 def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (name, value) of every stated fact in the order of the form, the peak first; those of no known name last."""
-    known = cluster_facts.fields()
-    names = [*(name for name in known if name in facts), *(name for name in facts if name not in known)]
-    titles = {name: info.title or name for name, info in known.items()}
+    """Return (name, value) of every fact, the peak first, unknown names last."""
+    fields = cluster_facts.fields()
+    names = [*(name for name in fields if name in facts), *(name for name in facts if name not in fields)]
+    titles = {name: info.title or name for name, info in fields.items()}
     words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
     peak = facts_of(facts).peak_flops
     return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
 
 
 def cluster_rows(among: QuerySet[Cluster] | None = None) -> list[ClusterRow]:
-    """All clusters, or some, with counts of their trials; one query."""
+    """Return all or some clusters with counts of their trials in one query."""
     rows = (
         (Cluster.objects.all() if among is None else among)
         .order_by("-enabled", "slug")

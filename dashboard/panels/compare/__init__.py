@@ -1,1 +1,1 @@
-"""Experiments side by side: the table, what differs in sentences, the charts."""
+"""Experiments next to each other: table, sentences and charts."""

@@ -1,4 +1,4 @@
-"""The charts of a comparison: values laid over one another at every common point, and the change of what decides."""
+"""Charts of a comparison: values at common points, and changes."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.numbers import MANY_TIMES
-from dashboard.charts import Line, over_parameter
-from dashboard.charts.compare import Change, Ratio, change_over
+from dashboard.charts.compare import MemberChange, Ratio, change_over
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import axis_title, shortened
+from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
+from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label
-from dashboard.panels.compare.sentences import amount, lower_first, point_name
+from dashboard.panels.compare.sentences import lower_first, point_name
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared
 
 MOST: Final = 5
-"""Metrics that are drawn; with the change against the baseline they fill two rows of a wide page."""
+"""Drawn metrics; with the change against the baseline they fill two rows."""
 
 MOST_OF_ONE_POINT: Final = 3
-LONGEST_NAME: Final = 28
+_LONGEST_NAME: Final = 28
 
 
 def charts(compared: Compared) -> list[Chart]:
-    """Overlaid values over the common points; with a single point the members stand side by side."""
+    """Overlay values over the common points; for a single point, over the members."""
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
@@ -33,38 +33,17 @@ def charts(compared: Compared) -> list[Chart]:
     return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
 
 
-def not_drawn(compared: Compared) -> list[str]:
-    """Metrics that need no chart, because every counted trial gave the same number, each with that number."""
-    constant = {
-        metric: next(value for own in compared.series[metric].values() for each in own for value in each)
-        for metric in compared.series
-        if compared.is_constant(metric) and all(map(any, zip(*compared.series[metric].values(), strict=True)))
-    }
-    return [f"{described(metric).label} ({amount(value, metric)})" for metric, value in constant.items()]
-
-
 def _side_by_side(compared: Compared, metric: str) -> Chart:
-    description = described(metric)
     lines = [
         Line(_series_name(m), [m.label], [v], [m.label], configurations=[_configuration(compared, m, compared.at)])
         for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
     ]
-    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter="Member")
-    figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
-    for trace in figure["data"]:
-        trace["mode"] = "markers"
-    return Chart(
-        f"overlay-{metric}",
-        description.label,
-        figure,
-        subtitle="median and range",
-        left_out=max(0, len(lines) - 6),
-        log_first=_decades(compared, metric),
-    )
+    chart = _chart(compared, metric, lines, "Member", joined=False, subtitle="median and range")
+    chart.figure["layout"]["xaxis"]["title"] = axis_title("Member", "")
+    return chart
 
 
 def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
-    description = described(metric)
     points = _drawn_points(compared)
     x = _axis(compared, points)
     lines = [
@@ -77,18 +56,23 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
         )
         for number, m in enumerate(compared.members)
     ]
-    figure = over_parameter(lines, quantity=description.label, unit=description.unit, parameter=parameter)
-    if len(compared.names) > 1:  # a line would join the end of one sweep with the beginning of the next
+    # With several parameters a line would join the end of one sweep to the start of the next.
+    return _chart(compared, metric, lines, parameter, joined=len(compared.names) < 2)
+
+
+def _chart(
+    compared: Compared, metric: str, lines: list[Line], parameter: str, *, joined: bool, subtitle: str = ""
+) -> Chart:
+    label, unit = described(metric).label, described(metric).unit
+    figure = over_parameter(lines, quantity=label, unit=unit, parameter=parameter)
+    if not joined:
         for trace in figure["data"]:
             trace["mode"] = "markers"
-    left_out = max(0, len(lines) - 6)
-    return Chart(
-        f"overlay-{metric}", description.label, figure, left_out=left_out, log_first=_decades(compared, metric)
-    )
+    more, log_first = max(0, len(lines) - MOST_SERIES), _decades(compared, metric)
+    return Chart(f"overlay-{metric}", label, figure, left_out=more, subtitle=subtitle, log_first=log_first)
 
 
 def _key(compared: Compared, point: Point) -> str:
-    """One common point has one key in all charts, whoever was measured there."""
     return f"p{compared.points.index(point)}"
 
 
@@ -98,19 +82,17 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
 
 
 def _series_name(member: Member) -> str:
-    """Letter and name for a legend, short enough for two beside one another: versions of one name differ at its end."""
-    return f"{member.label}  {shortened(member.name, LONGEST_NAME)}"
+    return f"{member.label}  {shortened(member.name, _LONGEST_NAME)}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:
-    """Whether a linear axis would press one member flat: a study in miniature beside its full size."""
-    values = [v for own in compared.series[metric].values() for each in own for v in each]
-    medians = [median(each) for own in compared.series[metric].values() for each in own if each]
+    values = [v for ratios in compared.series[metric].values() for points in ratios for v in points]
+    medians = [median(points) for ratios in compared.series[metric].values() for points in ratios if points]
     return min(values) > 0 and max(medians) >= MANY_TIMES * min(medians)
 
 
 def _drawn_points(compared: Compared) -> list[Point]:
-    """The common points with the first parameter, the hosts as a rule, running fastest: sweeps over it stay together."""
+    """Return the common points with the first parameter, usually hosts, fastest."""
     if len(compared.names) < 2:
         return compared.points
     first = {point: number for number, point in enumerate(compared.points)}
@@ -119,35 +101,27 @@ def _drawn_points(compared: Compared) -> list[Point]:
 
 
 def _axis(compared: Compared, points: list[Point]) -> list[Any]:
-    """Numbers where one numeric parameter pairs the members, else the points in words."""
     alone = len(compared.names) == 1 and all(isinstance(point[0], int | float) for point in points)
     return [point[0] if alone else point_name(compared, point) for point in points]
 
 
 def _change(compared: Compared, metric: str, parameter: str) -> Chart:
-    """In percent; in times on a logarithmic axis where somebody is ten times or more from the baseline."""
+    """Draw in percent, or as ratios if a change reaches a factor of ten."""
     drawn = _drawn_points(compared)
-    series = [
-        Change(
-            _series_name(member),
-            number,
-            [
-                Ratio(
-                    x,
-                    c.ratio,
-                    *((c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)),
-                    _key(compared, point),
-                    _configuration(compared, member, point),
-                )
-                for x, point in zip(_axis(compared, drawn), drawn, strict=True)
-                if (c := compared.changed[point][number]) is not None and c.ratio is not None
-            ],
-        )
-        for number, member in enumerate(compared.members)
-        if member is not compared.baseline
-    ]
-    ratios = [point.value for each in series for point in each.points]
-    in_times = bool(ratios) and min(ratios) > 0 and max(*ratios, *(1 / r for r in ratios)) >= MANY_TIMES
+    series = []
+    for number, member in enumerate(compared.members):
+        if member is compared.baseline:
+            continue
+        ratios = []
+        for x, point in zip(_axis(compared, drawn), drawn, strict=True):
+            c = compared.changed[point][number]
+            if c is not None and c.ratio is not None:
+                ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)
+                key, configuration = _key(compared, point), _configuration(compared, member, point)
+                ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
+        series.append(MemberChange(_series_name(member), number, ratios))
+    values = [point.value for each in series for point in each.points]
+    in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label
     figure = change_over(
         series,

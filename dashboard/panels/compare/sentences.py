@@ -1,4 +1,4 @@
-"""A comparison in sentences: first what decides, over all common points, then the chosen point, then how many metrics changed."""
+"""A comparison in sentences: deciding metric, chosen point, counts of changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DIFFERENCES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What is said of one member against the baseline; ``sentences`` stand below the verdict."""
+    """Sentences on one member against the baseline, listed below the verdict."""
 
     member: Member
     sentences: Sequence[str]
@@ -30,30 +30,34 @@ class Against:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``verdict`` is the one sentence that the page begins with."""
+    """Answer of the page; ``verdict`` is its heading."""
 
     verdict: str
     against: Sequence[Against]
 
 
 def answer(compared: Compared) -> Answer:
-    """Say what decides: of two members all in one sentence, of more who is best and how each stands against the baseline."""
+    """State the deciding metric of the members against the baseline."""
     metric = compared.deciding
     others = [member for member in compared.members if member is not compared.baseline]
     if metric is None:
-        verdict = "Nothing to compare: no metric that decides was measured on more than one side."
+        verdict = "Nothing to compare: no deciding metric was measured on more than one side."
         return Answer(verdict, [Against(member, [_counted(compared, member)]) for member in others])
     over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
         return Answer(over[alone.label], [Against(alone, [*sentences, _counted(compared, alone)])])
-    told = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
-    return Answer(_of_many(compared, metric), told)
+    details = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
+    return Answer(_of_many(compared, metric), details)
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:
-    """'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7 %), ...'"""
+    """Return a sentence on all common points.
+
+    'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7
+    %), ...'
+    """
     number = compared.members.index(member)
     changed = [c for each in compared.changed.values() if (c := each[number]) is not None]
     if not changed:
@@ -65,18 +69,16 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
-    """'Elapsed time of B is lower than that of A: 2.3 s against 2.6 s (−11.5 %; 95 % interval −13 % to −10 %).'"""
     of, that = f"{described(metric).label} of {c.group}", f"that of {c.baseline}"
-    value, base, apart = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
+    value, base, change = amount(c.median, metric), amount(c.baseline_median, metric), _change(c)
     if c.verdict in ("higher", "lower"):
-        return f"{of} is {c.verdict} than {that}: {value} against {base} ({apart})."
+        return f"{of} is {c.verdict} than {that}: {value} against {base} ({change})."
     if c.verdict == "no clear change":
-        return f"{of} shows no clear change from {that}: {value} against {base} ({apart})."
-    return f"{of} is {value}, {that} {base} ({apart}), from too few trials for a test."
+        return f"{of} shows no clear change from {that}: {value} against {base} ({change})."
+    return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
 
 
 def _at_points(changed: Sequence[Comparison], count: int) -> str:
-    """Clauses for the points where it is lower, higher, not clearly changed, and where no test could tell."""
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
         by_verdict.setdefault(comparison.verdict, []).append(comparison)
@@ -87,9 +89,9 @@ def _at_points(changed: Sequence[Comparison], count: int) -> str:
         ("no clear change", "shows no clear change at {points} ({changes})"),
         ("too few repetitions", "differs by {changes} at {points}, from too few trials for a test"),
     ):
-        if own := by_verdict.get(verdict):
-            points = _of_points(len(own), count) if not clauses else str(len(own))
-            clauses.append(words.format(points=points, changes=_changes(own)))
+        if changes_of_member := by_verdict.get(verdict):
+            points = _of_points(len(changes_of_member), count) if not clauses else str(len(changes_of_member))
+            clauses.append(words.format(points=points, changes=_changes(changes_of_member)))
     if len(changed) < count:
         clauses.append(f"was not measured on both sides at {count - len(changed)}")
     return _joined(clauses)
@@ -110,12 +112,11 @@ def _changes(changed: Sequence[Comparison]) -> str:
 
 
 def _change(c: Comparison) -> str:
-    """'−11.5 %; 95 % interval −13 % to −10 %'."""
     return numbers.change(c.ratio) + _within([c.ratio_interval] if c.ratio_interval is not None else [])
 
 
 def _within(intervals: Sequence[Interval]) -> str:
-    """'; 95 % interval −13 % to −10 %', from the lowest end to the highest; nothing without intervals."""
+    """Return the outer interval, '; 95 % interval −13 % to −10 %', or ''."""
     bounded = [(i.low, i.high) for i in intervals if i.low is not None and i.high is not None]
     if not bounded:
         return ""
@@ -131,12 +132,11 @@ def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
     if base is None or other is None:
         return f"{where} it was not measured on both sides."
     change = compared.changed[compared.at][compared.members.index(member)]
-    apart = numbers.change(other / base if base else None) if change is None else _change(change)
-    return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({apart})."
+    change_words = numbers.change(other / base if base else None) if change is None else _change(change)
+    return f"{where}: {amount(other, metric)} against {amount(base, metric)} ({change_words})."
 
 
 def _of_many(compared: Compared, metric: str) -> str:
-    """Who has the best median at the chosen point, or between what the medians lie where no direction is better."""
     medians = [(value, m) for m in compared.members if (value := _median(compared, m, metric)) is not None]
     where = f" {at[0].lower()}{at[1:]}" if (at := _at(compared)) else ""
     label, direction = lower_first(described(metric).label), described(metric).direction
@@ -151,7 +151,10 @@ def _of_many(compared: Compared, metric: str) -> str:
 
 
 def _counted(compared: Compared, member: Member) -> str:
-    """'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'"""
+    """Return counts of changes.
+
+    'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'
+    """
     number = compared.members.index(member)
     counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
     if not counts:
@@ -168,19 +171,19 @@ def _median(compared: Compared, member: Member, metric: str) -> float | None:
 
 
 def amount(value: float, metric: str) -> str:
-    """A value of a metric with its unit: '245.99 s'."""
+    """Return a value of a metric with its unit: '245.99 s'."""
     return numbers.amount(value, described(metric).unit)
 
 
 def point_name(compared: Compared, point: Point) -> str:
-    """A common point in words: '2' where hosts alone pair the members, else '2 hosts, MTU 9000 B'."""
+    """Return a common point: '2' if hosts alone pair, else '2 hosts, MTU 9000 B'."""
     if compared.names == ("hosts",):
         return value_words("hosts", point[0])
     return parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)
 
 
 def point_words(member: Member, compared: Compared) -> str:
-    """What a member is at the chosen point: its hosts and ranks, and the paired parameters."""
+    """Return the hosts, ranks and paired parameters of a member at the point."""
     row = member.at(compared.names, compared.at)
     if row is None:
         return ""
@@ -190,30 +193,32 @@ def point_words(member: Member, compared: Compared) -> str:
 
 
 def _at(compared: Compared) -> str:
-    """'At 2 hosts, MTU 9000 B'; nothing where no parameter pairs the members."""
     named = dict(zip(compared.names, compared.at, strict=True))
     return f"At {parameters_sentence(named, compared.names)}" if any(v is not None for v in named.values()) else ""
 
 
 def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
-    """The first of what differs, and who tells nothing: what the answer has to be read with."""
-    apart = [each for each in differences if each.apart]
-    tellers = {place for each in differences for place in each.told_by}
+    """Return the first differences, and the members without information."""
+    differing = [difference for difference in differences if difference.apart]
+    tellers = {index for difference in differences for index in difference.told_by}
     return {
         "rows": [
-            (parameter_label(each.name), [(compared.members[n].label, setting(each, n)) for n in each.told_by])
-            for each in apart[:_MOST_DIFFERENCES]
+            (
+                parameter_label(difference.name),
+                [(compared.members[n].label, setting(difference, n)) for n in difference.told_by],
+            )
+            for difference in differing[:_MOST_DIFFERENCES]
         ],
-        "more": max(0, len(apart) - _MOST_DIFFERENCES),
-        "silent": [m.label for place, m in enumerate(compared.members) if differences and place not in tellers],
+        "more": max(0, len(differing) - _MOST_DIFFERENCES),
+        "silent": [m.label for index, m in enumerate(compared.members) if differences and index not in tellers],
         "none": not differences,
     }
 
 
-def setting(each: Difference, place: int) -> str:
-    """A side's value of a setting or fact in words."""
-    value = each.values[place]
-    return str(value) if isinstance(value, str | list | dict) else value_words(each.name, value)
+def setting(difference: Difference, index: int) -> str:
+    """Return the value of a setting or fact of one side in words."""
+    value = difference.values[index]
+    return str(value) if isinstance(value, str | list | dict) else value_words(difference.name, value)
 
 
 def _joined(clauses: Sequence[str]) -> str:
@@ -221,5 +226,5 @@ def _joined(clauses: Sequence[str]) -> str:
 
 
 def lower_first(text: str) -> str:
-    """'Elapsed time' in the middle of a sentence; 'CPU time' and 'TCP resets' stay as they are."""
+    """Return a metric name inside a sentence: acronyms keep their capitals."""
     return text if text[:2].isupper() else text[:1].lower() + text[1:]

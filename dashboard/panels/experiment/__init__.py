@@ -1,1 +1,1 @@
-"""What the page of an experiment shows: its results, its diagnosis, what is not counted, and its rows in lists."""
+"""Contents of the page of an experiment, and its rows in lists."""

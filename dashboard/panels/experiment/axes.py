@@ -1,4 +1,4 @@
-"""Which swept parameter a chart has on its x axis, and which rows make one series."""
+"""The swept parameter on the x axis of a chart, and the rows of a series."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts import Published, Scale
+from dashboard.charts.parts import Published, Scale
 from dashboard.labels import parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.designs import is_ladder
@@ -16,13 +16,13 @@ _AXIS_UNITS = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter": "s",
 
 
 STEP: Final = "step"
-"""Stands for the order of the configurations, where they are single steps that no parameter tells apart."""
+"""Axis of configurations that are single steps without a distinguishing parameter."""
 
 
 def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_steps: bool = False) -> str:
-    """The parameter on the x axis: hosts, else the numeric one with the most values, else the first that varies.
+    """Return the parameter on the x axis, or STEP if the rows were made `in_steps`.
 
-    Or STEP, where the rows were made `in_steps`, one after another.
+    Hosts, else the numeric parameter with the most values, else the first that varies.
     """
     if "hosts" in swept or not swept:
         return "hosts"
@@ -35,8 +35,8 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_st
     return STEP if in_steps and distinct(best) < len(rows) and is_ladder(rows) else best
 
 
-def groups_beside(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
-    """Rows by the values of the parameters that are not on the x axis: one series each, one in all where x tells them apart."""
+def groups_without(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+    """Group rows by the values of the parameters that are not on the x axis."""
     if x == STEP or len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
         return {"": list(rows)}
     groups: dict[str, list[ConfigurationRow]] = {}
@@ -47,13 +47,13 @@ def groups_beside(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str
 
 @dataclass(frozen=True)
 class XAxis:
-    """A parameter as x: its values in one SI prefix, its title with the unit."""
+    """A parameter as x: values in one SI prefix, and the title with the unit."""
 
     parameter: str
     title: str
     scale: Scale | None
     steps: Mapping[int, int] = field(default_factory=dict)
-    """Of STEP: the number of every configuration."""
+    """Number of every configuration, for STEP."""
 
     @classmethod
     def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> XAxis:
@@ -76,10 +76,10 @@ class XAxis:
         return [numbers.NOTHING if (value := self.value(row)) is None else value for row in rows]
 
     def published(self, name: str, rows: Sequence[ConfigurationRow], metric: str, *, legend: bool = True) -> Published:
-        """The medians of a published study, each of which leads to its configuration there."""
-        known = [
+        """Medians of a published study, each linked to its configuration."""
+        points = [
             (x, y, row.pk)
             for row in rows
             if (x := self.value(row)) is not None and (y := row.median(metric)) is not None
         ]
-        return Published(name, [x for x, *_ in known], [y for _, y, _ in known], legend, [of for *_, of in known])
+        return Published(name, [x for x, *_ in points], [y for _, y, _ in points], legend, [of for *_, of in points])

@@ -1,4 +1,4 @@
-"""The diagnosis as its page says it: verdict, findings with links to what shows them, key figures, tables of models and sizes."""
+"""The diagnosis of an experiment: verdict, findings, key figures, models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
 from experiments.metrics import find
-from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
+from experiments.selectors.diagnosis import KeptDiagnosis
 
 _PANELS: Final = {
     "time": ("time", "elapsed"),
@@ -33,22 +33,22 @@ _PANELS: Final = {
     "throughput": ("throughput_Bps",),
     "interarrival": ("interarrival_mean_s",),
 }
-"""Panels of the page that show what a finding calls its chart, the best first."""
+"""Panels that show a chart named by a finding, the best first."""
 STRENGTH: Final = {
-    "firm": ("ok", "Firm"),
-    "moderate": ("warn", "Moderate"),
+    "firm": ("ok", "Conclusive"),
+    "moderate": ("warn", "Tentative"),
     "printed": ("", "As printed"),
-    "open": ("warn", "Open"),
+    "open": ("warn", "Inconclusive"),
 }
-"""(tone, word) of an answer's strength."""
+"""(Tone, word) of the strength of an answer."""
 _ALONE: Final = 0.95
-"""Level of the intervals of a table that the answer is not about."""
+"""Level of the intervals of a table outside the answer."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
 
 
 @dataclass(frozen=True)
-class Find:
-    """One cause or other fact: `words` and `href` lead to what shows it."""
+class FindingLink:
+    """One cause or other fact; `words` and `href` link to the panel that shows it."""
 
     statement: str
     words: str
@@ -58,18 +58,18 @@ class Find:
     next_step: str = ""
     weak: str = ""
     name: str = ""
-    """Of its rule, and the id of the term that says what such a finding means."""
+    """Name of its rule, and id of the term that defines it."""
     term: str = ""
 
 
 def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """(title, address) of everything on the page that a cause may be shown by: charts, and parts by their titles."""
+    """(Title, address) of all charts and parts that can show a cause."""
     charts = {chart.element: (chart.title, f"#c-{chart.element}") for section in sections for chart in section.charts}
     return {element: (title, f"#part-{element}") for element, title in parts.items()} | charts
 
 
 def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Everything that the fragments of the page ask for; causes point to one of the `panels`."""
+    """Contents of the diagnosis fragments; causes link to one of the `panels`."""
     study = diagnosis.study
     return {
         "answer": diagnosis.answer,
@@ -98,7 +98,10 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
         "models": _models(study),
         "sizes": _sizes(study),
         "breakdown": breakdown(study),
-        "observer": [_observer(row, results) for row in diagnosis.observer],
+        "observer": [
+            {"point": parameters_sentence(row.parameters, results.swept or ["hosts"]), **observer_words(row.effect)}
+            for row in diagnosis.observer
+        ],
         "trials": study.trials,
         "slices_left_out": study.slices_left_out,
     }
@@ -106,12 +109,12 @@ def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple
 
 _DIGITS: Final = 3
 _LEAST_DECIMAL: Final = 6
-"""Microseconds: less of a part is 0."""
+"""One microsecond: smaller changes are shown as 0."""
 _PART_NAMES: Final = {
     "computing": "Computing",
-    "descheduled": "Descheduled: work and no core",
+    "descheduled": "Descheduled outside MPI",
     "blocked": "Blocked outside MPI",
-    "off": "Off the processor outside MPI",
+    "off": "Descheduled or blocked outside MPI",
     "imbalance": "In MPI, waiting for the busiest rank",
     "communication": "In MPI, communication",
     "on_cpu": "On the CPU",
@@ -122,7 +125,6 @@ _PART_NAMES: Final = {
 
 
 def _parts(answer: Answer) -> list[dict[str, str]]:
-    """The parts of the change and their sum, as a table shows them."""
     ordered = [*answer.parts[1:], *answer.parts[:1]]
     return [
         {
@@ -142,28 +144,26 @@ def _change_words(part: ChangePart) -> str:
 
 
 def _settle(diagnosis: KeptDiagnosis) -> str:
-    """What would settle the question, with the time that it takes."""
     missing = diagnosis.answer.missing
     if missing is None:
         return ""
     return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
 
 
-def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> Find:
-    """What the answer itself gives as a cause; its words begin small, as they stand within sentences too."""
+def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
     statement = cause.statement[:1].upper() + cause.statement[1:]
-    return Find(f"{statement}.", *_panel(cause.chart, panels))
+    return FindingLink(f"{statement}.", *_panel(cause.chart, panels))
 
 
-def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> Find:
+def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
     shown_by = _traffic_of_a_trial(fact, results) if fact.chart == "matrix" else _panel(fact.chart, panels)
     term = f"finding.{fact.rule}"
     weak = _STRENGTH[fact.strength]
-    return Find(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
+    return FindingLink(fact.statement, *shown_by, fact.at, fact.caveat, fact.next_step, weak, words_of(term), term)
 
 
 def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """(title, address) of what the page shows a chart as, the best first."""
+    """Return (title, address) of the charts that show a finding, the best first."""
     if chart == "link":
         return "Setup", "#setup"
     shown_as = (panels[name] for name in _PANELS.get(chart, (chart,)) if name in panels)
@@ -171,12 +171,11 @@ def _panel(chart: str, panels: Mapping[str, tuple[str, str]]) -> tuple[str, str]
 
 
 def _traffic_of_a_trial(fact: Fact, results: Results) -> tuple[str, str]:
-    """Matrices are drawn per trial: the first counted one of the size that the fact speaks of."""
+    """Return the first counted trial of the size, because matrices exist per trial."""
     sizes = {evidence.size for evidence in fact.evidence} - {None}
     for row in results.rows:
-        trials = row.trial_ids.get("packets") or row.trial_ids.get(
-            "elapsed_s", []
-        )  # flagged captures are not among the first
+        # Flagged captures have no packets.
+        trials = row.trial_ids.get("packets") or row.trial_ids.get("elapsed_s", [])
         if trials and (not sizes or row.hosts in sizes) and _agrees(row.parameters, fact.where):
             return f"Traffic of trial {trials[0]}", reverse("trial", args=[trials[0]])
     return "Configurations", "#configurations"
@@ -187,12 +186,11 @@ def _agrees(parameters: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
 
 
 def where_words(where: Mapping[str, Any]) -> str:
-    """The slice of a larger sweep: 'MTU 1500, delay 2 ms'; '' for the whole."""
+    """Return the slice of a larger sweep, 'MTU 1500, delay 2 ms', or ''."""
     return parameters_sentence(where, list(where))
 
 
 def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
-    """(slice in words, model of the elapsed time) of every slice that has one."""
     return [
         (where_words(part.where), part.models["elapsed_s"]) for part in diagnosis.slices if "elapsed_s" in part.models
     ]
@@ -200,7 +198,7 @@ def _time_models(diagnosis: Diagnosis) -> list[tuple[str, Model]]:
 
 def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
     if not isfinite(best.value):
-        return f"more {axis} than were measured: the model has no optimum"
+        return f"more than the measured {axis}: the model has no optimum"
     words = sizes(whole_size(best.value), axis)
     if best.low is not None and best.high is not None:
         words += f", 95 % CI {whole_sizes(best.low, best.high)}"
@@ -210,13 +208,12 @@ def _best_words(best: Estimate, axis: str, extrapolated: bool) -> str:
 
 
 def _misfit(diagnosis: Diagnosis) -> str:
-    """Where the chosen model of the time misses by more than the repetitions scatter."""
     for where, model in _time_models(diagnosis):
         misfit = None if model.chosen is None else model.chosen.misfit
         if misfit is not None and misfit.significant:
             by = numbers.amount(abs(misfit.residual), "s")
             at = sizes(misfit.size, diagnosis.axis) + (f", {where}" if where else "")
-            return f"The fit misses by {by} at {at}, more than trials scatter. Take the prediction as a guide."
+            return f"The fit misses by {by} at {at}, more than trials scatter: use the prediction as a guide."
     return ""
 
 
@@ -233,25 +230,23 @@ def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _models(diagnosis: Diagnosis) -> list[dict[str, Any]]:
-    """One entry per slice and metric: the chosen model and why, or why none, and the others."""
-    entries = []
-    for part in diagnosis.slices:
-        for metric, model in part.models.items():
-            entries.append(
-                {
-                    "metric": find(metric).label,
-                    "at": where_words(part.where),
-                    "reason": model.reason,
-                    "criterion": model.criterion,
-                    "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
-                }
-            )
-    return entries
+    return [
+        {
+            "metric": find(metric).label,
+            "at": where_words(part.where),
+            "reason": model.reason,
+            "fits": [_fit(fit, model, find(metric).unit, diagnosis.axis) for fit in model.fits],
+        }
+        for part in diagnosis.slices
+        for metric, model in part.models.items()
+    ]
 
 
 def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]:
     timed = unit == "s" and model.metric == "elapsed_s"
-    best = fit.best_size if timed and model.chosen is not None else None  # what does not predict has no best to tell
+    best = (
+        fit.best_size if timed and model.chosen is not None else None
+    )  # a model that does not predict has no best size
     chosen = model.chosen is not None and fit.model == model.chosen.model
     extrapolated = model.extrapolated and chosen
     return {
@@ -259,7 +254,7 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
         "chosen": chosen,
         "formula": fit.formula,
         "unit": "" if unit in ("", "1", numbers.SHARE) else unit,
-        # Read by their differences, whatever their size: one decimal for all.
+        # One decimal for all, because their differences matter.
         "aicc": numbers.NOTHING if fit.aicc is None else numbers.fixed(fit.aicc, 1),
         "cv": numbers.amount(fit.cv_error, numbers.SHARE),
         "best": _best_words(best, axis, extrapolated) if best is not None else "",
@@ -267,7 +262,6 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
 
 
 def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Speed-up, efficiency, serial fraction and cost of every size with their intervals."""
     parts = diagnosis.slices
     names = list(dict.fromkeys(name for part in parts for name in part.where))
     rows = [
@@ -285,27 +279,21 @@ def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:
         for row in part.rows
     ]
     first = next((row for part in parts for row in part.rows), None)
-    known = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
-    alone = known is not None and known.level == _ALONE
+    interval = next((row.elapsed.interval for part in parts for row in part.rows if row.elapsed.interval), None)
+    intervals = "intervals of the answer" if interval else ""
+    if interval is not None and interval.level == _ALONE:
+        intervals = "95 % intervals from the scatter of both sizes"
     return {
         "names": [parameter_label(name) for name in names],
         "rows": rows if len(rows) > 1 else [],
         "cost_unit": first.cost_unit if first else "",
-        "intervals": "95 % intervals; both sizes' spread counted"
-        if alone
-        else "intervals as in the answer"
-        if known
-        else "",
+        "intervals": intervals,
         "reference": value_words(diagnosis.axis, int(first.reference)) if first else "",
     }
 
 
-def _observer(point: ObservedPoint, results: Results) -> dict[str, Any]:
-    return {"point": parameters_sentence(point.parameters, results.swept or ["hosts"]), **observer_words(point.effect)}
-
-
 def observer_words(effect: ObserverEffect) -> dict[str, str]:
-    """An observer effect in words: difference with its interval, both times, and what it means."""
+    """Return an observer effect in words, with its interval and both times."""
     difference = numbers.percent_change(1 + effect.relative)
     if effect.low is not None and effect.high is not None:
         low, high = (numbers.percent_change(1 + end) for end in (effect.low, effect.high))
@@ -314,16 +302,11 @@ def observer_words(effect: ObserverEffect) -> dict[str, str]:
         "difference": difference,
         "with": numbers.amount(effect.with_s, "s"),
         "without": f"{numbers.amount(effect.without_s, 's')}, n = {effect.controls}",
-        "means": "within the scatter of the repetitions" if effect.within_scatter else "outside of their scatter",
+        "means": "within the scatter of the repetitions"
+        if effect.within_scatter
+        else "outside the scatter of the repetitions",
     }
 
 
 def _ratio(estimate: Estimate, unit: str = "") -> str:
-    """'87.5 % (85 to 90 %)'."""
     return numbers.with_interval(estimate.value, estimate.interval, unit, 3)
-
-
-def _interval_of(parameter: Estimate) -> str:
-    ends = numbers.interval(parameter.interval)
-    value = numbers.significant(parameter.value, 2)
-    return f"{value}, 95 % CI {ends}" if ends else value

@@ -1,4 +1,4 @@
-"""Which trials a new version leaves behind, and why a trial that is kept is not counted."""
+"""Excluded trials of an experiment, and trials that a new version drops."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from experiments.specification import ExperimentSpec
 
 MOST_POINTS = 12
 _SETUP = ("cluster", "capture")
-"""What a trial was measured on and with: trials before a change of either do not compare with those after it."""
+"""Return the settings that define comparable trials: cluster and capture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """What was measured and a new version would no longer ask for."""
+    """Measured trials that a new version drops."""
 
     points: list[tuple[str, int]]
-    """(point in words, its trials that become stale), in the order of the design, at most MOST_POINTS."""
+    """(Point, stale trials) in the order of the design, at most MOST_POINTS."""
     hidden: int
-    """Further points."""
+    """Number of further points."""
     repetitions: int
     surplus: int
-    """Measured trials beyond the `repetitions` of the new version: they go on counting."""
+    """Measured trials beyond the `repetitions` of the new version, which still count."""
 
 
 def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision) -> Stale:
-    """Name the points that ``change`` (the preview of ``spec``) leaves behind. One query."""
+    """Return the points that ``change`` (the preview of ``spec``) drops. One query."""
     moved = changed_setup(experiment.specification, spec.to_dict()) != ""
     over = ~Q(trials__state__in=UNFINISHED) & Q(trials__superseded=False)
     beyond = over & Q(trials__kind=Kind.MEASURED, trials__repetition__gt=spec.repetitions)
@@ -49,19 +49,21 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
     )
     leaving, swept = {_key(parameters) for parameters in change.leaving}, swept_of(experiment)
     measured = [(parameters, over, beyond, moved or _key(parameters) in leaving) for parameters, over, beyond in rows]
-    points = [(parameters_sentence(parameters, swept), over) for parameters, over, _, left in measured if left and over]
+    points = [
+        (parameters_sentence(parameters, swept), over) for parameters, over, _, dropped in measured if dropped and over
+    ]
     return Stale(
         points=points[:MOST_POINTS],
         hidden=max(0, len(points) - MOST_POINTS),
         repetitions=spec.repetitions,
-        surplus=sum(beyond for _, _, beyond, left in measured if not left),
+        surplus=sum(beyond for _, _, beyond, dropped in measured if not dropped),
     )
 
 
 def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]:
-    """Say for each trial of ``experiment`` that is kept but not counted why it is, by key; counted ones are left out.
+    """Return the reason of each excluded trial of ``experiment`` by key.
 
-    At most three queries, none where every trial counts and none is flagged.
+    At most three queries; none if every trial counts and none is flagged.
     """
     replaced = [trial for trial in trials if trial.superseded]
     changes = _setup_changes(experiment) if replaced else []
@@ -71,7 +73,7 @@ def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]
         if trial.superseded:
             reasons[trial.pk] = _why_superseded(trial, attempts, changes)
         elif not trial.configuration.in_design:
-            reasons[trial.pk] = f"version {experiment.version} does not ask for its point"
+            reasons[trial.pk] = f"version {experiment.version} does not contain its point"
         elif trial.trust in FLAGGED:
             disturbed.append(trial.pk)
     excluded = Trial.objects.filter(excluded_as_disturbed(), pk__in=disturbed) if disturbed else Trial.objects.none()
@@ -79,12 +81,12 @@ def why_apart(experiment: Experiment, trials: Sequence[Trial]) -> dict[int, str]
 
 
 def changed_setup(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Which of cluster and capture differ between two specifications: '', 'the cluster', 'the cluster and the capture'."""
+    """Return the difference: '', 'the cluster', 'the cluster and the capture'."""
     return " and ".join(f"the {name}" for name in _SETUP if before.get(name) != after.get(name))
 
 
 def swept_of(experiment: Experiment) -> list[str]:
-    """The parameters that name a point of this experiment."""
+    """Return the parameters that name a point of this experiment."""
     return list(experiment.specification.get("sweep", {})) or ["hosts"]
 
 
@@ -93,30 +95,25 @@ def _key(parameters: Mapping[str, Any]) -> str:
 
 
 def _setup_changes(experiment: Experiment) -> list[tuple[int, str]]:
-    """(version, what it changed) of the versions that changed cluster or capture, oldest first."""
+    """Return (version, change) of each change of cluster or capture, oldest first."""
     versions = list(experiment.versions.order_by("number").values_list("number", "specification"))
     changes = [(number, changed_setup(before, after)) for (_, before), (number, after) in pairwise(versions)]
     return [(number, words) for number, words in changes if words]
 
 
 def _attempts(trials: Sequence[Trial]) -> dict[tuple[Any, ...], int]:
-    """The version that asked for each attempt of the same repetitions."""
     if not trials:
         return {}
     rows = Trial.objects.filter(configuration__in={trial.configuration_id for trial in trials}, attempt__gt=1)
-    return {
-        (configuration, kind, repetition, attempt): version
-        for configuration, kind, repetition, attempt, version in rows.values_list(
-            "configuration_id", "kind", "repetition", "attempt", "version"
-        )
-    }
+    columns = rows.values_list("configuration_id", "kind", "repetition", "attempt", "version")
+    return {tuple(attempt): version for *attempt, version in columns}
 
 
 def _why_superseded(trial: Trial, attempts: Mapping[tuple[Any, ...], int], changes: Sequence[tuple[int, str]]) -> str:
-    # A change of cluster or capture supersedes every trial before it, and asks for those of its design anew.
+    # A change of cluster or capture supersedes every earlier trial, and queues its design again.
     following = trial.attempt + 1
-    asked = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
+    version_of_attempt = attempts.get((trial.configuration_id, trial.kind, trial.repetition, following))
     change = next(((number, words) for number, words in changes if number > trial.version), None)
-    if change is not None and (asked is None or asked >= change[0]):
+    if change is not None and (version_of_attempt is None or version_of_attempt >= change[0]):
         return f"version {change[0]} changed {change[1]} after it"
     return f"attempt {following} replaces it"

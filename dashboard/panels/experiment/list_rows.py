@@ -1,4 +1,4 @@
-"""What lists say about each experiment: sweep, sparkline, progress. A fixed number of queries for any number of rows."""
+"""Experiments in lists: sweep, sparkline, progress, in few queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.conclusions import Answer
 from analysis.numbers import plural
-from dashboard.charts import Spark, sparkline
+from dashboard.charts.marks import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
 from experiments.models import Experiment, Measurement, Status
@@ -16,7 +16,7 @@ from experiments.selectors import Progress, progress_of
 from experiments.selectors.explorer import Median
 from experiments.specification.ranges import expand_values
 
-# A line through more points than this says nothing at 112 pixels.
+# More points are not readable at 112 pixels.
 MOST_SPARK_POINTS = 60
 
 
@@ -29,7 +29,7 @@ class ExperimentRow:
     sweep: str
     spark: Spark | None
     answer: Answer | None = None
-    """What it came to; None where the list does not say, or there is nothing yet."""
+    """The answer; None if the list shows none, or the experiment has none yet."""
 
     @property
     def workload(self) -> str:
@@ -37,7 +37,7 @@ class ExperimentRow:
 
     @property
     def state(self) -> str:
-        """The chip; an experiment with failures says so first."""
+        """Return the state of the chip; failures come first."""
         return "published" if self.experiment.published else chip_state(self.progress)
 
     @property
@@ -46,12 +46,12 @@ class ExperimentRow:
 
 
 def chip_state(progress: Progress) -> str:
-    """The chip of an experiment as a whole (dashboard.states)."""
+    """Return the chip of an experiment as a whole (dashboard.states)."""
     return "incomplete" if _is_incomplete(progress) else progress.status
 
 
 def chip_words(progress: Progress) -> str:
-    """What stands beside the icon when the state's own word is not enough."""
+    """Return the words of the chip if its state needs more than one."""
     if not _is_incomplete(progress):
         return ""
     return f"Finished, {plural(progress.failed, 'trial')} failed"
@@ -64,23 +64,17 @@ def _is_incomplete(progress: Progress) -> bool:
 def experiment_rows(
     experiments: Sequence[Experiment], answers: Mapping[int, Answer] | None = None
 ) -> list[ExperimentRow]:
-    """Rows in the order given, with their ``answers`` where a list shows them; two queries."""
+    """Return rows in the given order, with their ``answers``; two queries."""
     progress = progress_of(experiments)
     curves = _elapsed_curves(experiments)
-    return [
-        ExperimentRow(
-            e,
-            progress[e.pk],
-            sweep_words(e),
-            sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS]),
-            (answers or {}).get(e.pk),
-        )
-        for e in experiments
-    ]
+    rows = []
+    for e in experiments:
+        spark = sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS])
+        rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))
+    return rows
 
 
 def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
-    """Median elapsed time per configuration, in the order of the sweep."""
     rows = (
         Measurement.objects.counted()
         .filter(trial__experiment__in=[e.pk for e in experiments], metric="elapsed_s", scope="all")
@@ -95,15 +89,13 @@ def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]
 
 
 def sweep_words(experiment: Experiment) -> str:
-    """What varies: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
+    """Return the sweep: 'hosts 1–4', 'hosts 2–12 × MTU 1500, 9000'."""
     written = _published_sweep(experiment) if experiment.published else experiment.specification.get("sweep", {})
-    return (
-        " × ".join(
-            f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
-            for name, values in written.items()
-        )
-        or "one configuration"
-    )
+    parts = [
+        f"{_short_label(name)} {_values(name, values, text=holds_text(experiment.specification, name))}"
+        for name, values in written.items()
+    ]
+    return " × ".join(parts) or "one configuration"
 
 
 def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:
@@ -113,7 +105,7 @@ def _published_sweep(experiment: Experiment) -> dict[str, list[Any]]:
         for name, value in row.get("parameters", {}).items():
             if value not in sweep.setdefault(name, []):
                 sweep[name].append(value)
-    # The database does not keep the order of names: those with the most values say most.
+    # The database does not store the order of names: those with the most values come first.
     varying = sorted((item for item in sweep.items() if len(item[1]) > 1), key=lambda item: -len(item[1]))
     return dict(varying[:2])
 

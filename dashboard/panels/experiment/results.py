@@ -1,20 +1,21 @@
-"""From an experiment's rows to the charts and the table of its page."""
+"""Charts and configuration table of an experiment's page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from analysis import numbers
 from analysis.conclusions import Diagnosis
 from analysis.trust_level import FLAGGED
-from dashboard.charts import MOST_SERIES, Line, over_parameter
 from dashboard.charts.panel import Chart, Section
+from dashboard.charts.parts import MOST_SERIES, Line
+from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.panels.experiment.axes import STEP, XAxis, groups_beside, x_parameter
+from dashboard.panels.experiment.axes import STEP, XAxis, groups_without, x_parameter
 from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
-from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, strip
+from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, trial_dots
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.metrics import HEADLINE, decided_by, find
@@ -29,13 +30,13 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
-# An own experiment shows its workload's first figures of merit; the trial pages hold them all.
+# Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """Published results of the same workload, over the same parameter."""
+    """Published results of the same workload over the same parameter."""
 
     name: str
     experiment: Experiment
@@ -43,20 +44,20 @@ class Overlay:
 
 
 class Results:
-    """An experiment's configurations, and what is published about its workload. Four queries, three more per study.
+    """An experiment's configurations, and published results of its workload.
 
-    `diagnosis` adds its models to the charts (experiments.selectors.diagnosis).
+    Four queries, and three for each study. `diagnosis` adds models to the charts
+    (experiments.selectors.diagnosis).
     """
 
     def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
-        self._grouped: dict[tuple[Any, ...], dict[str, list[ConfigurationRow]]] = {}
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = decided_by(experiment.workload, experiment.specification)
-        shown = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
-        self.metrics = tuple(dict.fromkeys(shown))
+        metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
+        self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
@@ -71,36 +72,34 @@ class Results:
         return overlays
 
     def has(self, metric: str) -> bool:
-        """Whether any trial measured it."""
+        """Return True if any trial measured the metric."""
         return any(row.values.get(metric) for row in self.rows)
 
     @property
     def complete(self) -> int:
-        """Configurations without a trial that is still to come."""
+        """Count the configurations without waiting or running trials."""
         return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
 
     @property
     def scales(self) -> bool:
-        """Whether the design asks how it scales: its sizes differ."""
+        """Return True if the sizes of the design differ."""
         return len({row.hosts for row in self.rows}) > 1 or "ranks_per_host" in self.swept
 
     @property
     def _fills(self) -> bool:
-        """Whether what is not measured may come yet."""
         return not (self.experiment.published or self.experiment.is_imported)
 
     @property
     def answered_by(self) -> str:
-        """The section that draws what decides between configurations."""
+        """Return the section of the deciding metric."""
         return "figures" if not self.scales and self.deciding in self.figures else "scaling"
 
     def sections(self) -> list[Section]:
-        """Charts by heading: time first, then the traffic, then what the workload itself reports.
+        """Return charts by heading: time, traffic, figures of the workload.
 
-        A published study shows what it printed and an imported experiment what came in; an own one shows every chart from the start,
-        empty as yet.
+        Published and imported experiments show what they have, others every chart from the start.
         """
-        own = not self.experiment.published
+        is_measured_here = not self.experiment.published
         sections = []
         charts = [*self._deciding_chart(), *self._time_charts(), *self._scaling_charts()]
         if charts:
@@ -109,17 +108,16 @@ class Results:
             titles = ("Packets", "Throughput", "Mean inter-arrival time")
             traffic = [self._chart(metric, title, metric) for metric, title in zip(TRAFFIC, titles, strict=True)]
             sections.append(Section("traffic", "Traffic", traffic))
-        figures = [metric for metric in self.figures if own or len(self._measured(metric)) > 1]
+        figures = [metric for metric in self.figures if is_measured_here or len(self._measured(metric)) > 1]
         if figures:
             charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
 
     def _deciding_chart(self) -> list[Chart]:
-        """What the answer of a scaling study rests on, where that is the program's own figure and no time that every trial has."""
         metric = decided_by(self.experiment.workload, self.experiment.specification)
         if self.experiment.is_imported and not self.has(metric):
-            metric = self.deciding or metric  # its program may be known to nobody here
+            metric = self.deciding or metric  # its program may be unknown here
         if not self.scales or metric in TIME or not (self._fills or self.has(metric)):
             return []
         return [self._chart("deciding", find(metric).label, metric, fastest=find(metric).direction == "lower")]
@@ -127,18 +125,17 @@ class Results:
     def _time_charts(self) -> list[Chart]:
         if not (self._fills or any(map(self.has, TIME))):
             return []
-        if len(groups_beside(self.rows, self.swept, self.parameter)) < 2:
+        if len(groups_without(self.rows, self.swept, self.parameter)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
 
     def _scaling_charts(self) -> list[Chart]:
-        """Speed-up, where the time goes and efficiency, where the number of hosts varies."""
         rows, swept, x = self._axis(TIME[0])
         if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
             return []
         weak = self.experiment.specification.get("scaling") == "weak"
-        # Published tables hold one problem at every size: beside weak scaling they would say nothing.
+        # Published tables have one problem at every size, which is not comparable with weak scaling.
         published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
         charts = ScalingCharts(
             rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
@@ -146,25 +143,18 @@ class Results:
         against = f"elapsed, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
-        shown, shown_too = speed_up.get("published"), efficiency.get("published")
+        overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
-            Chart("speedup", "Speed-up", speed_up, shown, left_out, against, logarithm=False),
-            Chart("where-time-goes", "Where the time goes", views[0][1], None, 0, "medians", views, logarithm=False),
-            Chart("efficiency", "Scaling efficiency", efficiency, shown_too, left_out, against, logarithm=False),
+            Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),
+            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, "medians", views, logarithm=False),
+            Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]
 
     def _measured(self, metric: str) -> list[ConfigurationRow]:
         return [row for row in self.rows if row.values.get(metric)]
 
-    def _groups(self, rows: list[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
-        """The series of a chart; most charts of a page have the same."""
-        key = (x, *swept, *(row.pk for row in rows))
-        if key not in self._grouped:
-            self._grouped[key] = groups_beside(rows, swept, x)
-        return self._grouped[key]
-
     def _axis(self, metric: str) -> tuple[list[ConfigurationRow], list[str], str]:
-        """(rows, swept parameters, the one on the x axis) of a chart; a study's tables vary different parameters."""
+        """Return (rows, swept parameters, x parameter) of a chart."""
         if not self.experiment.published:
             return self.rows, self.swept, self.parameter
         rows = self._measured(metric)
@@ -182,16 +172,10 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = self._groups(rows, swept, x)
+        groups = groups_without(rows, swept, x)
         axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
         lines = [
-            Line(
-                group or self._name(names.get(metric, "Measured")),
-                axis.values(rows),
-                _values(rows, metric),
-                [row.pk for row in rows],
-                [row.trial_ids.get(metric, []) for row in rows],
-            )
+            line_of(group or self._name(names.get(metric, "Measured")), axis.values(rows), rows, metric)
             for metric in metrics
             for group, rows in groups.items()
         ]
@@ -219,7 +203,7 @@ class Results:
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are best: the workload's own, elapsed time, or the first directed figure there is."""
+        """Return the deciding metric: the workload's, elapsed time, or the first directed."""
         candidates = [
             decided_by(self.experiment.workload, self.experiment.specification),
             "elapsed_s",
@@ -228,7 +212,6 @@ class Results:
         return next(filter(self.has, candidates), None)
 
     def _best(self) -> ConfigurationRow | None:
-        """The best of at least two measured configurations."""
         metric = self.deciding
         measured = [(row.median(metric), i) for i, row in enumerate(self.rows) if metric and row.values.get(metric)]
         if metric is None or len(measured) < 2:
@@ -237,11 +220,11 @@ class Results:
         return self.rows[pick(measured)[1]]
 
     def point(self, row: ConfigurationRow) -> str:
-        """A configuration in words: its swept values, or its hosts."""
+        """Return a configuration in words: its swept values, or its hosts."""
         return parameters_sentence(row.parameters, self.swept or ["hosts"])
 
-    def table(self, asked: str = "") -> dict[str, Any]:
-        """Headings and rows of the configurations table: of the page with the row that an address asks for."""
+    def table(self, first: str = "") -> dict[str, Any]:
+        """Return headings and rows of one page of the configurations table."""
         metrics = dict.fromkeys((*HEADLINE, *self.figures))
         columns = [
             Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
@@ -250,7 +233,7 @@ class Results:
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
         best = self._best()
-        page = Slice.of(asked, len(self.rows))
+        page = Slice.of(first, len(self.rows))
         rows = self.rows[page.first - 1 : page.last]
         most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
@@ -266,33 +249,26 @@ class Results:
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name)) for name in names],
                     "cells": [column.cell(row) for column in columns],
-                    "strip": strip(row.trials, most),
+                    "strip": trial_dots(row.trials, most),
                 }
                 for row in rows
             ],
         }
 
     def failures(self) -> list[tuple[str, TrialMark]]:
-        """Every trial that did not finish or is flagged, with the point it stands for."""
-        return [
-            (self.point(row), mark)
-            for row in self.rows
-            for mark in row.trials
-            if mark.state in FAILED or mark.trust in FLAGGED
-        ]
+        """Return every unfinished or flagged trial with its point."""
+        return self._marks(lambda mark: mark.state in FAILED or mark.trust in FLAGGED)
 
     def handed_back(self) -> list[tuple[str, TrialMark]]:
-        """Every trial that had begun and waits again, with the point it stands for; its message says why."""
-        return [
-            (self.point(row), mark)
-            for row in self.rows
-            for mark in row.trials
-            if mark.state == State.QUEUED and mark.message
-        ]
+        """Return every requeued trial with its point; its message has the reason."""
+        return self._marks(lambda mark: mark.state == State.QUEUED and bool(mark.message))
+
+    def _marks(self, matches: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
+        return [(self.point(row), mark) for row in self.rows for mark in row.trials if matches(mark)]
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:
-    """Metrics beyond the headline: what a study printed, or the first that the workload reports."""
+    """Return further metrics: those of a study, or the first of the workload."""
     if experiment.published:
         tables = experiment.specification.get("tables", [])
         printed = dict.fromkeys(metric for table in tables for metric in table.get("printed_as", {}))
@@ -308,9 +284,12 @@ def figures_of_merit(experiment: Experiment) -> list[str]:
 
 
 def published_name(experiment: Experiment) -> str:
-    """'Published 2007'."""
+    """Return 'Published 2007'."""
     return f"Published {experiment.source.get('year', '')}".strip()
 
 
-def _values(rows: Sequence[ConfigurationRow], metric: str) -> list[list[float]]:
-    return [row.values.get(metric, []) for row in rows]
+def line_of(name: str, x: Sequence[Any], rows: Sequence[ConfigurationRow], metric: str) -> Line:
+    """Return a metric as a line whose points link to their trials."""
+    values = [row.values.get(metric, []) for row in rows]
+    ids = [row.trial_ids.get(metric, []) for row in rows]
+    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)

@@ -1,4 +1,4 @@
-"""What runs: a trial in a worker's hands in one line, all of it in the header, and what has ended since somebody asked."""
+"""Running and recently ended trials, for the header and for experiments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from experiments.selectors import Progress, progress_of, running_trials, waiting
 from experiments.selectors.queue_forecast import outlooks
 
 KEPT_S: Final = 5.0
-"""How old the time left and the number of all trials may be; what runs and waits is always as it is now."""
+"""Most age (s) of estimates and totals; running and queued trials are always current."""
 
 
 def running_entry(trial: Trial) -> dict[str, Any]:
-    """A running trial with its point of the sweep in words."""
+    """A running trial with its point of the sweep."""
     swept = list(trial.experiment.specification.get("sweep", {}))
     point = parameters_sentence(trial.configuration.parameters, swept or ["hosts"])
     return {"trial": trial, "point": point, "role": trial_role(trial.kind, trial.repetition)}
@@ -30,16 +30,16 @@ def running_entry(trial: Trial) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """What lies before all unfinished experiments, whoever looks: how many trials each has, and seconds until its last one ends."""
+    """Trials of all unfinished experiments, and seconds until the last one ends."""
 
     at: float
-    """On the monotonic clock."""
+    """Time on the monotonic clock."""
     trials: Mapping[int, int]
     left_s: Mapping[int, float | None]
 
     @classmethod
-    def asked(cls) -> Self:
-        """Ask the database: eight queries."""
+    def read(cls) -> Self:
+        """Read it from the database with eight queries."""
         unfinished = Trial.objects.unfinished().values("experiment")
         rows = Trial.objects.current().filter(experiment__in=unfinished).values_list("experiment_id")
         trials = dict(rows.annotate(count=Count("pk")).order_by())
@@ -47,33 +47,30 @@ class _Ahead:
         return cls(monotonic(), trials, {pk: each.left_s for pk, each in outlook.items()})
 
     def latest_s(self, experiments: Iterable[int]) -> float | None:
-        """Seconds from now until the last of these ends; None where one of them tells nothing."""
-        left = [self.left_s[pk] for pk in experiments if pk in self.left_s]
-        known = [each for each in left if each is not None]
-        return max(0.0, max(known) - (monotonic() - self.at)) if known and len(known) == len(left) else None
+        """Return seconds until the last of these ends; None if any has no estimate."""
+        remaining = [self.left_s[pk] for pk in experiments if pk in self.left_s]
+        estimates = [estimate for estimate in remaining if estimate is not None]
+        return (
+            max(0.0, max(estimates) - (monotonic() - self.at))
+            if estimates and len(estimates) == len(remaining)
+            else None
+        )
 
 
-class _Shared:
-    """What every open page asks for every two seconds, kept in this process for a while: it changes slowly and is long to find out."""
-
-    def __init__(self) -> None:
-        self._ahead: _Ahead | None = None
-
-    def ahead_of(self, experiments: Set[int]) -> _Ahead:
-        """Not older than KEPT_S, and with all of these."""
-        kept = self._ahead
-        if kept is None or monotonic() - kept.at > KEPT_S or not experiments <= kept.trials.keys():
-            kept = self._ahead = _Ahead.asked()
-        return kept
+_ahead: list[_Ahead] = []
+"""Latest snapshot, shared by all users of this process."""
 
 
-_shared: Final = _Shared()
+def _ahead_of(experiments: Set[int]) -> _Ahead:
+    if not _ahead or monotonic() - _ahead[0].at > KEPT_S or not experiments <= _ahead[0].trials.keys():
+        _ahead[:] = [_Ahead.read()]
+    return _ahead[0]
 
 
 def header_of(user: Any) -> dict[str, Any]:
-    """How many trials run and wait, how far their experiments are, and when the last of them will end.
+    """Return counts of running and queued trials and the estimated end.
 
-    One query, so that an open page costs a measurement next to nothing; what all readers share is asked for every KEPT_S.
+    One query; the snapshot for all users is read every KEPT_S.
     """
     unfinished = visible_trials(user, Trial.objects.unfinished()).order_by().values("experiment_id")
     rows = unfinished.annotate(
@@ -86,18 +83,18 @@ def header_of(user: Any) -> dict[str, Any]:
     header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}"}
     if not current:
         return header
-    ahead = _shared.ahead_of(current.keys())
+    ahead = _ahead_of(current.keys())
     total = sum(ahead.trials.get(pk, 0) for pk in current)
     return {**header, "total": total, "over": max(0, total - sum(current.values())), "left_s": ahead.latest_s(current)}
 
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:
-    """Those that are over, and those that are no longer there for this reader: nobody waits for them any more."""
-    found = {each.slug: each for each in visible_experiments(user).filter(slug__in=slugs)}
-    progress = progress_of(list(found.values()))
-    over = {slug: each for slug, each in found.items() if progress[each.pk].is_over}
-    gone = [{"slug": slug, "words": ""} for slug in slugs if slug not in found]
-    return gone + [{"slug": slug, "words": _words(progress[each.pk])} for slug, each in over.items()]
+    """Return ended experiments, and those that the user can no longer see."""
+    visible = {experiment.slug: experiment for experiment in visible_experiments(user).filter(slug__in=slugs)}
+    progress = progress_of(list(visible.values()))
+    over = {slug: experiment for slug, experiment in visible.items() if progress[experiment.pk].is_over}
+    invisible = [{"slug": slug, "words": ""} for slug in slugs if slug not in visible]
+    return invisible + [{"slug": slug, "words": _words(progress[experiment.pk])} for slug, experiment in over.items()]
 
 
 def _words(progress: Progress) -> str:

@@ -1,4 +1,4 @@
-"""The charts of a study that scales with hosts: speed-up, efficiency, where the time goes, and the models over them."""
+"""Charts of scaling studies: speed-up, efficiency, time breakdown, models."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from statistics import median
 from typing import Final
 
 from analysis.conclusions import Curve, Diagnosis, Model
-from dashboard.charts import Best, Figure, Fitted, Line, Published, efficiency, speed_up, time_parts
+from dashboard.charts.fits import Fitted
+from dashboard.charts.parts import Figure, Line, Published
+from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.labels import value_words
-from dashboard.panels.experiment.axes import groups_beside
+from dashboard.panels.experiment.axes import groups_without
 from experiments import workloads
 from experiments.metrics import find
 from experiments.models import Experiment
@@ -20,23 +22,23 @@ CPU: Final = "cpu_mean_rank_s"
 WINDOW: Final = "mpi_window_s"
 _SPLIT: Final = ("mpi_descheduled_share", "mpi_blocked_outside_share")
 _NOT_SPLIT: Final = ("mpi_no_core_share",)
-"""Time outside MPI on no processor, divided if the kernel of every host counts run delay."""
+"""Divided further if the kernel of every host counts run delay."""
 IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", "mpi_blocked_share")
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
-"""Names of models where the space is a legend's."""
-# More bars than these say nothing.
+"""Short names of models for legends."""
+# More bars are not readable.
 _MOST_BARS: Final = 24
 
 
 def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
-    """Metrics of the workload's own breakdown of its time, where it prints one."""
+    """Metrics of the workload's time breakdown, if it reports one."""
     workload = workloads.find(experiment.workload)
     return () if workload is None else workload.breakdown
 
 
 def fits_of(diagnosis: Diagnosis | None, metric: str) -> list[Fitted]:
-    """The chosen model of a metric as a curve; nothing where there are several slices, or none or only a constant was chosen."""
+    """Return the chosen model of a metric as a curve, or nothing."""
     model = _model(diagnosis, metric)
     if model is None or model.chosen is None:
         return []
@@ -58,7 +60,7 @@ def _fitted(curve: Curve, name: str) -> Fitted:
 
 
 class ScalingCharts:
-    """Charts of rows that differ in their number of hosts; one series per combination of the other swept parameters."""
+    """Charts of rows with different numbers of hosts, one series per slice."""
 
     def __init__(
         self,
@@ -72,12 +74,12 @@ class ScalingCharts:
     ) -> None:
         self.diagnosis = diagnosis
         self.published = published or {}
-        """Rows of published studies over hosts alone, by name."""
+        """Return rows of published studies over hosts alone, by name."""
         self.weak = weak
         self.rows = [row for row in rows if row.values.get(TIME)]
         self.groups = {
             group or name: sorted(members, key=lambda row: row.hosts)
-            for group, members in groups_beside(self.rows, swept, "hosts").items()
+            for group, members in groups_without(self.rows, swept, "hosts").items()
             if members
         }
 
@@ -87,11 +89,11 @@ class ScalingCharts:
 
     @property
     def reference(self) -> int:
-        """The smallest measured size."""
+        """Return the smallest measured size."""
         return min((row.hosts for row in self.rows), default=1)
 
     def _lines(self, *, per_host: bool) -> list[Line]:
-        """Speed-up of every trial against the median at the group's smallest size; `per_host`: divided by the ideal."""
+        """Return the speed-up of every trial; `per_host` divides it by the ideal."""
         lines = []
         for name, rows in self.groups.items():
             base, smallest = median(rows[0].values[TIME]), rows[0].hosts
@@ -120,13 +122,13 @@ class ScalingCharts:
         return efficiency(self._lines(per_host=True), self._references(per_host=True))
 
     def _references(self, *, per_host: bool) -> list[Published]:
-        """Published speed-up against its own smallest size, from the ideal line on: it can be compared though the machines cannot."""
+        """Return published speed-up against its own smallest size."""
         references = []
         for name, rows in self.published.items():
             timed = sorted((row for row in rows if row.median(TIME)), key=lambda row: row.hosts)
             sizes = [row.hosts for row in timed]
             if len(timed) < 2 or len(set(sizes)) < len(sizes):
-                continue  # other parameters vary as well: no one curve
+                continue  # other parameters vary too: several curves
             base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
             speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
             shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
@@ -135,7 +137,7 @@ class ScalingCharts:
         return references
 
     def _model_speed_ups(self) -> list[Fitted]:
-        """The named laws and the chosen model as speed-up against the measured reference, so that a miss there shows too."""
+        """Return the laws and the chosen model as speed-up against the reference."""
         model = _model(self.diagnosis, TIME)
         if model is None or model.chosen is None or not self.rows:
             return []
@@ -171,14 +173,14 @@ class ScalingCharts:
         return Best(best.value, best.low, best.high)
 
     def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
-        """(name of the view, figure): seconds, shares, and the workload's own breakdown where it was measured."""
+        """Return (view, figure): seconds, shares, and the workload's breakdown."""
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
         profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
-        own = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        workload_parts = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
         views = [
-            ("Seconds", time_parts(labels, own, of=keys)),
-            ("Share", time_parts(labels, own, of=keys, shares=True)),
+            ("Seconds", time_parts(labels, workload_parts, of=keys)),
+            ("Share", time_parts(labels, workload_parts, of=keys, shares=True)),
         ]
         printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):
@@ -203,7 +205,6 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
-    """The shares of the window in seconds, and the rest of the elapsed time."""
     window = [row.median(WINDOW) or 0.0 for row in rows]
     left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
     parts: dict[str, Sequence[float | None]] = {
@@ -216,7 +217,7 @@ def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | 
 
 
 def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:
-    """The parts by their labels, the smallest ones together as "other" where there are more than can be told apart."""
+    """Return the parts by label, with the smallest ones combined as "other"."""
     ordered = sorted(parts.items(), key=lambda item: -sum(v or 0.0 for v in item[1]))
     largest: dict[str, Sequence[float | None]] = {find(m).label: values for m, values in ordered[: most - 1]}
     rest = [values for _, values in ordered[most - 1 :]]

@@ -1,4 +1,4 @@
-"""Rows of tables and strips: configurations with one scale per column, squares of trials, metrics by catalogue."""
+"""Rows of tables: configurations, squares of trials, metrics by catalogue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from analysis import numbers
 from analysis.trust_level import FLAGGED
-from dashboard.charts import Scale
+from dashboard.charts.parts import Scale
 from dashboard.labels import trial_role
 from dashboard.states import chip_of
 from experiments.metrics import find
@@ -19,7 +19,7 @@ from experiments.selectors import ConfigurationRow, TrialMark
 
 @dataclass(frozen=True)
 class Column:
-    """One metric of the table: a scale for the whole column."""
+    """One metric of the table, with one scale for the column."""
 
     metric: str
     label: str
@@ -34,7 +34,7 @@ class Column:
         return cls(metric, description.label, scale.unit, scale)
 
     def cell(self, row: ConfigurationRow) -> tuple[str, str]:
-        """(median, half the range with the same decimals; '' for a single trial)."""
+        """Return (median, half the range); the range is '' for a single trial."""
         middle, ends = row.median(self.metric), row.range(self.metric)
         if middle is None or ends is None:
             return numbers.NOTHING, ""
@@ -47,24 +47,24 @@ class Column:
 MOST_ROWS: Final = 100
 """Configurations on one page of the table."""
 MOST_SQUARES: Final = 600
-"""On one page of the table: beyond that only those that want a look are squares, and the others a number that leads to their list."""
+"""Squares on one page of the table; further ones are a number that links to the list."""
 _PLAIN: Final = (State.FINISHED, State.QUEUED)
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The rows of a table that one page of it shows, from ``first`` (counted from 1) on."""
+    """The rows of one page of the table, from ``first`` (counted from 1) on."""
 
     first: int
     last: int
     total: int
 
     @classmethod
-    def of(cls, asked: str, total: int) -> Slice:
-        """The page that begins at or contains the row that an address asks for; the first where it asks for none that is there."""
-        wanted = int(asked) if asked.isdecimal() and 0 < len(asked) < 8 else 1
-        place = wanted - 1 if 0 < wanted <= total else 0
-        first = place - place % MOST_ROWS
+    def of(cls, text: str, total: int) -> Slice:
+        """Return the page that contains the requested row, else the first."""
+        row = int(text) if text.isdecimal() and 0 < len(text) < 8 else 1
+        index = row - 1 if 0 < row <= total else 0
+        first = index - index % MOST_ROWS
         return cls(first + 1, min(total, first + MOST_ROWS), total)
 
     @property
@@ -73,7 +73,7 @@ class Slice:
 
     @property
     def earlier(self) -> int:
-        """Where the page before begins; 0 where there is none."""
+        """Return the first row of the previous page; 0 without one."""
         return max(0, self.first - MOST_ROWS)
 
     @property
@@ -82,26 +82,26 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Strip:
-    """The trials of a configuration: squares, and what the others are in words, such as '19 complete'."""
+class TrialDots:
+    """Trials of a configuration: squares, and the others in words ('19 complete')."""
 
     squares: list[dict[str, str]]
     others: str
 
 
-def strip(trials: Sequence[TrialMark], most: int) -> Strip:
-    """A square for every trial, or where they are more than ``most`` for so many of those that did not simply finish or wait."""
+def trial_dots(trials: Sequence[TrialMark], most: int) -> TrialDots:
+    """Return squares for all trials, or beyond ``most`` for unusual ones only."""
     marks = squares(trials)
     if len(marks) <= most:
-        return Strip(marks, "")
+        return TrialDots(marks, "")
     notable = [mark for mark in marks if mark["state"] not in _PLAIN][:most]
-    shown = {mark["pk"] for mark in notable}
-    counts = Counter(chip_of(mark["state"]).word.lower() for mark in marks if mark["pk"] not in shown)
-    return Strip(notable, ", ".join(f"{numbers.grouped(count)} {word}" for word, count in counts.items()))
+    state = {mark["pk"] for mark in notable}
+    counts = Counter(chip_of(mark["state"]).word.lower() for mark in marks if mark["pk"] not in state)
+    return TrialDots(notable, ", ".join(f"{numbers.grouped(count)} {word}" for word, count in counts.items()))
 
 
 def squares(trials: Sequence[TrialMark]) -> list[dict[str, str]]:
-    """One square per trial for a strip: state (flagged when the capture is), and its name for people."""
+    """Return one square per trial: state (or flagged), and its accessible name."""
     order = list(Kind)
     marks = []
     for mark in sorted(trials, key=lambda m: (order.index(Kind(m.kind)), m.repetition)):

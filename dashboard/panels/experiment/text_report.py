@@ -1,4 +1,4 @@
-"""The experiment as text: the table of configurations that ``script/run`` prints."""
+"""The experiment as text for ``script/run``: the table of configurations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.selectors import ConfigurationRow, configuration_rows, swept_pa
 
 
 def configurations_table(experiment: Experiment) -> Table:
-    """Return one row per configuration: swept parameters, what decides, headline metrics (median and range of the counted trials)."""
+    """Return one row per configuration: parameters, deciding and headline metrics."""
     decides = decided_by(experiment.workload, experiment.specification)
     metrics = HEADLINE if not decides or decides in HEADLINE else (decides, *HEADLINE)
     rows = configuration_rows(experiment, metrics)
@@ -29,7 +29,10 @@ def configurations_table(experiment: Experiment) -> Table:
     for name in swept:
         table.add_column(name, justify="right", no_wrap=True)
     described = {identifier: find(identifier, experiment.specification) for identifier in metrics}
-    scales = {identifier: _scale(rows, identifier, told.unit) for identifier, told in described.items()}
+    scales = {
+        identifier: _scale(rows, identifier, metric_description.unit)
+        for identifier, metric_description in described.items()
+    }
     for identifier, scale in scales.items():
         table.add_column(f"{described[identifier].label}\n{scale.unit}", justify="right", no_wrap=True)
     table.add_column("finished\ntrials", justify="right", no_wrap=True)
@@ -47,7 +50,7 @@ def _left_out(experiment: Experiment) -> str | None:
     flagged = experiment.trials.flagged().count()
     if not flagged:
         return None
-    return f"The traffic of {plural(flagged, 'flagged trial')} is left out; their times count."
+    return f"The traffic of {plural(flagged, 'flagged trial')} is excluded; their times count."
 
 
 def failures(experiment: Experiment) -> list[str]:

@@ -1,4 +1,4 @@
-"""Where the time of every size goes, and how much of the waiting the wire can explain, as words for a table."""
+"""Tables of the time by size, and of waiting explained by the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard.labels import parameter_label, value_words
 
 
 def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return `names` of the other swept parameters, and the rows of both tables; empty where nothing was measured."""
+    """Return `names` of the other swept parameters, and the rows of both tables."""
     parts = diagnosis.slices
     names = list(dict.fromkeys(name for part in parts for name in part.where))
 
@@ -40,28 +40,26 @@ def breakdown(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _is_beyond(row: WireRow, times: Sequence[TimeRow]) -> bool:
-    """Whether the parts together are more than the time off the CPU of that size."""
     off_cpu_s = next((time.off_cpu_s for time in times if time.size == row.size), None)
     return row.explained_s is not None and off_cpu_s is not None and row.explained_s > off_cpu_s
 
 
 def _time(row: TimeRow) -> dict[str, Any]:
-    return {
-        "off_cpu": numbers.amount(row.off_cpu_s, "s"),
-        "off_cpu_share": numbers.amount(row.off_cpu_share, numbers.SHARE),
-        "load_balance": numbers.amount(row.load_balance, numbers.SHARE),
-        "communication": numbers.amount(row.communication_efficiency, numbers.SHARE),
-        "parallel": numbers.amount(row.parallel_efficiency, numbers.SHARE),
-        "computation": numbers.amount(row.computation_scaling, numbers.SHARE),
-        "oversubscribed": row.oversubscribed,
-        "profiled": row.profiled,
+    shares = {
+        "off_cpu_share": row.off_cpu_share,
+        "load_balance": row.load_balance,
+        "communication": row.communication_efficiency,
+        "parallel": row.parallel_efficiency,
+        "computation": row.computation_scaling,
     }
+    words = {name: numbers.amount(share, numbers.SHARE) for name, share in shares.items()}
+    flags = {"oversubscribed": row.oversubscribed, "profiled": row.profiled}
+    return {"off_cpu": numbers.amount(row.off_cpu_s, "s"), **words, **flags}
 
 
 def _explains(row: WireRow) -> bool:
-    """Whether the captures tell anything of this size."""
-    told = ("mean_bps", "peak_bps", "latency_s", "retransmission_s", "small_packet_share")
-    return any(getattr(row, name) is not None for name in told)
+    names_of_values = ("mean_bps", "peak_bps", "latency_s", "retransmission_s", "small_packet_share")
+    return any(getattr(row, name) is not None for name in names_of_values)
 
 
 def _wire(row: WireRow) -> dict[str, str]:
@@ -70,7 +68,7 @@ def _wire(row: WireRow) -> dict[str, str]:
     if row.volume_s is None and row.link_busy_s is not None and not row.busiest_link_known:
         busy = f"at most {busy}"
     return {
-        "mean": _rate(row.mean_bps, None),  # of all hosts together: no share of one link
+        "mean": _rate(row.mean_bps, None),  # total of all hosts: no share of one link
         "peak": _rate(row.peak_bps, bandwidth),
         "busy": busy,
         "latency": numbers.amount(row.latency_s, "s"),
@@ -80,7 +78,7 @@ def _wire(row: WireRow) -> dict[str, str]:
 
 
 def _retransmissions(row: WireRow) -> str:
-    """Seconds waited, or from one round trip to one time-out each; where there was none, what the packets rule out."""
+    """Return the waiting for retransmissions, or its upper bound."""
     ends = row.retransmission_s
     if row.retransmission_rate_bound is not None:
         return f"none, below {numbers.amount(row.retransmission_rate_bound, numbers.SHARE, 1)} of packets"

@@ -1,1 +1,1 @@
-"""Network what-if: what another network would give a program, from the model that its trials bear."""
+"""Network what-if: predictions of a program on other networks."""

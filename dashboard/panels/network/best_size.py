@@ -1,4 +1,4 @@
-"""Where scaling would stop on other networks: in words, as a table and as a chart."""
+"""Best number of hosts on other networks: sentence, table and chart."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any, Final
 from analysis import numbers
 from analysis.conclusions.observations.needs import Fitted
 from analysis.sensitivity import Stop, stop
-from dashboard.charts import Figure
 from dashboard.charts.network import Named, over_sizes
+from dashboard.charts.parts import Figure
 from dashboard.panels.network.model import link_words
 
 _SIZE: Final = "hosts"
 
 
-def stops(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
-    """What the page shows; None where the combinations are not numbers of hosts."""
-    if len(fits) < 2 or any(set(each.where) != {_SIZE} for each in fits):
+def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
+    """Contents of the panel; None if the combinations are not numbers of hosts."""
+    if len(fits) < 2 or any(set(fit.where) != {_SIZE} for fit in fits):
         return None
-    sizes = [int(str(each.where[_SIZE])) for each in fits]
-    here = _stop(fits, Named("Link here", fits[0].here))
-    others = [(each.name, _stop(fits, each)) for each in named]
+    sizes = [int(str(fit.where[_SIZE])) for fit in fits]
+    here = _stop(fits, Named("Current link", fits[0].here))
+    others = [(network.name, _stop(fits, network)) for network in named]
     return {
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
-        "rows": [_row(name, told, sizes) for name, told in (("Link here", here), *others)],
+        "rows": [_row(name, stop, sizes) for name, stop in (("Current link", here), *others)],
         "figure": _figure(sizes, here),
     }
 
 
 def _stop(fits: Sequence[Fitted], at: Named) -> Stop:
-    return stop([each.fit for each in fits], at.link)
+    return stop([fit.fit for fit in fits], at.link)
 
 
 def _hosts(size: int) -> str:
@@ -39,42 +39,46 @@ def _hosts(size: int) -> str:
 
 
 def _sentence(sizes: Sequence[int], here: Stop, others: Sequence[tuple[str, Stop]]) -> str:
-    """ "On the link here scaling stops at 2 hosts: 1.8 s, the fastest in 97 % of the draws. It would stop at 4 hosts on ..."."""
+    """Return the sentence on the current link and on other networks."""
     time = numbers.amount(here.elapsed[here.best].value, "s", 3)
     sure = numbers.amount(here.share, numbers.SHARE, 2)
-    told = [f"On the link here scaling {_ends(sizes, here.best, 'stops')}: {time}, the fastest in {sure} of the draws."]
-    unlike: dict[int, list[str]] = {}
+    sentences = [
+        f"On the current link, scaling {_ends(sizes, here.best, 'stops')}: {time}, fastest in {sure} of the draws."
+    ]
+    changed: dict[int, list[str]] = {}
     for name, there in others:
         if there.best != here.best:
-            unlike.setdefault(there.best, []).append(name)
-    told += [f"It {_ends(sizes, best, 'would stop')} on {_list(names)}." for best, names in sorted(unlike.items())]
-    if others and not unlike:
-        told.append("No named network would change that.")
-    return " ".join(told)
+            changed.setdefault(there.best, []).append(name)
+    sentences += [
+        f"It {_ends(sizes, best, 'would stop')} on {_list(names)}." for best, names in sorted(changed.items())
+    ]
+    if others and not changed:
+        sentences.append("No named network would change that.")
+    return " ".join(sentences)
 
 
-def _ends(sizes: Sequence[int], best: int, stops: str) -> str:
+def _ends(sizes: Sequence[int], best: int, verb: str) -> str:
     if best < len(sizes) - 1:
-        return f"{stops} at {_hosts(sizes[best])}"
-    going = "goes on" if stops == "stops" else "would go on"
-    return f"{going} to {_hosts(sizes[best])}, the most that were measured"
+        return f"{verb} at {_hosts(sizes[best])}"
+    going = "continues" if verb == "stops" else "would continue"
+    return f"{going} to {_hosts(sizes[best])}, the most measured"
 
 
 def _list(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _row(name: str, told: Stop, sizes: Sequence[int]) -> dict[str, Any]:
+def _row(name: str, stop: Stop, sizes: Sequence[int]) -> dict[str, Any]:
     return {
         "name": name,
-        "link": link_words(told.link),
+        "link": link_words(stop.link),
         "elapsed": [
-            {"value": numbers.amount(each.value, "s", 3), "interval": numbers.interval(each.interval, "s")}
-            for each in told.elapsed
+            {"value": numbers.amount(time.value, "s", 3), "interval": numbers.interval(time.interval, "s")}
+            for time in stop.elapsed
         ],
-        "best": _hosts(sizes[told.best]),
-        "share": numbers.amount(told.share, numbers.SHARE, 2),
-        "basis": "measured" if told.measured else "extended",
+        "best": _hosts(sizes[stop.best]),
+        "share": numbers.amount(stop.share, numbers.SHARE, 2),
+        "basis": "measured" if stop.measured else "extended",
     }
 
 

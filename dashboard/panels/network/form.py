@@ -1,4 +1,4 @@
-"""The table of named networks as it is edited: a row for each, and one more for a new one."""
+"""The form of named networks: a row for each, and one for a new one."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from experiments.common.quantities import BANDWIDTH, DURATION
 from experiments.models import Network
 
 MOST: Final = 20
-"""Networks that a map can name."""
+"""Most networks of a map."""
 LONGEST_DELAY_S: Final = 10.0
 RATES: Final = (1e3, 1e13)
 LONGEST_NAME: Final = 40
 
 
 @dataclass(slots=True)
-class Row:
-    """One network as it is written, with what is wrong about it."""
+class NetworkRow:
+    """One network as entered, with its errors."""
 
     name: str = ""
     delay: str = ""
@@ -27,18 +27,18 @@ class Row:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it shall be no network: without a name it is left out."""
+        """Return True for a row without a name, which is skipped."""
         return not self.name
 
     def read(self) -> Network | None:
-        """The network; None with ``errors`` where it is none."""
+        """Return the network; None with ``errors`` if it is invalid."""
         delay, rate = self._quantity(DURATION, self.delay), self._quantity(BANDWIDTH, self.rate)
         if delay is not None and not 0 <= delay <= LONGEST_DELAY_S:
             self.errors.append("the delay must be from 0 to 10 s")
         if rate is not None and not RATES[0] <= rate <= RATES[1]:
             self.errors.append("the rate must be from 1 kbit/s to 10 Tbit/s")
         if len(self.name) > LONGEST_NAME:
-            self.errors.append("the name must be at most 40 letters long")
+            self.errors.append("the name must have at most 40 characters")
         if self.errors or delay is None or rate is None:
             return None
         return Network(name=self.name, delay_s=delay, rate_bps=rate)
@@ -52,26 +52,26 @@ class Row:
         return value
 
 
-def rows_of(networks: Iterable[Network]) -> list[Row]:
-    """The stored networks and an empty row."""
-    stored = [Row(each.name, DURATION.format(each.delay_s), BANDWIDTH.format(each.rate_bps)) for each in networks]
-    return [*stored, Row()]
+def rows_of(networks: Iterable[Network]) -> list[NetworkRow]:
+    """Return the stored networks and an empty row."""
+    stored = [NetworkRow(n.name, DURATION.format(n.delay_s), BANDWIDTH.format(n.rate_bps)) for n in networks]
+    return [*stored, NetworkRow()]
 
 
-def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str]) -> list[Row]:
-    """The rows of a form that was sent; lists of unlike lengths are cut to the shortest."""
+def rows_from(names: Sequence[str], delays: Sequence[str], rates: Sequence[str]) -> list[NetworkRow]:
+    """Return the rows of a submitted form, cut to the shortest list."""
     sent = list(zip(names, delays, rates, strict=False))[:MOST]
-    return [Row(name.strip(), delay.strip(), rate.strip()) for name, delay, rate in sent]
+    return [NetworkRow(name.strip(), delay.strip(), rate.strip()) for name, delay, rate in sent]
 
 
-def read(rows: Sequence[Row]) -> list[Network] | None:
-    """The networks of all rows with a name; None with errors at their rows where one is wrong."""
-    kept = [row for row in rows if not row.is_blank]
-    names = [row.name.casefold() for row in kept]
-    networks = [row.read() for row in kept]
-    for row, name in zip(kept, names, strict=True):
+def read(rows: Sequence[NetworkRow]) -> list[Network] | None:
+    """Return the networks of rows with a name; None with errors if one is invalid."""
+    named_rows = [row for row in rows if not row.is_blank]
+    names = [row.name.casefold() for row in named_rows]
+    networks = [row.read() for row in named_rows]
+    for row, name in zip(named_rows, names, strict=True):
         if names.count(name) > 1:
-            row.errors.append("the name stands twice")
-    if any(row.errors for row in kept):
+            row.errors.append("the name is used twice")
+    if any(row.errors for row in named_rows):
         return None
     return [network for network in networks if network is not None]

@@ -1,27 +1,56 @@
-"""The fitted model as static/network.js computes with it, and what other networks give by the same numbers."""
+"""The fitted model for static/network.js, and its values for other networks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log10
+from statistics import median
 from typing import Any, Final
 
 import numpy as np
 
 from analysis import numbers, sensitivity
 from analysis.conclusions.observations.needs import Fitted
-from analysis.sensitivity import Fit, Link
+from analysis.sensitivity import Fit, Link, Outcome, held_out
+
+
+def held_out_table(fitted: Fitted) -> dict[str, Any] | None:
+    """Table of links, each predicted from the others; None if no link can be omitted."""
+    outcomes = held_out(fitted.fit.runs)
+    if not outcomes:
+        return None
+    return {
+        "at": fitted.at,
+        "inside": sum(outcome.inside for outcome in outcomes),
+        "trials": sum(len(outcome.seconds) for outcome in outcomes),
+        "error": numbers.amount(median(abs(outcome.error) for outcome in outcomes), numbers.SHARE, 2),
+        "rows": [_row(outcome) for outcome in outcomes],
+    }
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    foretold = outcome.prediction.elapsed
+    return {
+        "link": link_words(outcome.prediction.link),
+        "predicted": numbers.amount(foretold.value, "s", 3),
+        "interval": numbers.interval(foretold.interval, "s"),
+        "measured": numbers.amount(median(outcome.seconds), "s", 3),
+        "error": numbers.percent_change(1 + outcome.error),
+        "inside": f"{outcome.inside} of {len(outcome.seconds)}",
+        "all_inside": outcome.inside == len(outcome.seconds),
+    }
+
 
 _DIGITS: Final = 8
-"""Of the numbers in the page: more than any reader is shown."""
+"""Significant digits of the numbers in the page, more than it shows."""
 _GIGABIT: Final = 1e9
 _SLIDER: Final = (1e-6, 20e-3, 10e6, 100e9)
-"""Least and most one-way delay (s) and rate (bit/s) of the sliders, where the trials reach no further."""
+"""Default ends of the sliders: one-way delay (s) and rate (bit/s)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Another link in words: the delay times ``delay``, and a rate of ``rate`` bit/s or the rate times ``rate_times``."""
+class LinkChange:
+    """Another link: delay times ``delay``, rate ``rate`` or times ``rate_times``."""
 
     words: str
     delay: float = 1.0
@@ -33,30 +62,30 @@ class Change:
 
 
 CHANGES: Final = (
-    Change("Half the delay", delay=0.5),
-    Change("A tenth of the delay", delay=0.1),
-    Change("No delay at all", delay=0.0),
-    Change("Twice the rate", rate_times=2),
-    Change("10 Gbit/s", rate=10 * _GIGABIT),
-    Change("10 Gbit/s and half the delay", delay=0.5, rate=10 * _GIGABIT),
-    Change("A tenth of the rate", rate_times=0.1),
-    Change("Ten times the delay", delay=10),
+    LinkChange("Half the delay", delay=0.5),
+    LinkChange("A tenth of the delay", delay=0.1),
+    LinkChange("No delay at all", delay=0.0),
+    LinkChange("Twice the rate", rate_times=2),
+    LinkChange("10 Gbit/s", rate=10 * _GIGABIT),
+    LinkChange("10 Gbit/s and half the delay", delay=0.5, rate=10 * _GIGABIT),
+    LinkChange("A tenth of the rate", rate_times=0.1),
+    LinkChange("Ten times the delay", delay=10),
 )
 
 
-def bought(fit: Fit, link: Link) -> list[dict[str, Any]]:
-    """What each change of ``link`` gives, in words."""
+def link_effects(fit: Fit, link: Link) -> list[dict[str, Any]]:
+    """Return the effect of each change of ``link`` in words."""
     gains = [(change, sensitivity.gain(fit, link, change.of(link))) for change in CHANGES]
     return [
         {
             "words": change.words,
-            "link": link_words(each.link),
-            "elapsed": numbers.amount(each.elapsed.value, "s", 3),
-            "faster": numbers.times(each.speedup.value),
-            "interval": numbers.interval(each.speedup.interval),
-            "basis": "measured" if each.measured else "extended",
+            "link": link_words(effect.link),
+            "elapsed": numbers.amount(effect.elapsed.value, "s", 3),
+            "faster": numbers.times(effect.speedup.value),
+            "interval": numbers.interval(effect.speedup.interval),
+            "basis": "measured" if effect.measured else "extended",
         }
-        for change, each in gains
+        for change, effect in gains
     ]
 
 
@@ -65,7 +94,7 @@ def link_words(link: Link) -> str:
 
 
 def as_json(fitted: Fitted) -> dict[str, Any]:
-    """Return the model of one combination, JSON-ready; times in seconds, rates as seconds per bit where they are columns."""
+    """Return the model of one combination as JSON; times in s, rates in s/bit."""
     runs, draws = fitted.fit.runs, fitted.fit.draws
     columns = {
         "base": draws.base,
@@ -89,9 +118,9 @@ def as_json(fitted: Fitted) -> dict[str, Any]:
 
 
 def sliders(fitted: list[Fitted]) -> dict[str, float]:
-    """Ends of the sliders as powers of ten, where the first model's link stands on them, and the most loss (0: none was swept)."""
-    delays = np.concatenate([each.fit.runs.delay for each in fitted])
-    rates = np.concatenate([1 / each.fit.runs.inverse_rate for each in fitted])
+    """Return slider ends as powers of ten, their start, and the most loss."""
+    delays = np.concatenate([fit.fit.runs.delay for fit in fitted])
+    rates = np.concatenate([1 / fit.fit.runs.inverse_rate for fit in fitted])
     least_delay, most_delay, least_rate, most_rate = _SLIDER
     here = fitted[0].here
     return {
@@ -102,5 +131,5 @@ def sliders(fitted: list[Fitted]) -> dict[str, float]:
         "most_rate": log10(max(most_rate, rates.max())),
         "rate": round(log10(here.rate_bps), 3),
         "loss": here.loss,
-        "most_loss": max(float(each.fit.runs.loss.max()) for each in fitted),
+        "most_loss": max(float(fit.fit.runs.loss.max()) for fit in fitted),
     }

@@ -1,4 +1,4 @@
-"""Kept predictions in words: the list with its score beside the sliders, and the page of one."""
+"""Saved predictions: the list with its score, and the page of one."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MOST_ROWS = 50
 
 
 def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
-    """The newest predictions of an experiment, and how all that ``user`` may see turned out: its own, its workload's, everybody's."""
+    """The newest predictions of an experiment, and scores visible to ``user``."""
     visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
-    checks = checks_of({each.pk: each for each in [*own_predictions(experiment), *visible]}.values())
-    own = [each for each in checks.values() if each.prediction.experiment_id == experiment.pk]
-    alike = [each for each in checks.values() if each.prediction.experiment.workload == experiment.workload]
+    checks = checks_of({prediction.pk: prediction for prediction in [*own_predictions(experiment), *visible]}.values())
+    of_experiment = [check for check in checks.values() if check.prediction.experiment_id == experiment.pk]
+    of_workload = [check for check in checks.values() if check.prediction.experiment.workload == experiment.workload]
     return {
-        "rows": [row(each) for each in own[:MOST_ROWS]],
+        "rows": [row(check) for check in of_experiment[:MOST_ROWS]],
         "scores": [
             line
             for name, several in (
-                ("This experiment", own),
-                (workload_title(experiment.workload), alike),
+                ("This experiment", of_experiment),
+                (workload_title(experiment.workload), of_workload),
                 ("All workloads", checks.values()),
             )
             for line in _scores(name, list(several))
@@ -38,27 +38,27 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
 
 
 def _scores(name: str, checks: Sequence[Check]) -> list[tuple[str, str]]:
-    """A line for each predictor that was checked; its name is told where there are several in all."""
+    """Return a line for each predictor that was checked."""
     used = sorted({check.prediction.predictor for check in checks})
     lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
     return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
 
 
 def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
-    """Predictions of one experiment, newest first."""
+    """Return the predictions of one experiment, newest first."""
     return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
 
 
-def score_words(told: Score) -> str:
-    """ "3 of 4 inside their 90 % interval, median error 6 %"; empty where none was checked."""
-    if told.error is None:
+def score_words(score: Score) -> str:
+    """Return "3 of 4 inside their 90 % interval, median error 6 %", or ""."""
+    if score.error is None:
         return ""
-    error = numbers.amount(told.error, numbers.SHARE, 2)
-    return f"{told.inside} of {told.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
+    error = numbers.amount(score.error, numbers.SHARE, 2)
+    return f"{score.inside} of {score.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
 
 
 def row(check: Check) -> dict[str, Any]:
-    """A line of the list."""
+    """Return a line of the list."""
     prediction = check.prediction
     tone, words = _verdict(check)
     return {
@@ -76,13 +76,12 @@ def row(check: Check) -> dict[str, Any]:
 
 
 def network_words(prediction: Prediction) -> str:
-    """ "350 µs, 700 Mbit/s", with its loss where there is one."""
+    """Return "350 µs, 700 Mbit/s", with its loss if any."""
     words = link_words(prediction.link)
     return f"{words}, {numbers.amount(prediction.loss, numbers.SHARE)} loss" if prediction.loss else words
 
 
 def _verdict(check: Check) -> tuple[str, str]:
-    """Tone and words of what became of a prediction."""
     if check.waiting:
         return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
     if check.inside is not None:
@@ -93,7 +92,7 @@ def _verdict(check: Check) -> tuple[str, str]:
 
 
 def one(prediction: Prediction) -> dict[str, Any]:
-    """What the page of one prediction shows."""
+    """Contents of the page of one prediction."""
     check = checks_of([prediction])[prediction.pk]
     return {
         **row(check),
@@ -107,59 +106,50 @@ def one(prediction: Prediction) -> dict[str, Any]:
 
 
 def answer_words(check: Check) -> str:
-    """What a kept prediction said, out of what, and what came of it, in two sentences."""
-    prediction, told = check.prediction, row(check)
+    """Return two sentences: the prediction with its basis, and its check."""
+    prediction, result = check.prediction, row(check)
     made = "replaying a trial" if prediction.calibration else "a fit"
-    beyond = ", beyond the links that were measured" if prediction.extended else ""
+    beyond = ", beyond the measured links" if prediction.extended else ""
     of = numbers.plural(len(prediction.evidence), "trial")
     share = numbers.amount(prediction.level, numbers.SHARE)
-    said = f"Predicted: {told['predicted']}, and {told['interval']} for {share} of trials, by {made} of {of}{beyond}."
-    return f"{said} {_came_of(check, told)}"
+    first = (
+        f"Predicted: {result['predicted']}, and {result['interval']} for {share} of trials, by {made} of {of}{beyond}."
+    )
+    return f"{first} {_came_of(check, result)}"
 
 
-def _came_of(check: Check, told: Mapping[str, Any]) -> str:
+def _came_of(check: Check, result: Mapping[str, Any]) -> str:
     if check.waiting:
-        return f"{numbers.plural(check.waiting, 'trial')} to come will check it."
+        return f"{numbers.plural(check.waiting, 'trial')} queued to check it."
     if check.inside is not None:
-        trials, lies = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
-        return f"Measured since: {told['measured']}, median of {trials}, {lies} of that interval; the prediction is {told['error']} off."
+        trials, position = numbers.plural(len(check.seconds), "trial"), "inside" if check.inside else "outside"
+        return f"Measured: {result['measured']}, median of {trials}, {position} of that interval; the prediction is {result['error']} off."
     if check.other_link:
-        return "The trials since ran on a link that was measured to be another one, and check nothing."
+        return "Later trials ran on a different link, so they do not check it."
     if check.trials:
-        return "The trials that were to check it gave no result."
-    return check.prediction.obstacle or "No trial has run on this link since, so nothing has checked it."
+        return "The trials to check it gave no result."
+    return check.prediction.obstacle or "Not checked: no trial has run on this link since."
 
 
 def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
-    """What a replay was made with, as names and words; empty for a fit."""
-    told = prediction.calibration
-    if not told:
+    """Return the inputs of a replay as names and words; empty for a fit."""
+    calibration = prediction.calibration
+    if not calibration:
         return []
-    replayed = (
-        f"{numbers.amount(told['replayed_here_s'], 's', 3)} for {numbers.amount(told['window_s'], 's', 3)} measured"
-    )
-    overhead = f"{numbers.amount(told['overhead_s'], 's', 2)} more per message"
-    share = f"{numbers.amount(told['rate_share'], numbers.SHARE, 3)} of the rate"
-    error = numbers.amount(told.get("error_of_changes", 0.0), numbers.SHARE, 2)
-    large = f"large messages wait {numbers.times(told['large_times'])} as long"
-    return [
-        ("Replayed", f"trial {told['trial']}; on its own link {replayed}"),
-        (
-            "Links, by ping-pongs",
-            f"{overhead}, {share}, {large}; scatter {numbers.amount(told['scatter'], numbers.SHARE, 2)}",
-        ),
-        *(
-            [
-                (
-                    "A change may be wrong by",
-                    f"{error} of it, {numbers.plural(len(told['checks']), 'other link')} replayed",
-                )
-            ]
-            if told.get("checks")
-            else []
-        ),
-        *(("Assumed", sentence) for sentence in told["assumed"]),
+    replayed = f"{numbers.amount(calibration['replayed_here_s'], 's', 3)} for {numbers.amount(calibration['window_s'], 's', 3)} measured"
+    overhead = f"{numbers.amount(calibration['overhead_s'], 's', 2)} more per message"
+    share = f"{numbers.amount(calibration['rate_share'], numbers.SHARE, 3)} of the rate"
+    error = numbers.amount(calibration.get("error_of_changes", 0.0), numbers.SHARE, 2)
+    large = f"large messages wait {numbers.times(calibration['large_times'])} as long"
+    scatter = numbers.amount(calibration["scatter"], numbers.SHARE, 2)
+    rows = [
+        ("Replayed", f"trial {calibration['trial']}; on its link {replayed}"),
+        ("Links, by ping-pongs", f"{overhead}, {share}, {large}; scatter {scatter}"),
     ]
+    if calibration.get("checks"):
+        links = numbers.plural(len(calibration["checks"]), "other link")
+        rows.append(("Error of a change", f"{error}, from {links} replayed"))
+    return [*rows, *(("Assumed", sentence) for sentence in calibration["assumed"])]
 
 
 def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
@@ -170,19 +160,15 @@ def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
     return [{**each, "seconds": seconds.get(each["pk"])} for each in trials]
 
 
-def _trial(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A trial that checks a prediction, with what its link was measured to be."""
-    certificate = told["certificate"] or {}
+def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:
+    certificate = trial["certificate"] or {}
     built = achieved(certificate)
-    parts = [
-        numbers.amount(built[name], unit, 3)
-        for name, unit in (("link.delay", "s"), ("link.bandwidth", "bit/s"))
-        if name in built
-    ]
+    units = {"link.delay": "s", "link.bandwidth": "bit/s"}
+    parts = [numbers.amount(built[name], unit, 3) for name, unit in units.items() if name in built]
     return {
-        "pk": told["pk"],
-        "state": State(told["state"]),
-        "seconds": numbers.NOTHING if told["seconds"] is None else numbers.amount(told["seconds"], "s", 3),
+        "pk": trial["pk"],
+        "state": State(trial["state"]),
+        "seconds": numbers.NOTHING if trial["seconds"] is None else numbers.amount(trial["seconds"], "s", 3),
         "built": ", ".join(parts) or numbers.NOTHING,
         "other_link": certificate.get("kept") is False,
     }

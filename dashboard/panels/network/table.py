@@ -1,4 +1,4 @@
-"""Kept predictions as a table to take away: CSV with the base unit in the name of every column."""
+"""Saved predictions as CSV, with the base unit in the name of every column."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COLUMNS: Final = (
     *("id", "experiment", "workload", "version", "predictor", "metric", *_OWN, *_CHECKED, "trials", "made_of"),
     *("evidence_hash", "obstacle", "author", "created_at", "url"),
 )
-"""Delay is one way; loss, level and error (predicted / measured - 1) are shares; measured is the median of the trials that check it."""
+"""Columns: one-way delay; loss, level and error are shares; measured is a median."""
 
 
 def as_file(predictions: QuerySet[Prediction], name: str) -> StreamingHttpResponse:
-    """Return the table of all of them as a download called ``name``.csv."""
+    """Return the table as a download called ``name``.csv."""
     made = StreamingHttpResponse(as_csv(_pieces(predictions), COLUMNS), content_type="text/csv; charset=utf-8")
     made["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return made
@@ -38,21 +38,21 @@ def _pieces(predictions: QuerySet[Prediction]) -> Iterator[list[dict[str, Any]]]
 
 
 def _row(check: Check) -> dict[str, Any]:
-    told = check.prediction
+    prediction = check.prediction
     return {
-        "id": told.pk,
-        "experiment": told.experiment.slug,
-        "workload": told.experiment.workload,
-        "version": told.version,
-        "predictor": told.predictor,
-        "metric": told.metric,
-        **{name: getattr(told, name) for name in _OWN},
+        "id": prediction.pk,
+        "experiment": prediction.experiment.slug,
+        "workload": prediction.experiment.workload,
+        "version": prediction.version,
+        "predictor": prediction.predictor,
+        "metric": prediction.metric,
+        **{name: getattr(prediction, name) for name in _OWN},
         **{name: getattr(check, name) for name in _CHECKED},
         "trials": " ".join(map(str, check.trials)),
-        "made_of": " ".join(map(str, told.evidence)),
-        "evidence_hash": told.evidence_hash,
-        "obstacle": told.obstacle,
-        "author": told.author.username if told.author else "",
-        "created_at": told.created_at.isoformat(),
-        "url": told.get_absolute_url(),
+        "made_of": " ".join(map(str, prediction.evidence)),
+        "evidence_hash": prediction.evidence_hash,
+        "obstacle": prediction.obstacle,
+        "author": prediction.author.username if prediction.author else "",
+        "created_at": prediction.created_at.isoformat(),
+        "url": prediction.get_absolute_url(),
     }

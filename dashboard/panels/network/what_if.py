@@ -1,4 +1,4 @@
-"""Everything that the page of one experiment's network shows."""
+"""Contents of the network page of one experiment."""
 
 from __future__ import annotations
 
@@ -11,60 +11,58 @@ from analysis import sensitivity
 from analysis.conclusions import key_figures
 from analysis.conclusions.observations.needs import Fitted, link_of
 from analysis.numbers import amount, between, times
-from dashboard.charts import Figure, Scale
 from dashboard.charts.network import Named, Timed, network_map, over_delay
+from dashboard.charts.parts import Figure, Scale
 from dashboard.panels.experiment.diagnosis import STRENGTH
-from dashboard.panels.network.best_size import stops
-from dashboard.panels.network.interval import belief
-from dashboard.panels.network.model import CHANGES, as_json, bought, link_words, sliders
+from dashboard.panels.network.best_size import best_size
+from dashboard.panels.network.model import CHANGES, as_json, held_out_table, link_effects, link_words, sliders
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05
-"""Links whose rates differ by less are of one rate: certificates scatter."""
+"""Rates that differ by less count as one: certificates scatter."""
 
 
 def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
-    """What the page asks for; ``fits`` is empty while too few trials have ended."""
-    shown: dict[str, Any] = {
+    """Contents of the page; ``fits`` is empty if too few trials have ended."""
+    context: dict[str, Any] = {
         "answer": study.answer,
         "strength": STRENGTH[study.answer.strength],
         "key_figures": key_figures(study.answer, study.asked.factors),
         "fits": [],
     }
     if not study.fits:
-        return shown
-    fits = [replace(each, fit=carried(each.fit)) for each in study.fits]
+        return context
+    fits = [replace(fit, fit=carried(fit.fit)) for fit in study.fits]
     x, y = _scales(fits)
     model = {
-        "fits": [as_json(each) for each in fits],
+        "fits": [as_json(fit) for fit in fits],
         "changes": [{"delay": c.delay, "rate_times": c.rate_times, "rate": c.rate} for c in CHANGES],
         "exponents": {"delay": x.exponent, "elapsed": y.exponent},
     }
-    return shown | {
+    return context | {
         "fits": fits,
         "first": fits[0],
         "here": link_words(fits[0].here),
         "prediction": _prediction(fits[0]),
-        "bought": bought(fits[0].fit, fits[0].here),
-        "held_out": belief(fits[0]),
-        "stops": stops(fits, named),
+        "bought": link_effects(fits[0].fit, fits[0].here),
+        "held_out": held_out_table(fits[0]),
+        "stops": best_size(fits, named),
         "sliders": sliders(fits),
         "others": _others(fits),
         "last": len(fits) - 1,
         "model": model,
-        "curves": [_curve(study, each, x, y) for each in fits],
-        "maps": [network_map(each.fit, each.here, named, leads=_answer_at(each)) for each in fits],
+        "curves": [_curve(study, fit, x, y) for fit in fits],
+        "maps": [network_map(fit.fit, fit.here, named, leads=_answer_at(fit)) for fit in fits],
     }
 
 
 def _answer_at(fitted: Fitted) -> str:
-    """The page's own address with the sliders on a link, as static/network.js reads it: a * for its rate and one for its delay."""
+    """Return the address of the page for a link, with * for rate and delay."""
     others = urlencode({"at": fitted.at}).replace("*", "%2A") if fitted.at else ""
     return f"?rate=*&delay=*{others and '&'}{others}#sliders"
 
 
 def _prediction(fitted: Fitted) -> dict[str, str]:
-    """What stands beside the sliders before anybody moves them."""
     here = fitted.here
     foretold = sensitivity.predict(fitted.fit, here)
     low, high = foretold.elapsed.interval.low, foretold.elapsed.interval.high
@@ -79,7 +77,6 @@ def _prediction(fitted: Fitted) -> dict[str, str]:
 
 
 def _others(fits: Sequence[Fitted]) -> str:
-    """What the combinations differ in, as the label of their slider; empty where there is one."""
     if len(fits) < 2:
         return ""
     return "Hosts" if set(fits[0].where) == {"hosts"} else "Combination"
@@ -98,8 +95,8 @@ def _curve(study: NetworkStudy, fitted: Fitted, x: Scale, y: Scale) -> Figure:
         link = link_of(point)
         if link is None:
             continue
-        alike = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
-        (here if alike else others).append(
+        is_same = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
+        (here if is_same else others).append(
             Timed(link.delay_s, [float(v) for v in study.asked.values(point)], point.key)
         )
     return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)

@@ -1,1 +1,1 @@
-"""A new experiment before it is one: the draft, its form, what is proposed, and the preview."""
+"""The form of new experiments: draft, fields, proposal and preview."""

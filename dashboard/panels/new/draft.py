@@ -1,7 +1,7 @@
-"""What the new-experiment form posts, as a plain specification ("draft").
+"""The input of the new-experiment form as a plain specification ("draft").
 
-It is what YAML and REST send too; `experiments.specification.parse` is the only judge of it. Values stay as people wrote them, so
-that "100 Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
+YAML and REST send the same; `experiments.specification.parse` validates it. Values keep their text, so that "100
+Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
 
 def draft_from_post(post: QueryDict) -> dict[str, Any]:
-    """The specification that the form says, without the fields that hold their defaults."""
+    """Return the specification of the form, without fields with defaults."""
     draft: dict[str, Any] = {}
     for name in _TEXTS:
         _put(draft, name, post.get(name, "").strip(), default_of(ExperimentSpec, name))
@@ -46,14 +46,14 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
 
 
 def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
-    """The draft after its workload was changed: a figure of the one before decides nothing in the new one."""
+    """Return the draft without the deciding metric of the previous workload."""
     workload = workloads.find(draft.get("workload", ""), draft.get("parameters"))
     foreign = workload is not None and why_not_deciding(draft.get("deciding", ""), workload)
     return {name: value for name, value in draft.items() if name != "deciding" or not foreign}
 
 
 def as_yaml(draft: Mapping[str, Any]) -> str:
-    """The draft as the YAML that `script/run` and the import read: fields in the order of the specification."""
+    """Return the draft as YAML for `script/run`, in the order of the specification."""
     ordered = {name: draft[name] for name in ExperimentSpec.model_fields if name in draft}
     if isinstance(draft.get("sweep"), Mapping):
         ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
@@ -62,7 +62,7 @@ def as_yaml(draft: Mapping[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists on one line, as people write swept values."""
+    """Represent lists on one line, like swept values."""
 
 
 def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
@@ -73,13 +73,12 @@ _Dumper.add_representer(list, _flow_list)
 
 
 def holds_text(draft: Mapping[str, Any], name: str) -> bool:
-    """Whether the values of a parameter are words, as far as the draft can be read."""
+    """Return True if the values of a parameter are words."""
     constants = draft.get("parameters")
     return is_text(str(draft.get("workload", "")), name, constants if isinstance(constants, Mapping) else None)
 
 
 def _listed(written: Any, *, text: bool) -> Any:
-    """'1, 2, 4' as the list it means; ranges stay as written."""
     if not isinstance(written, str) or (".." in written and not text):
         return written
     try:
@@ -98,7 +97,7 @@ def default_of(part: type, name: str) -> Any:
 
 
 def _typed(text: str) -> Any:
-    """A whole number where the text is one; anything else is left for the validator to judge."""
+    """Return a whole number if the text is one; otherwise the text for validation."""
     return int(text) if text.lstrip("-").isdecimal() else text
 
 
@@ -108,24 +107,22 @@ def _sweep_from_post(post: QueryDict) -> dict[str, str]:
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:
-    """Constants of the workload and of the cluster; those that are swept or hold their default are left out."""
-    known = workloads.find(workload)
-    if known is None:
+    registered = workloads.find(workload)
+    if registered is None:
         return {}
-    # What defines the workload comes first: it says which further parameters there are.
-    given = {name: text for name in known.constants if (text := post.get(f"parameters.{name}", ""))}
-    definition = {name: _constant(workload, name, text, {}) for name, text in given.items()}
-    own = known.bind(definition).parameters_type.model_fields
+    # The workload comes first: it defines the other parameters.
+    constants = {name: text for name in registered.constants if (text := post.get(f"parameters.{name}", ""))}
+    definition = {name: _constant(workload, name, text, {}) for name, text in constants.items()}
+    fields = registered.bind(definition).parameters_type.model_fields
     parameters: dict[str, Any] = {}
-    defaults = {name: info.default for name, info in own.items()} | {
-        n: low for n, (low, _) in CLUSTER_PARAMETERS.items()
-    }
+    defaults = {name: info.default for name, info in fields.items()}
+    defaults |= {name: low for name, (low, _) in CLUSTER_PARAMETERS.items()}
     for name, default in defaults.items():
         text = post.get(f"parameters.{name}", "").strip()
         if text and name not in sweep:
-            # The version of a program is said even where it is the latest: it will not be for ever.
-            kept = None if name in known.pinned else default
-            _put(parameters, name, _constant(workload, name, text, definition), kept)
+            # Name the version of a program even if it is the latest: later versions will follow.
+            omitted = None if name in registered.pinned else default
+            _put(parameters, name, _constant(workload, name, text, definition), omitted)
     return parameters
 
 
@@ -141,7 +138,7 @@ def _zip_from_post(post: QueryDict, sweep: Mapping[str, Any]) -> list[list[str]]
     combine = post.get("combine", "matrix")
     if combine == "zip" and len(sweep) > 1:
         return [list(sweep)]
-    if combine == "groups":  # groups that only YAML can write; kept as they are
+    if combine == "groups":  # groups that only YAML can express; unchanged
         groups = [group.split(",") for group in post.getlist("zip_group")]
         return [group for group in groups if all(name in sweep for name in group)]
     return []
@@ -175,9 +172,8 @@ def _capture_from_post(post: QueryDict) -> dict[str, Any]:
     capture: dict[str, Any] = {}
     if post.get("capture.enabled") == "off":
         capture["enabled"] = False
-    _put(
-        capture, "snap_length", _typed(post.get("capture.snap_length", "").strip()), default_of(Capture, "snap_length")
-    )
+    snap_length = _typed(post.get("capture.snap_length", "").strip())
+    _put(capture, "snap_length", snap_length, default_of(Capture, "snap_length"))
     if "capture.keep_shown" in post and "capture.keep" not in post:
         capture["keep"] = False
     return capture

@@ -1,4 +1,4 @@
-"""The fields of the new-experiment form, from a draft (`dashboard.panels.new.draft`) and the errors that its check gave."""
+"""The fields of the new-experiment form, from a draft and its errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Choices = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One input: `path` is its place in the specification and its name in the form."""
+    """One input: `path` is its path in the specification and its name in the form."""
 
     path: str
     label: str
@@ -45,13 +45,13 @@ class Field:
 
     @property
     def parameter(self) -> str:
-        """The name under which this can be swept."""
+        """Return the name under which this can be swept."""
         return self.path.removeprefix("parameters.")
 
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One swept parameter as written, with what it expands to (count None: it does not)."""
+    """One swept parameter with its number of values (None: invalid)."""
 
     name: str
     values: str
@@ -66,11 +66,11 @@ class SweepRow:
             values = expand_values(written, text=is_text)
         except ValueError:
             return cls(name, text, errors=errors)
-        shown = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
-        return cls(name, text, len(values), shown, errors)
+        expanded = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
+        return cls(name, text, len(values), expanded, errors)
 
 
-# Plain fields: path -> (label, hint, choices). Hints of the specification itself come first.
+# Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
     "description": ("Description", "", ()),
@@ -86,18 +86,18 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
     "grows_with_hosts": ("Grows with hosts", "", ()),
-    "deciding": ("Decided by", "", ()),
+    "deciding": ("Deciding metric", "", ()),
     "certificate": (
         "Certificate",
         "",
         (
-            ("degrade", "Mark trials on a link that is not as asked"),
-            ("require", "Refuse trials on a link that is not as asked"),
+            ("degrade", "Flag trials if the link is not as requested"),
+            ("require", "Refuse trials if the link is not as requested"),
             ("skip", "Do not measure the link"),
         ),
     ),
     "repetitions": ("Repetitions", "", ()),
-    "warmups": ("Warm-ups", "Left out of the statistics.", ()),
+    "warmups": ("Warm-ups", "Excluded from statistics.", ()),
     "order": (
         "Order",
         "",
@@ -107,19 +107,19 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
             ("sequential", "Configuration after configuration"),
         ),
     ),
-    "seed": ("Seed", "Of the random order.", ()),
-    "time_limit_s": ("Time limit", "Of one trial.", ()),
+    "seed": ("Seed", "Seed of the random order.", ()),
+    "time_limit_s": ("Time limit", "Limit of one trial.", ()),
     "retries": ("Retries", "", ()),
     "disturbed": (
         "Disturbed trials",
-        "Other load on the machines slowed them.",
+        "Trials slowed by other load on the machines.",
         (("repeat", "Repeat once"), ("keep", "Mark only")),
     ),
     "allocation": (
         "Allocation",
-        "Where a scheduler allots hosts: what one of its jobs holds them for.",
+        "Use of one scheduler job.",
         (
-            ("cluster", "As the cluster is set up"),
+            ("cluster", "Default of the cluster"),
             ("per size", "Trials of one number of hosts"),
             ("per experiment", "All trials, on the nodes of the largest"),
         ),
@@ -130,30 +130,31 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         "Inside MPI",
         "",
         (
-            ("summary", "Count time, calls and messages of every rank"),
-            ("trace", "Keep the last calls too"),
-            ("none", "Load nothing into the ranks"),
+            ("summary", "Record time, calls and messages of every rank"),
+            ("trace", "Also record the last calls"),
+            ("none", "No profile"),
         ),
     ),
 }
-_USUAL_LINK = LINK_PARAMETERS[:5]
+_USUAL_LINK = 5
+"""Link parameters at the top of the form."""
 _LINK_CHOICES: dict[str, Choices] = {
     "topology": (("one site", "One site"), ("two sites", "Two sites"), ("star", "Star")),
     "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
     "emulator": (
-        ("auto", "Whichever fits and is available"),
+        ("auto", "Automatic"),
         ("netem", "netem"),
         ("relay", "Relay"),
         ("nftables", "nftables"),
     ),
 }
-# Places for errors of whole groups of fields.
+# Elements for errors of groups of fields.
 _GROUPS = ("workload", "cluster", "sweep", "zip", "link")
 
 
 @dataclass(frozen=True)
 class Form:
-    """Everything that the template of the form shows. `form.name` and other plain fields come from `__getitem__`."""
+    """Contents of the form's template; `form.name` etc. come from `__getitem__`."""
 
     draft: Mapping[str, Any]
     errors: Mapping[str, Texts] = field(default_factory=dict)
@@ -173,18 +174,17 @@ class Form:
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
 
     def _deciding_choices(self, chosen: str) -> Choices:
-        """The workload's own figures and the times of a run; a metric of the packets stays where it is chosen."""
         workload = workloads.find(self.workload, self._mapping("parameters"))
         if workload is None:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
         metrics = deciding_choices(workload)
-        own = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
+        own_metric = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
         offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
         unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
-        return [("", f"{own}, as usual"), *offered, *unknown]
+        return [("", f"{own_metric}, default"), *offered, *unknown]
 
     def _mapping(self, name: str) -> Mapping[str, Any]:
-        """A part of the draft; YAML may hold anything there, and the check says so at its place."""
+        """Return a part of the draft, which YAML may fill with any type."""
         part = self.draft.get(name)
         return part if isinstance(part, Mapping) else {}
 
@@ -199,18 +199,15 @@ class Form:
 
     @property
     def workload_fields(self) -> list[Field]:
-        """The typed parameters of the chosen workload, with unit and help."""
-        given = self._mapping("parameters")
-        return [
-            self._field(
-                f"parameters.{name}",
-                info.title or parameter_label(name),
-                given.get(name, None if info.is_required() else info.default),
-                unit=_unit(info.json_schema_extra),
-                hint=info.description or "",
-            )
-            for name, info in self._own().items()
-        ]
+        """Return the typed parameters of the chosen workload, with unit and help."""
+        values, fields = self._mapping("parameters"), []
+        for name, info in self._own().items():
+            value = values.get(name, None if info.is_required() else info.default)
+            extra = info.json_schema_extra
+            unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
+            label, hint = info.title or parameter_label(name), info.description or ""
+            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
+        return fields
 
     def _own(self) -> Mapping[str, Any]:
         workload = workloads.find(self.workload, self._mapping("parameters"))
@@ -218,9 +215,9 @@ class Form:
 
     @property
     def cluster_fields(self) -> list[Field]:
-        given = self._mapping("parameters")
+        values = self._mapping("parameters")
         return [
-            self._field(f"parameters.{name}", parameter_label(name), given.get(name, low))
+            self._field(f"parameters.{name}", parameter_label(name), values.get(name, low))
             for name, (low, _) in CLUSTER_PARAMETERS.items()
         ]
 
@@ -237,16 +234,16 @@ class Form:
 
     @property
     def link_fields(self) -> list[Field]:
-        """Values with their unit in the text, as the specification takes them."""
-        given = self._mapping("link")
+        """Return link values with their unit in the text, like the specification."""
+        values = self._mapping("link")
         fields = []
         for path in LINK_PARAMETERS:
             name = path.removeprefix("link.")
-            value = given.get(name, shown_default(path))
+            value = values.get(name, shown_default(path))
             if isinstance(value, int | float) and not isinstance(value, bool):
                 value = shown_value(path, value)
             if isinstance(value, list):
-                value = "; ".join(map(str, value))  # rates, since commas part values of a sweep
+                value = "; ".join(map(str, value))  # rates, because commas separate values of a sweep
             label = "Delay, one way" if name == "delay" else parameter_label(path)
             hint = Link.model_fields[name].description or ""
             fields.append(self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ())))
@@ -254,33 +251,33 @@ class Form:
 
     @property
     def has_link_options(self) -> bool:
-        """Whether anything but the first five fields of the link is set, or wrong."""
-        given = self._mapping("link")
-        rare = [path.removeprefix("link.") for path in LINK_PARAMETERS[len(_USUAL_LINK) :]]
-        return any(name in given or self.errors.get(f"link.{name}") for name in rare) or "certificate" in self.draft
+        values = self._mapping("link")
+        rare = LINK_PARAMETERS[_USUAL_LINK:]
+        return "certificate" in self.draft or any(
+            path.removeprefix("link.") in values or self.errors.get(path) for path in rare
+        )
 
     @property
     def capture(self) -> dict[str, Any]:
-        given = self._mapping("capture")
-        snap_length = given.get("snap_length", default_of(Capture, "snap_length"))
+        values = self._mapping("capture")
+        snap_length = values.get("snap_length", default_of(Capture, "snap_length"))
         hint = Capture.model_fields["snap_length"].description or ""
         return {
-            "enabled": given.get("enabled", True),
-            "keep": given.get("keep", True),
+            "enabled": values.get("enabled", True),
+            "keep": values.get("keep", True),
             "snap_length": self._field("capture.snap_length", "Snap length", snap_length, unit="B", hint=hint),
         }
 
     @property
     def sweep_rows(self) -> list[SweepRow]:
-        rows = self._mapping("sweep").items()
         return [
             SweepRow.of(n, values, self.errors.get(f"sweep.{n}", ()), is_text=holds_text(self.draft, n))
-            for n, values in rows
+            for n, values in self._mapping("sweep").items()
         ]
 
     @property
     def row_values(self) -> str:
-        """What a new row of the sweep says, as JSON: by cluster, then by parameter."""
+        """Return the values of a new sweep row as JSON: by cluster, then by parameter."""
         return json.dumps({cluster.slug: row_values(cluster) for cluster in self.clusters})
 
     @property
@@ -289,7 +286,7 @@ class Form:
 
     @property
     def combine(self) -> str:
-        """How swept parameters go together: matrix, zip (all advance together) or groups (only YAML writes them)."""
+        """Return the combination of the sweep: matrix, zip (all together) or groups."""
         groups = self.draft.get("zip") or []
         if not groups:
             return "matrix"
@@ -301,7 +298,7 @@ class Form:
 
     @property
     def sweepable(self) -> Choices:
-        """What can be swept: cluster first, then the workload's own, then the link."""
+        """Return the parameters for a sweep: cluster, workload, link."""
         names = [*CLUSTER_PARAMETERS, *self._own(), *LINK_PARAMETERS]
         unknown = [name for name in self._mapping("sweep") if name not in names]
         return [(name, parameter_label(name)) for name in [*names, *unknown]]
@@ -313,7 +310,7 @@ class Form:
 
     @property
     def group_errors(self) -> dict[str, Texts]:
-        """Errors of groups of fields: workload, cluster, sweep, zip, link. Errors of one zip group belong to zip."""
+        """Return errors of groups of fields: workload, cluster, sweep, zip, link."""
         grouped = {name: list(self.errors.get(name, ())) for name in _GROUPS}
         for path, texts in self.errors.items():
             if path.startswith("zip."):
@@ -326,16 +323,12 @@ class Form:
 
     @property
     def error_places(self) -> Iterator[tuple[str, Texts]]:
-        """Every place for an error on the form with what to say there, for the out-of-band swap after each change."""
+        """Return every error element of the form with its text, for out-of-band swaps."""
         fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
-        for each in [*fields, self.capture["snap_length"]]:
-            if each.path not in ("control", "ideal"):
-                yield each.error_place, each.errors
+        for entry in [*fields, self.capture["snap_length"]]:
+            if entry.path not in ("control", "ideal"):
+                yield entry.error_place, entry.errors
         for name in _GROUPS:
             yield f"err-{name}", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):
             yield f"err-sweep-{index}", row.errors
-
-
-def _unit(extra: Any) -> str:
-    return str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""

@@ -1,4 +1,4 @@
-"""From an experiment to the one that tells what its program needs from the network, at the size that somebody would run."""
+"""The draft of a network study of an experiment, at its typical size."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from experiments.selectors import ConfigurationRow, configuration_rows
 from experiments.specification.network_study import KIND, expanded
 
 _LEFT_OUT: Final = ("sweep", "zip", "where", "scaling", "grows_with_hosts", "warmups", "control", "seed")
-"""What belongs to the sweep that there was."""
+"""Fields of the previous sweep."""
 _NAME: Final = 120
 _UNASKED_BPS: Final = 1e9
-"""The rate of a link that was asked for without a limit: a study starts from some rate."""
+"""Rate of a link without a limit: a study needs a first rate."""
 
 
 def asks_of_network(experiment: Experiment, rows: Sequence[ConfigurationRow]) -> bool:
-    """Whether a study of the network can follow: the cluster makes its links, and some size sends over them."""
+    """Return True if a network study is possible: link settings, several hosts."""
     makes = experiment.cluster is not None and {"delay", "bandwidth"} <= experiment.cluster.traits.emulates
     return makes and not experiment.published and any(row.hosts > 1 for row in rows)
 
 
 def network_draft(experiment: Experiment) -> dict[str, Any]:
-    """Return the draft of the study, at the fastest measured size of several hosts, else at the largest.
+    """Return the draft of the study at the fastest size of several hosts.
 
-    Its range is where the effects become as large as the program's own time, by what the trials of that size tell.
-    ValueError without such a size, InvalidSpec where no range is left on the far side of the link.
+    Its range is centred on effects as large as the program's time, estimated from the trials of that size. Raise
+    ValueError without such a size, InvalidSpec if no range remains beyond the link.
     """
     rows = configuration_rows(experiment, ("elapsed_s", "chain_messages", "chain_volume_s"))
     row = _worth_asking(rows)
@@ -42,7 +42,7 @@ def network_draft(experiment: Experiment) -> dict[str, Any]:
     return expanded(
         {
             **{name: value for name, value in written.items() if name not in _LEFT_OUT},
-            "name": f"{experiment.name}, what it needs from the network"[:_NAME],
+            "name": f"{experiment.name}, network study"[:_NAME],
             "parameters": {**written.get("parameters", {}), **_swept(row, experiment, links=False)},
             "link": {**link, "bandwidth": here.rate_bps},
             "study": {
@@ -65,7 +65,7 @@ def _worth_asking(rows: Sequence[ConfigurationRow]) -> ConfigurationRow:
 
 
 def _swept(row: ConfigurationRow, experiment: Experiment, *, links: bool) -> dict[str, Any]:
-    """The levels of this size, of the link (without its prefix) or of everything else."""
+    """Return the levels of this size, of the link (unprefixed) or of the rest."""
     names = [name for name in experiment.specification.get("sweep", {}) if name.startswith("link.") is links]
     return {name.removeprefix("link."): row.parameters[name] for name in names if name in row.parameters}
 

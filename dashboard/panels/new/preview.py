@@ -1,4 +1,4 @@
-"""What a specification will do: its points, times, exact commands and notes, before anything is stored."""
+"""Preview of a specification: points, times, commands and notes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_ROWS = 200
 
 
 @dataclass(frozen=True)
-class Row:
-    """One configuration of the preview: values of the swept parameters as text."""
+class PreviewRow:
+    """One configuration of the preview; values of the swept parameters are text."""
 
     number: int
     values: list[str]
@@ -28,10 +28,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Preview:
-    """What a valid form will do."""
+    """Effects of a valid form."""
 
     names: list[str]
-    rows: list[Row]
+    rows: list[PreviewRow]
     configurations: int
     trials: int
     warmups: int
@@ -60,22 +60,16 @@ class Preview:
 
 
 def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster) -> Preview:
-    """The design that is stored at the start, with times and the exact command of configuration `chosen`."""
+    """Design at the start, with times and the command of configuration `chosen`."""
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
     times = launch.estimates(spec, plan)
     kinds = [trial.kind for trial in plan.trials]
-    rows = [
-        Row(
-            i,
-            [value_words(name, point.parameters[name]) for name in spec.sweep],
-            point.ranks,
-            times[i - 1],
-            i - 1 == chosen,
-        )
-        for i, point in enumerate(plan.configurations[:MOST_ROWS], start=1)
-    ]
+    rows = []
+    for i, point in enumerate(plan.configurations[:MOST_ROWS]):
+        values = [value_words(name, point.parameters[name]) for name in spec.sweep]
+        rows.append(PreviewRow(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
-    kept = spec.capture.enabled and spec.capture.keep
+    stores_capture = spec.capture.enabled and spec.capture.keep
     return Preview(
         names=[parameter_label(name) for name in spec.sweep],
         rows=rows,
@@ -86,7 +80,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=launch.total_s(plan, times),
-        capture_bytes=launch.capture_bytes(spec, plan, times) if kept else 0.0,
+        capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
         command_notes=dry.notes if dry else [],
@@ -100,33 +94,32 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
 
 
 def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
-    """What to know before a specification is started that nothing is wrong with."""
+    """Return notes to read before the start."""
     return [*_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:
-    """What a trial would do; or nothing, and why the cluster cannot be used as it is set up."""
     try:
         return launch.dry_run(spec, plan, chosen), []
     except ClusterUnavailable as error:
         return None, [str(error)]
 
 
-def _too_large(cluster: Cluster, wanted: int) -> list[str]:
-    """What to know before a scheduler is asked for more hosts than it is known to have; other clusters refuse them at once."""
+def _too_large(cluster: Cluster, hosts: int) -> list[str]:
+    """Return a note if a scheduler is asked for more hosts than known."""
     has = cluster.hosts_to_suggest
-    if has is None or wanted <= has:
+    if has is None or hosts <= has:
         return []
-    known = f"{cluster.name} is known to have {plural(has, 'host')}"
-    return [f"{known}: {cluster.traits.noun} may refuse trials with {wanted}."]
+    limit = f"{cluster.name} is known to have {plural(has, 'host')}"
+    return [f"{limit}: {cluster.traits.noun} may refuse trials with {hosts}."]
 
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
     if spec.repetitions < 5:
-        notes.append("Fewer than 5 repetitions: the spread will be shown, intervals will not.")
+        notes.append("Fewer than 5 repetitions: spread without intervals.")
     if not spec.capture.enabled:
-        notes.append("Nothing is captured: the trials will have no network metrics.")
+        notes.append("No capture: the trials will have no network metrics.")
     missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))
     if missing:
         notes.append(

@@ -1,4 +1,4 @@
-"""What the new-experiment form proposes before anybody has said anything: never more hosts or ranks than a cluster has."""
+"""Defaults of the new-experiment form, within the limits of a cluster."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from experiments.models import Cluster
 from experiments.specification import ExperimentSpec
 
 _HOSTS: Final = (1, 2, 4)
-"""The first sweep a newcomer sees: small enough for two cores, and it shows scaling."""
+"""The first sweep: small enough for two cores, and it shows scaling."""
 _FEW: Final = _HOSTS[:2]
 
 
 def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: str = "") -> dict[str, Any]:
-    """A first sweep that the chosen one of the ``clusters`` can run; without a choice the usual one, else the first of them.
+    """Return a first sweep for the chosen or the first of the ``clusters``.
 
-    Where there is one host, its ranks are swept instead. Queries what the cluster told its latest trial.
+    With one host, its ranks are swept. Queries the facts of the latest trial of the cluster.
     """
     usual = default_of(ExperimentSpec, "cluster")
-    known = {each.slug: each for each in clusters}
-    proposed = known.get(cluster) or known.get(usual) or next(iter(clusters), None)
+    by_slug = {candidate.slug: candidate for candidate in clusters}
+    proposed = by_slug.get(cluster) or by_slug.get(usual) or next(iter(clusters), None)
     hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
-    swept, what = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
+    swept, noun = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
     values = hosts if proposed is None or len(hosts) > 1 else _up_to(proposed.cores_to_suggest, _FEW)
     draft: dict[str, Any] = {
-        "name": workload_title(workload) if workload else f"TIP4P water, {what} sweep",
+        "name": workload_title(workload) if workload else f"TIP4P water, {noun} sweep",
         "workload": workload or "water",
         "sweep": {swept: _written(values)},
     }
@@ -35,7 +35,7 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
 
 
 def row_values(cluster: Cluster) -> dict[str, str]:
-    """What a row that is added to the sweep says, by parameter of the cluster."""
+    """Return the values of a new sweep row by parameter of the cluster."""
     return {
         "hosts": _written(_up_to(cluster.hosts_to_suggest, _FEW)),
         "ranks_per_host": _written(_up_to(cluster.cores_to_suggest, _FEW)),
@@ -43,7 +43,7 @@ def row_values(cluster: Cluster) -> dict[str, str]:
 
 
 def _up_to(limit: int | None, values: Sequence[int]) -> Sequence[int]:
-    """Those within the limit, the first at least; where it is not known, the two that it takes to compare."""
+    """Return the values within the limit, at least the first; two if unknown."""
     return values[:2] if limit is None else [value for value in values if value <= max(limit, 1)]
 
 

@@ -1,7 +1,7 @@
-"""Result parts: panels that appear for every experiment whose data they fit, whatever its workload.
+"""Result parts: panels for every experiment whose data they fit.
 
-A part is a function of what was measured that returns what its template shows, or None when it has nothing to say. A new one is one
-file and one line here.
+A part is a function of measurements that returns the context of its template, or None. A new part is one file and one
+line here.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One panel: its anchor, title and template, and what the template shows."""
+    """One panel: anchor, title, template and its context."""
 
     element: str
     title: str
     template: str
-    shown: Mapping[str, Any]
+    context: Mapping[str, Any]
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
-    ("inside-mpi", "Inside MPI: where the time of the ranks goes", "Inside MPI", inside_mpi_part),
+    ("inside-mpi", "Inside MPI: time of the ranks", "Inside MPI", inside_mpi_part),
     ("grid", "By two parameters, and against the link as measured", "By two parameters", grid_part),
     ("curves", "By message size", "By message size", curves_part),
     ("envelope", "Operating envelope", "Envelope", envelope_part),
     ("ladder", "Tuning ladder", "Ladder", ladder_part),
-    ("effects", "Effects alone and together", "Effects", effects_part),
+    ("effects", "Single and combined effects", "Effects", effects_part),
     ("rating", "Against peak, price and power", "Rating", rating_part),
     ("phases", "First and later steps, and more nodes", "Steps and nodes", phases_part),
 )
 SHORT_TITLES: Final[Mapping[str, str]] = {element: short for element, _, short, _ in _PARTS}
-"""By anchor, without its `part-`: for links."""
+"""Parts by anchor, without its `part-`."""
 _OPENS: Final[Mapping[str, str]] = {
     "network": "grid",
     "load and network": "envelope",
@@ -54,20 +54,20 @@ _OPENS: Final[Mapping[str, str]] = {
     "message size": "curves",
     "scale and treatment": "phases",
 }
-"""The part that a question is answered by stands first."""
+"""The first part for the type of question."""
 
 
-def parts_of(measured: Measured, asked: Mapping[str, str], question: str = "") -> list[Part]:
-    """Return the parts that the data fit, in the order that the question needs. ``asked`` are the reader's own targets."""
+def parts_of(measured: Measured, targets: Mapping[str, str], question: str = "") -> list[Part]:
+    """Return the parts that the data fit, in order. ``asked`` are user's targets."""
     parts = []
     for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
-        shown = build(measured, asked)
-        if shown is not None:
-            parts.append(Part(element, title, f"parts/_{element}.html", shown))
+        context = build(measured, targets)
+        if context is not None:
+            parts.append(Part(element, title, f"parts/_{element}.html", context))
     return parts
 
 
 def summary_of(measured: Measured) -> list[tuple[str, str]]:
-    """Return the parts' results in a few lines, from what costs no fit."""
+    """Return the results of the parts in a few lines, without fits."""
     summaries = (envelope_summary, ladder_summary, rating_summary, phases_summary)
     return [line for summarise in summaries for line in summarise(measured)]

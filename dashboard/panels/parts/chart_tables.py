@@ -1,22 +1,78 @@
-"""The table behind every chart of an experiment's page, its result parts among them."""
+"""The tables behind the charts of an experiment's page and its result parts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from dashboard.charts.panel import Section
+from dashboard.charts.panel import Chart, Section
 from dashboard.charts.tables import ChartTables
 from dashboard.panels.experiment.results import Results
-from dashboard.panels.parts.charts import part_sections
+from dashboard.panels.parts import Measured, parts_of
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import kept_diagnosis
 
+Context = Mapping[str, Any]
+
+
+def part_sections(experiment: Experiment) -> list[Section]:
+    """Yield the charts of every part that the data of an experiment fit."""
+    sections = []
+    for part in parts_of(Measured.of(experiment), {}):
+        charts = list(_CHARTS[part.element](part.context)) if part.element in _CHARTS else []
+        if charts:
+            sections.append(Section(part.element, part.title, charts))
+    return sections
+
+
+def _curves(context: Context) -> Iterator[Chart]:
+    yield Chart("curve-time", "Transfer time by message size", context["time"])
+    yield Chart("curve-bandwidth", "Bandwidth by message size", context["bandwidth"])
+
+
+def _envelope(context: Context) -> Iterator[Chart]:
+    yield Chart("envelope", "Wall time against load", context["chart"])
+
+
+def _ladder(context: Context) -> Iterator[Chart]:
+    yield Chart("ladder", context["metric"], context["chart"])
+
+
+def _phases(context: Context) -> Iterator[Chart]:
+    if context["measured"] is not None:
+        yield Chart("phases", context["first_label"], context["measured"]["chart"])
+
+
+def _inside_mpi(context: Context) -> Iterator[Chart]:
+    for table in context["tables"]:
+        if table["chart"] is not None:
+            name = f", {table['name']}" if table["name"] else ""
+            yield Chart(table["element"], f"Efficiencies over ranks{name}", table["chart"])
+
+
+def _grid(context: Context) -> Iterator[Chart]:
+    for panel in [*(panel for group in context["maps"] for panel in group["panels"]), *context["lines"]]:
+        views, subtitle = panel["views"], panel["subtitle"]
+        more = views if views[1:] else ()
+        yield Chart(panel["element"], panel["title"], views[0][1], subtitle=subtitle, views=more)
+
+
+_CHARTS: Final[Mapping[str, Callable[[Context], Iterator[Chart]]]] = {
+    "inside-mpi": _inside_mpi,
+    "grid": _grid,
+    "curves": _curves,
+    "envelope": _envelope,
+    "ladder": _ladder,
+    "phases": _phases,
+}
+"""Charts of parts by anchor."""
+
 
 def charts_of(experiment: Experiment) -> ChartTables:
-    """The charts of an experiment's page: those that reports pin, then those of the result parts, whose models take longer."""
+    """Return the charts of an experiment's page, cheap ones first."""
 
     def sections() -> Sequence[Section]:
-        kept, _ = kept_diagnosis(experiment)
-        return Results(experiment, kept.study if kept else None).sections()
+        stored, _ = kept_diagnosis(experiment)
+        return Results(experiment, stored.study if stored else None).sections()
 
     return ChartTables(experiment.slug, sections, lambda: part_sections(experiment))

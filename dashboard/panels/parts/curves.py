@@ -1,4 +1,4 @@
-"""Transfer times by message size, of workloads whose runs measure a curve; latency and bandwidth beside published ones."""
+"""Transfer times by message size, with latency and bandwidth."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts import MOST_SERIES, Line
 from dashboard.charts.curves import bandwidth_curves, time_curves
+from dashboard.charts.parts import MOST_SERIES, Line
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source, swept
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.models import Trial
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.workloads import WorkloadDefinition
 
 FEWEST_SIZES: Final = 3
 MOST_TRIALS: Final = 20
-"""Of one configuration: a table may have hundreds of rows."""
+"""Most curves of one configuration: a table may have hundreds of rows."""
 
 
-def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return both charts and a table per source; None unless runs measured several sizes."""
+def curves_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return both charts and a table per source; None without several sizes."""
     workload = measured.workload
-    if workload is None or measured.own.experiment.published:
+    if workload is None or measured.main.experiment.published:
         return None
-    rows = measured.own.with_metric(f"{workload.slug}.latency_s")
-    lines = _lines(workload, rows[:MOST_SERIES], swept(measured.own.rows))
+    rows = measured.main.with_metric(f"{workload.slug}.latency_s")
+    lines = _lines(workload, rows[:MOST_SERIES], swept_parameters(measured.main.rows))
     if not lines:
         return None
     sources = [s for s in measured.sources if s.with_metric(f"{workload.slug}.latency_s")]
@@ -39,7 +39,7 @@ def curves_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 
 
 def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names: Sequence[str]) -> list[Line]:
-    """Return the curve of every configuration; sizes of no bytes have no place on a logarithmic axis."""
+    """Return the curve of every configuration, without sizes of 0 bytes (log axis)."""
     ids = {row.pk: row.trial_ids[f"{workload.slug}.latency_s"][:MOST_TRIALS] for row in rows}
     every = [pk for each in ids.values() for pk in each]
     tables = dict(Trial.objects.filter(pk__in=every).values_list("pk", "tables"))
@@ -60,9 +60,9 @@ def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names
     return lines
 
 
-def _table(source: Source, slug: str) -> dict[str, Any]:
+def _table(source: ResultSource, slug: str) -> dict[str, Any]:
     rows = source.with_metric(f"{slug}.latency_s")
-    names = swept(rows)
+    names = swept_parameters(rows)
     return {
         "name": source.name,
         "rows": [
@@ -83,7 +83,6 @@ def _cell(value: float | None, factor: float) -> str:
 
 
 def _interval(row: ConfigurationRow, name: str) -> str:
-    """The fitted latency in µs with the ends of its interval; medians over the trials."""
     value, low, high = (row.median(f"{name}{end}_s") for end in ("", "_low", "_high"))
     if value is None or low is None or high is None:
         return _cell(value, 1e6)

@@ -1,4 +1,4 @@
-"""What every parameter gave by itself, and whether two of them together gave what both gave alone."""
+"""Effects of single parameters, and of pairs compared with their product."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.ladder import Trialled, effects, joint_effects
 from dashboard.labels import parameter_label, value_words
-from dashboard.panels.parts.measured import Measured, swept
+from dashboard.panels.parts.measured import Measured
 from experiments.metrics import find
+from experiments.selectors import swept_parameters
 from experiments.selectors.designs import is_ladder
 
 MOST_LEVELS = 2
-"""A parameter with more values is a sweep, whose curve says more than a table of all its pairs; but the steps of a ladder are no sweep."""
+"""Most values of a parameter; more make a sweep, except for ladder steps."""
 MOST_CONFIGURATIONS = 128
 
 
-def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return effects alone and together; None unless two parameters were varied as a design of few levels."""
+def effects_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return effects; None unless two parameters vary in a design of few levels."""
     metric = measured.deciding
-    rows = [] if metric is None else measured.own.with_metric(metric)
-    names = swept(rows)
+    rows = [] if metric is None else measured.main.with_metric(metric)
+    names = swept_parameters(rows)
     levels = [len({repr(row.parameters.get(name)) for row in rows}) for name in names]
     few = len(names) > 1 and len(rows) <= MOST_CONFIGURATIONS and (max(levels) <= MOST_LEVELS or is_ladder(rows))
     if metric is None or not few or any(min(row.values[metric]) <= 0 for row in rows):
@@ -32,7 +33,7 @@ def effects_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any]
     if not alone:
         return None
     return {
-        "metric": find(metric, measured.own.experiment.specification).label,
+        "metric": find(metric, measured.main.experiment.specification).label,
         "alone": [
             {
                 "change": _change(e.parameter, e.before, e.after),

@@ -1,4 +1,4 @@
-"""The efficiencies of the POP project by size, as numbers: what the page's table and chart, and REST, tell alike."""
+"""POP efficiencies by size as numbers, for the page and REST."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.mpi.efficiencies import Size, scaled
-from dashboard.panels.experiment.axes import groups_beside
+from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
-from dashboard.panels.parts.measured import Measured, swept
+from dashboard.panels.parts.measured import Measured
 from experiments.metrics import find
-from experiments.selectors import ConfigurationRow
+from experiments.selectors import ConfigurationRow, swept_parameters
 
 GLOBAL: Final = "global_efficiency"
 COMPUTATION: Final = "computation_scalability"
@@ -29,7 +29,7 @@ _OF_EACH_TRIAL: Final = (
     (3, SERIALISATION),
     (3, TRANSFER),
 )
-"""(depth in the tree, metric): each is the product of those one step deeper below it."""
+"""(Depth in the tree, metric): each is the product of those one level deeper."""
 _AGAINST_THE_SMALLEST: Final = {
     GLOBAL: ("Global efficiency", "Parallel efficiency × computation scalability."),
     COMPUTATION: (
@@ -37,12 +37,12 @@ _AGAINST_THE_SMALLEST: Final = {
         "Useful time of all ranks at the smallest size / here: below 100 % the work itself grew.",
     ),
 }
-"""What no trial alone has: label and definition."""
+"""Label and definition of metrics that need several sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One line of the tree: ``values`` are those of every counted trial at each size, empty where there are none."""
+    """One line of the tree; ``values`` are those of every counted trial by size."""
 
     depth: int
     name: str
@@ -53,7 +53,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The efficiencies at the sizes of one combination of the other swept parameters, which ``name`` says; smallest first."""
+    """The efficiencies of one combination of the other parameters, smallest first."""
 
     name: str
     rows: Sequence[ConfigurationRow]
@@ -61,11 +61,11 @@ class Tree:
 
     @property
     def sizes_differ(self) -> bool:
-        """Whether the number of ranks tells the sizes apart."""
+        """Return True if the sizes have different numbers of ranks."""
         return len({row.ranks for row in self.rows}) == len(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready, as REST answers: medians of the counted trials, None where nothing was measured."""
+        """Return medians as JSON for REST, None without a measurement."""
         return {
             "name": self.name,
             "sizes": [
@@ -74,21 +74,21 @@ class Tree:
                     "hosts": row.hosts,
                     "ranks": row.ranks,
                     "trials": len(row.values[WINDOW]),
-                    **{branch.name: _median(branch.values[place]) for branch in self.branches},
+                    **{branch.name: _median(branch.values[index]) for branch in self.branches},
                     **{metric: row.median(metric) for metric in (*SHARES, WINDOW, COST)},
                 }
-                for place, row in enumerate(self.rows)
+                for index, row in enumerate(self.rows)
             ],
         }
 
 
 def efficiency_trees(measured: Measured) -> list[Tree]:
-    """Return a tree per combination of the other swept parameters; none where no trial left a profile."""
-    rows = measured.own.with_metric(WINDOW)
-    if not rows or measured.own.experiment.published:
+    """Return a tree per combination of the other parameters; none without profiles."""
+    rows = measured.main.with_metric(WINDOW)
+    if not rows or measured.main.experiment.published:
         return []
-    weak = measured.own.experiment.specification.get("scaling") == "weak"
-    groups = groups_beside(rows, swept(measured.own.rows), "hosts")
+    weak = measured.main.experiment.specification.get("scaling") == "weak"
+    groups = groups_without(rows, swept_parameters(measured.main.rows), "hosts")
     return [_tree(name, group, weak=weak) for name, group in groups.items()]
 
 
@@ -113,7 +113,7 @@ def _tree(name: str, rows: Sequence[ConfigurationRow], *, weak: bool) -> Tree:
 def _against_the_smallest(
     rows: Sequence[ConfigurationRow], *, weak: bool
 ) -> tuple[list[Sequence[float]], list[Sequence[float]]]:
-    """Global efficiency and computation scalability of each row; nothing to compare with where there is one size."""
+    """Return global efficiency and computation scalability of each row."""
     sizes = [
         Size(row.ranks, row.median("mpi_useful_s") or 0.0, row.median("mpi_parallel_efficiency") or 0.0) for row in rows
     ]

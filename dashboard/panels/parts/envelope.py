@@ -1,4 +1,4 @@
-"""How many jobs a service bears over each link, and what gives out first."""
+"""The operating envelope: jobs that a service sustains over each link."""
 
 from __future__ import annotations
 
@@ -9,36 +9,38 @@ from analysis import numbers
 from analysis.conclusions.observations.envelope import FACTOR, Envelope, EnvelopeRow, Saturation, envelope
 from dashboard.charts.studies import Loads, envelope_chart
 from dashboard.labels import value_words
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.selectors.designs import CAPACITY, loads_of
 from experiments.workloads import LoadTest
 
 PROCESSORS = "processors"
 
 
-def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a table per source and a chart of the wall times; None unless the workload names a load and two loads were measured."""
+def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return a table per source and a chart; None unless two loads were measured."""
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return None
-    factor = _factor(asked.get("factor", ""))
+    factor = _factor(targets.get("factor", ""))
     envelopes = [(s, _envelope(s, test, factor, virtual=_virtual(s, measured))) for s in measured.sources]
     envelopes = [
-        (source, each) for source, each in envelopes if any(len(row.ratios) > 1 or row.uses for row in each.rows)
+        (source, envelope)
+        for source, envelope in envelopes
+        if any(len(row.ratios) > 1 or row.uses for row in envelope.rows)
     ]
-    if not envelopes or envelopes[0][0] is not measured.own:
+    if not envelopes or envelopes[0][0] is not measured.main:
         return None
     return {
         "factor": factor,
         "tables": [
-            {"name": source.name, "rows": [_row(row) for row in each.rows], "smallest": _smallest(each)}
-            for source, each in envelopes
+            {"name": source.name, "rows": [_row(row) for row in envelope.rows], "smallest": _smallest(envelope)}
+            for source, envelope in envelopes
         ],
         "chart": envelope_chart(
             [
                 Loads(f"{source.name}, {_link(row.capacity)}", row.ratios, _keys(source, test, row))
-                for source, each in envelopes
-                for row in each.rows
+                for source, envelope in envelopes
+                for row in envelope.rows
             ],
             factor=factor,
             load=test.load.capitalize(),
@@ -48,11 +50,11 @@ def envelope_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any
 
 
 def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return the rule's result per link in a line each."""
+    """Return the result of each link in a line."""
     test = measured.workload.load_test if measured.workload else None
     if test is None:
         return []
-    rated = _envelope(measured.own, test, FACTOR, virtual=_virtual(measured.own, measured))
+    rated = _envelope(measured.main, test, FACTOR, virtual=_virtual(measured.main, measured))
     return [
         (
             _link(row.capacity),
@@ -63,8 +65,8 @@ def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
     ]
 
 
-def _virtual(source: Source, measured: Measured) -> bool:
-    return source is measured.own and measured.hosts_share_a_machine
+def _virtual(source: ResultSource, measured: Measured) -> bool:
+    return source is measured.main and measured.hosts_share_a_machine
 
 
 def _factor(text: str) -> float:
@@ -75,18 +77,17 @@ def _factor(text: str) -> float:
     return factor if 1 < factor < 1e6 else FACTOR
 
 
-def _envelope(source: Source, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
+def _envelope(source: ResultSource, test: LoadTest, factor: float, *, virtual: bool) -> Envelope:
     loads = loads_of(source.rows, test)
     return envelope(loads, factor=factor, shared=test.same_processors if virtual else (), shared_name=PROCESSORS)
 
 
-def _keys(source: Source, test: LoadTest, row: EnvelopeRow) -> list[int]:
-    """The configuration of every number of jobs over one link; 0 where there is none."""
-    known = {
-        (each.parameters.get(test.load), each.parameters.get(CAPACITY)): each.pk
-        for each in source.with_metric(test.wall)
+def _keys(source: ResultSource, test: LoadTest, row: EnvelopeRow) -> list[int]:
+    keys = {
+        (row_of_link.parameters.get(test.load), row_of_link.parameters.get(CAPACITY)): row_of_link.pk
+        for row_of_link in source.with_metric(test.wall)
     }
-    return [known.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
+    return [keys.get((jobs, row.capacity), 0) for jobs, _ in row.ratios]
 
 
 def _row(row: EnvelopeRow) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def _first(saturation: Saturation | None) -> str:
 
 
 def _smallest(rated: Envelope) -> list[tuple[str, str]]:
-    """Return (jobs, smallest link that was measured to bear them)."""
+    """Return (jobs, smallest measured link that sustains them)."""
     jobs = rated.measured_jobs()
     pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
     return [(_jobs(each), "none of these" if link is None else _link(link)) for each, link in pairs]

@@ -1,4 +1,4 @@
-"""Where the time of the ranks went, by size: the efficiencies of the POP project and the four shares of their windows."""
+"""Time of the ranks by size: POP efficiencies and time shares."""
 
 from __future__ import annotations
 
@@ -8,37 +8,36 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.mpi.efficiencies import ATTENTION
-from dashboard.charts import MOST_SERIES, Figure, Line, efficiency
+from dashboard.charts.parts import MOST_SERIES, Figure, Line
+from dashboard.charts.scaling import efficiency
 from dashboard.labels import parameters_sentence
 from dashboard.panels.parts import efficiencies
 from dashboard.panels.parts.efficiencies import COST, SHARES, WINDOW, Branch, Tree, efficiency_trees, metric_branch
-from dashboard.panels.parts.measured import Measured, swept
-from experiments.selectors import ConfigurationRow
+from dashboard.panels.parts.measured import Measured
+from experiments.selectors import ConfigurationRow, swept_parameters
 
 POOR: Final = 0.6
-"""Below it an efficiency is the first to act on; between it and ATTENTION it is looked at more closely."""
+"""Below it an efficiency is poor; below ATTENTION it needs attention."""
 _LEAST: Final = 1e-4
 _MOST_TABLES: Final = 6
 _MOST_POINTS: Final = 100
-"""Combinations of one size each, which are a line of one table and not a table of many lines."""
+"""Combinations of one size share one table."""
 
 
 def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return a table per combination of the other swept parameters, sizes as columns, or one of all combinations that have one
-    size each; None where no trial left a profile. What a line means is told once.
-    """
+    """Return a table per combination, or one of all; None without profiles."""
     trees = efficiency_trees(measured)
     if not trees:
         return None
     rows = [row for tree in trees for row in tree.rows]
-    apart = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
-    most = _MOST_POINTS if apart else _MOST_TABLES
+    is_one_table = len(trees) > 1 and all(len(tree.rows) == 1 for tree in trees)
+    most = _MOST_POINTS if is_one_table else _MOST_TABLES
     tables = [_table(number, tree) for number, tree in enumerate(trees[:most], start=1)]
     lines = {line["name"]: line for table in tables for line in (*table["lines"], *table["shares"])}
     return {
-        "tables": [] if apart else tables,
-        "points": _points(tables, list(lines)) if apart else None,
-        "size": _size_of_all(tables) if apart else "",
+        "tables": [] if is_one_table else tables,
+        "points": _points(tables, list(lines)) if is_one_table else None,
+        "size": _size_of_all(tables) if is_one_table else "",
         "definitions": list(lines.values()),
         "left_out": max(0, len(trees) - most),
         "ideal": any(row.values.get(efficiencies.TRANSFER) for row in rows),
@@ -49,20 +48,20 @@ def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, 
 
 
 def _table(number: int, tree: Tree) -> dict[str, Any]:
-    alike = len({row.hosts for row in tree.rows}) < len(tree.rows)
+    names = swept_parameters(tree.rows)
+    same_hosts = len({row.hosts for row in tree.rows}) < len(tree.rows)
+    sizes = [
+        parameters_sentence(row.parameters, names) if same_hosts else numbers.plural(row.hosts, "host")
+        for row in tree.rows
+    ]
     lines = [_line(branch, _cell) for branch in tree.branches]
     below = (*((metric, _share) for metric in SHARES), (COST, _small_share), (WINDOW, _seconds))
     shares = [_line(metric_branch(0, metric, tree.rows), cell) for metric, cell in below]
     return {
         "name": tree.name,
         "columns": [
-            {
-                "size": parameters_sentence(row.parameters, swept(tree.rows))
-                if alike
-                else numbers.plural(row.hosts, "host"),
-                "ranks": numbers.plural(row.ranks, "rank"),
-            }
-            for row in tree.rows
+            {"size": size, "ranks": numbers.plural(row.ranks, "rank")}
+            for size, row in zip(sizes, tree.rows, strict=True)
         ],
         "lines": [line for line in lines if _is_measured(line)],
         "shares": [line for line in shares if _is_measured(line)],
@@ -76,48 +75,42 @@ def _is_measured(line: Mapping[str, Any]) -> bool:
 
 
 def _points(tables: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each combination: its cell of every line that any of them has."""
-    rows = []
+    rows, same_size = [], _size_of_all(tables)
     for table in tables:
         cells = {line["name"]: line["cells"][0] for line in (*table["lines"], *table["shares"])}
-        rows.append(
-            {
-                "name": table["name"],
-                "size": ""
-                if _size_of_all(tables)
-                else f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}",
-                "cells": [cells.get(name, _cell(())) for name in names],
-            }
-        )
+        size = "" if same_size else _size(table)
+        rows.append({"name": table["name"], "size": size, "cells": [cells.get(name, _cell(())) for name in names]})
     return rows
 
 
 def _size_of_all(tables: Sequence[Mapping[str, Any]]) -> str:
-    """The size that all tables of one column have; '' where they differ."""
-    sizes = {f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}" for table in tables}
+    sizes = set(map(_size, tables))
     return sizes.pop() if len(sizes) == 1 else ""
 
 
+def _size(table: Mapping[str, Any]) -> str:
+    return f"{table['columns'][0]['size']}, {table['columns'][0]['ranks']}"
+
+
 def _chart(tree: Tree) -> Figure | None:
-    """The tree over the ranks; None where they do not tell sizes apart. Communication gives way to the two that it is made of."""
+    """Return the tree over the ranks; None if they do not distinguish sizes."""
     if len(tree.rows) < 2 or not tree.sizes_differ:
         return None
-    known = [branch for branch in tree.branches if any(branch.values)]
-    if any(branch.name == efficiencies.TRANSFER for branch in known):
-        known = [branch for branch in known if branch.name != efficiencies.COMMUNICATION]
-    lines = [_drawn(branch, tree.rows) for branch in known]
+    branches = [branch for branch in tree.branches if any(branch.values)]
+    if any(branch.name == efficiencies.TRANSFER for branch in branches):
+        branches = [branch for branch in branches if branch.name != efficiencies.COMMUNICATION]
+    lines = [_drawn(branch, tree.rows) for branch in branches]
     return efficiency(lines[:MOST_SERIES], over="Ranks", guide=(ATTENTION, ""))
 
 
 def _drawn(branch: Branch, rows: Sequence[ConfigurationRow]) -> Line:
-    """A line over the ranks; what is computed of all trials of a size together leads to all of them."""
     trials = [row.trial_ids.get(branch.name, []) for row in rows]
     ids = trials if [len(each) for each in trials] == [len(values) for values in branch.values] else ()
     return Line(branch.label, [row.ranks for row in rows], branch.values, of=[row.pk for row in rows], ids=ids)
 
 
 _STEPS: Final = ("", "deep-1", "deep-2", "deep-3")
-"""How a line of the tree is set in, by its depth."""
+"""Return the indentation of a line of the tree by depth."""
 
 
 def _line(branch: Branch, cell: Callable[[Sequence[float]], dict[str, str]]) -> dict[str, Any]:
@@ -131,7 +124,6 @@ def _line(branch: Branch, cell: Callable[[Sequence[float]], dict[str, str]]) -> 
 
 
 def _cell(values: Sequence[float], digits: int | None = None) -> dict[str, str]:
-    """An efficiency with half its range, coloured by how much it asks for attention."""
     if not values:
         return {"value": numbers.NOTHING, "spread": "", "tone": ""}
     middle = median(values)
@@ -161,7 +153,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _share_words(share: float, digits: int | None) -> str:
-    """A share as the table tells it: nobody acts on less than a hundredth of a per cent, and its digits would fill a phone."""
+    """Return a share as text: two decimals of a per cent suffice."""
     if 0 < share < _LEAST:
         return f"< {numbers.amount(_LEAST, numbers.SHARE)}"
     return numbers.amount(round(share, 4), numbers.SHARE, digits)

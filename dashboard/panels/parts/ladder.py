@@ -1,4 +1,4 @@
-"""The tuning ladder: ordered steps, what changed, and what it gave."""
+"""The tuning ladder: ordered steps with their changes and gains."""
 
 from __future__ import annotations
 
@@ -8,27 +8,29 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.ladder import Gain, Step, Trialled, ladder
 from analysis.statistics import Interval
-from dashboard.charts import Scale
-from dashboard.charts.studies import Rungs, ladder_chart
+from dashboard.charts.parts import Scale
+from dashboard.charts.studies import LadderLine, ladder_chart
 from dashboard.labels import parameter_label, value_words
-from dashboard.panels.parts.measured import Measured, Source
+from dashboard.panels.parts.measured import Measured, ResultSource
 from experiments.metrics import find
 from experiments.selectors.designs import is_ladder
 
 
-def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the steps of every source; None unless parameters advance together, so that the order means something."""
+def ladder_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the steps of every source; None unless parameters advance together."""
     metric = measured.deciding
-    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+    if metric is None or not is_ladder(measured.main.with_metric(metric)):
         return None
     higher = measured.higher_is_better(metric)
-    sources = [s for s in measured.sources if s is measured.own or is_ladder(s.with_metric(metric))]
+    sources = [s for s in measured.sources if s is measured.main or is_ladder(s.with_metric(metric))]
 
-    def told(over: Trialled, under: Trialled) -> Interval | None:
+    def interval_of(over: Trialled, under: Trialled) -> Interval | None:
         return measured.interval(metric, over.parameters, under.parameters)
 
-    ladders = [(source, ladder(_steps(source, metric), higher_is_better=higher, ratio_of=told)) for source in sources]
-    description = find(metric, measured.own.experiment.specification)
+    ladders = [
+        (source, ladder(_steps(source, metric), higher_is_better=higher, ratio_of=interval_of)) for source in sources
+    ]
+    description = find(metric, measured.main.experiment.specification)
     scale = Scale.of([step.value for _, steps in ladders for step in steps], description.unit)
     return {
         "metric": description.label,
@@ -42,7 +44,10 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
             for source, steps in ladders
         ],
         "chart": ladder_chart(
-            [Rungs(source.name, steps, [row.pk for row in source.with_metric(metric)]) for source, steps in ladders],
+            [
+                LadderLine(source.name, steps, [row.pk for row in source.with_metric(metric)])
+                for source, steps in ladders
+            ],
             quantity=description.label,
             unit=description.unit,
         ),
@@ -52,16 +57,16 @@ def ladder_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
 def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
     """Return the best step in a line."""
     metric = measured.deciding
-    if metric is None or not is_ladder(measured.own.with_metric(metric)):
+    if metric is None or not is_ladder(measured.main.with_metric(metric)):
         return []
-    steps = ladder(_steps(measured.own, metric), higher_is_better=measured.higher_is_better(metric))
+    steps = ladder(_steps(measured.main, metric), higher_is_better=measured.higher_is_better(metric))
     best = next(step for step in reversed(steps) if step.is_best_so_far)
-    unit = find(metric, measured.own.experiment.specification).unit
+    unit = find(metric, measured.main.experiment.specification).unit
     gained = "" if best.against_first is None else f", {numbers.times(best.against_first.factor)} the first"
     return [("Best step", f"{best.number} of {len(steps)}: {numbers.amount(best.value, unit)}{gained}")]
 
 
-def _steps(source: Source, metric: str) -> list[Trialled]:
+def _steps(source: ResultSource, metric: str) -> list[Trialled]:
     return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
 
 
@@ -81,7 +86,7 @@ def _row(step: Step, scale: Scale) -> dict[str, Any]:
 
 
 def gain_words(gain: Gain | None) -> str:
-    """A gain for a cell: '1.11 (1.09 to 1.12)'."""
+    """Return a gain as text: '1.11 (1.09 to 1.12)'."""
     if gain is None:
         return numbers.NOTHING
     return numbers.with_interval(gain.factor, gain.interval, digits=3)

@@ -1,4 +1,4 @@
-"""What the parts read: an experiment's counted values, and the published ones of the same workload beside them."""
+"""Input of the parts: counted values, and published ones of the workload."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from typing import Any
 from analysis.conclusions import Together
 from analysis.conclusions.observations.economics import ClusterFacts
 from analysis.statistics import Interval
-from dashboard.charts import Line
-from dashboard.charts.parts import X
 from dashboard.panels.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.metrics import decided_by, find
 from experiments.models import Experiment, Measurement
-from experiments.selectors import ConfigurationRow, configuration_rows, published_like, swept_parameters
+from experiments.selectors import ConfigurationRow, configuration_rows, published_like
 from experiments.selectors.counted_values import measured_metrics
 from experiments.selectors.diagnosis import together_of
 from experiments.workloads import WorkloadDefinition
 
 
 @dataclass(frozen=True)
-class Source:
-    """One experiment's rows; ``name`` tells them apart where several stand side by side."""
+class ResultSource:
+    """Rows of one experiment, with its name."""
 
     experiment: Experiment
     name: str
@@ -37,10 +35,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment, its workload (None: no longer in the registry), and what is published about it."""
+    """An experiment, its workload (None: not registered), and published studies."""
 
-    own: Source
-    published: Sequence[Source]
+    main: ResultSource
+    published: Sequence[ResultSource]
     workload: WorkloadDefinition | None
 
     @classmethod
@@ -49,59 +47,47 @@ class Measured:
         others = [] if experiment.published else list(published_like(experiment))
         name = published_name(experiment) if experiment.published else "Measured"
         return cls(
-            Source(experiment, name, _rows(experiment)),
-            [Source(other, published_name(other), _rows(other)) for other in others],
+            ResultSource(experiment, name, _rows(experiment)),
+            [ResultSource(other, published_name(other), _rows(other)) for other in others],
             _workload(experiment),
         )
 
     @classmethod
     def alone(cls, experiment: Experiment) -> Measured:
-        """Read an experiment without the published ones."""
-        return cls(Source(experiment, "", _rows(experiment)), (), _workload(experiment))
+        """Read an experiment without published results."""
+        return cls(ResultSource(experiment, "", _rows(experiment)), (), _workload(experiment))
 
     @cached_property
     def together(self) -> Together:
-        """The intervals that the answer of the own experiment tells: the parts tell no others of its points."""
-        return together_of(self.own.experiment)
+        """Intervals of the experiment's answer; the parts use no others."""
+        return together_of(self.main.experiment)
 
     def interval(self, metric: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None:
-        """Of the ratio of two own points; None where the answer is not about this metric."""
+        """Return the interval of the ratio of two points; None for other metrics."""
         return self.together.ratio(over, under) if self.together.metric == metric else None
 
     @property
-    def sources(self) -> list[Source]:
-        """The experiment itself, then the published ones."""
-        return [self.own, *self.published]
+    def sources(self) -> list[ResultSource]:
+        """Return the experiment, then the published ones."""
+        return [self.main, *self.published]
 
     @property
     def hosts_share_a_machine(self) -> bool:
-        cluster = self.own.experiment.cluster
+        cluster = self.main.experiment.cluster
         return cluster is not None and cluster.traits.hosts_share_cores
 
     @property
     def deciding(self) -> str | None:
-        """The metric by which configurations are better or worse; elapsed time where the workload's own was not measured."""
-        own = decided_by(self.own.experiment.workload, self.own.experiment.specification)
-        return next((m for m in (own, "elapsed_s") if self.own.with_metric(m)), None)
+        """Return the deciding metric; elapsed time if it was not measured."""
+        decided = decided_by(self.main.experiment.workload, self.main.experiment.specification)
+        return next((m for m in (decided, "elapsed_s") if self.main.with_metric(m)), None)
 
     def higher_is_better(self, metric: str) -> bool:
-        return find(metric, self.own.experiment.specification).direction == "higher"
-
-
-def swept(rows: Sequence[ConfigurationRow]) -> list[str]:
-    """Return the parameters that vary."""
-    return swept_parameters(rows)
-
-
-def line_of(name: str, x: Sequence[X], rows: Sequence[ConfigurationRow], metric: str) -> Line:
-    """Return a line of a metric, whose points lead to the trials of their configurations."""
-    values = [row.values.get(metric, []) for row in rows]
-    ids = [row.trial_ids.get(metric, []) for row in rows]
-    return Line(name, x, values, of=[row.pk for row in rows], ids=ids)
+        return find(metric, self.main.experiment.specification).direction == "higher"
 
 
 def cluster_facts(experiment: Experiment) -> ClusterFacts:
-    """Return the facts of the cluster that ran, or that a publication states."""
+    """Return the facts of the cluster, or of the publication."""
     return facts_of(stated_facts(experiment))
 
 

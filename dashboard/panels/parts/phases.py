@@ -1,4 +1,4 @@
-"""First and later steps over the nodes: equations, what each method gains, and many nodes and steps from few."""
+"""Initial and later phases over the nodes: equations, gains, extrapolation."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from analysis import numbers
 from analysis.conclusions.observations.economics import contention
 from analysis.conclusions.observations.extrapolation import Extrapolation, extrapolate, fit_phase, times_faster
 from analysis.scaling import Estimate, Fit, Point, Study
-from dashboard.charts import Fitted
+from dashboard.charts.fits import Fitted
 from dashboard.charts.studies import phases_chart
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, line_of, stated_facts
+from dashboard.panels.experiment.results import line_of
+from dashboard.panels.parts.measured import Measured, ResultSource, cluster_facts, stated_facts
 from experiments.metrics import find
 from experiments.models import Trial
 from experiments.selectors import ConfigurationRow
 from experiments.workloads import Phases
 
 NODES, STEPS = 100, 1000
-"""What is extrapolated to until the reader asks for something else."""
+"""Default targets of the extrapolation."""
 MOST = 10_000_000
 AXIS = "nodes"
 
 
-def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return gains, equations and the extrapolation by method; None unless the workload names its phases and they were measured."""
+def phases_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return gains, equations and extrapolation by method; None without phases."""
     phases = measured.workload.phases if measured.workload else None
     if phases is None:
         return None
     by_method = _by_method(measured, phases)
     printed = [table for source in measured.sources if (table := _printed(source, phases))]
-    if not by_method and not (printed and measured.own.experiment.published):
+    if not by_method and not (printed and measured.main.experiment.published):
         return None
     return {
         "first_label": find(phases.first).label,
@@ -40,26 +41,25 @@ def phases_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] 
         "baseline": phases.baseline,
         "steps_name": phases.steps,
         "printed": printed,
-        "measured": _measured(measured, phases, by_method, asked) if by_method else None,
+        "measured": _measured(measured, phases, by_method, targets) if by_method else None,
     }
 
 
 def _measured(
-    measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], asked: Mapping[str, str]
+    measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], targets: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what follows from measured times: gains, equations, and the totals at the reader's target."""
     rows = [row for each in by_method.values() for row in each]
     first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
-    # Later steps have their data, however it came: all methods measure the same thing.
+    # Later steps have their data already: all methods measure the same.
     later = _fit(rows, phases, phases.later)
-    nodes, steps = _target(asked.get("nodes"), NODES), _target(asked.get("steps"), STEPS)
+    nodes, steps = _target(targets.get("nodes"), NODES), _target(targets.get("steps"), STEPS)
     measured_steps = min(int(row.parameters.get(phases.steps, 1)) for row in rows)
     totals = _totals(first, later, phases, nodes, steps, measured_steps)
     gains = _gains(by_method, phases, measured)
     return {
         "gains": gains,
         "priced": any(row.get("price") for row in gains),
-        "currency": stated_facts(measured.own.experiment).get("currency", ""),
+        "currency": stated_facts(measured.main.experiment).get("currency", ""),
         "equations": [
             *((find(phases.first).label, method, _equation(fit)) for method, fit in first.items()),
             (find(phases.later).label, "all", _equation(later)),
@@ -72,7 +72,7 @@ def _measured(
 
 
 def phases_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return what each method gains with the most nodes, in a line each."""
+    """Return the gain of each method at the most nodes in a line."""
     phases = measured.workload.phases if measured.workload else None
     by_method = {} if phases is None else _by_method(measured, phases)
     if phases is None:
@@ -92,7 +92,7 @@ def phases_summary(measured: Measured) -> list[tuple[str, str]]:
 
 
 def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]]:
-    table = _printed(measured.own, phases)
+    table = _printed(measured.main, phases)
     return [
         (
             f"{row['method'].capitalize()}, {numbers.plural(row['nodes'], 'node')}",
@@ -106,7 +106,7 @@ def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]
 
 def _by_method(measured: Measured, phases: Phases) -> dict[str, list[ConfigurationRow]]:
     by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
-    for row in measured.own.with_metric(phases.first):
+    for row in measured.main.with_metric(phases.first):
         if row.values.get(phases.nodes):
             by_method[str(row.parameters.get(phases.method))].append(row)
     return by_method
@@ -122,8 +122,7 @@ def _fit(rows: Sequence[ConfigurationRow], phases: Phases, metric: str) -> Fit |
 
 
 def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, measured: Measured) -> list[dict[str, Any]]:
-    """Return one row per number of nodes and method: aggregate bandwidth and run time against the baseline, and what it lost."""
-    facts = cluster_facts(measured.own.experiment)
+    facts = cluster_facts(measured.main.experiment)
     baseline = {row.median(phases.nodes): row for row in by_method.get(phases.baseline, [])}
     rows = []
     for method, each in by_method.items():
@@ -150,8 +149,7 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
     return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
 
 
-def _printed(source: Source, phases: Phases) -> dict[str, Any] | None:
-    """Return the gains that a publication prints in place of times, each with its conditions; None where it prints none."""
+def _printed(source: ResultSource, phases: Phases) -> dict[str, Any] | None:
     rows = [row for row in source.rows if phases.printed_faster in row.values] if source.experiment.published else []
     if not rows:
         return None
@@ -229,10 +227,7 @@ def _interval(estimate: Estimate, unit: str = "s", digits: int | None = None) ->
 
 
 def _chart(
-    by_method: Mapping[str, list[ConfigurationRow]],
-    first: Mapping[str, Fit | None],
-    phases: Phases,
-    nodes: int,
+    by_method: Mapping[str, list[ConfigurationRow]], first: Mapping[str, Fit | None], phases: Phases, nodes: int
 ) -> dict[str, Any]:
     lines = [
         line_of(method, [row.median(phases.nodes) or 0.0 for row in rows], rows, phases.first)

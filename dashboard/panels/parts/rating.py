@@ -1,4 +1,4 @@
-"""A floating-point rate against the cluster's theoretical peak, its price and its power."""
+"""Floating-point rate relative to theoretical peak, price and power."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from analysis import numbers
 from analysis.conclusions.observations.economics import ClusterFacts, rate
 from dashboard.labels import parameters_sentence
-from dashboard.panels.parts.measured import Measured, Source, cluster_facts, stated_facts, swept
+from dashboard.panels.parts.measured import Measured, ResultSource, cluster_facts, stated_facts
 from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
+from experiments.selectors import swept_parameters
 
 _NEEDED = {
     "hosts": "hosts",
@@ -21,21 +22,21 @@ _NEEDED = {
 }
 
 
-def rating_part(measured: Measured, asked: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return every source's rates held against its facts; None unless the workload gives a rate in GFLOP/s."""
+def rating_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return the rates of every source relative to its facts; None without GFLOP/s."""
     metric = measured.workload.gflops if measured.workload else None
-    if metric is None or not measured.own.with_metric(metric):
+    if metric is None or not measured.main.with_metric(metric):
         return None
     tables = [_table(source, metric) for source in measured.sources if source.with_metric(metric)]
     return {"tables": tables}
 
 
 def rating_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return what is known of the best rate."""
+    """Return lines on the best rate."""
     metric = measured.workload.gflops if measured.workload else None
-    if metric is None or not measured.own.with_metric(metric):
+    if metric is None or not measured.main.with_metric(metric):
         return []
-    table = _table(measured.own, metric)
+    table = _table(measured.main, metric)
     best = next(row for row in table["rows"] if row["best"])
     unit = table["currency"]
     priced = zip(table["prices"], best["prices"], strict=True)
@@ -47,9 +48,9 @@ def rating_summary(measured: Measured) -> list[tuple[str, str]]:
     return [(name, numbers.with_unit(words, unit)) for name, words, unit in lines if words != numbers.NOTHING]
 
 
-def _table(source: Source, metric: str) -> dict[str, Any]:
+def _table(source: ResultSource, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
-    names = swept(rows)
+    names = swept_parameters(rows)
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
     prices = _prices(source)
     titles = cluster_facts_by_name()
@@ -73,14 +74,13 @@ def _table(source: Source, metric: str) -> dict[str, Any]:
 
 
 def _in_use(facts: ClusterFacts, hosts: int) -> ClusterFacts:
-    """Peak of the hosts that ran. Price and power stay those of the whole cluster: it is bought and powered as one."""
+    """Return facts with the peak of the used hosts; price and power stay total."""
     if facts.hosts is None or not hosts or hosts >= facts.hosts:
         return facts
     return replace(facts, hosts=hosts)
 
 
-def _prices(source: Source) -> list[tuple[str, float | None]]:
-    """Return (when, amount): the price of the facts, and those that a publication gives for other times."""
+def _prices(source: ResultSource) -> list[tuple[str, float | None]]:
     other = stated_facts(source.experiment).get("other_prices", {})
     return [("", cluster_facts(source.experiment).price), *other.items()]
 

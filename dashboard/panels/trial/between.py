@@ -1,4 +1,4 @@
-"""The packets from one host or rank to another: the display filter that the cell of a matrix stands for."""
+"""Display filters for the packets between two hosts or ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.urls import reverse
 
-from dashboard.charts.wire import JOINED
+from dashboard.charts.traffic import JOINED
 from dashboard.panels.trial.packets import LONGEST_FILTER
 
 _OR: Final = " || "
@@ -16,16 +16,17 @@ _OR: Final = " || "
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The filter, and of how many connections it leaves out those with fewest bytes because it would be too long."""
+    """A display filter, and the number of connections omitted to limit its length."""
 
     filter: str
     left_out: int = 0
 
     @classmethod
     def of(cls, analysis: Mapping[str, Any], kind: str, source: str, target: str) -> Between | None:
-        """Return what the cell of row ``source`` and column ``target`` stands for (``kind``: rank or host); None where nothing is known.
+        """Return the filter of row ``source`` and column ``target``; None if unknown.
 
-        The names are those of the matrix: of one, or of the first and the last of neighbours that are one row.
+        ``kind``: rank or host. The names are those of the matrix: of one, or of the first and the last of
+        neighbours.
         """
         matrix = (analysis.get("matrices") or {}).get(f"{kind}s") or {}
         labels = [str(label) for label in matrix.get("labels") or []]
@@ -39,7 +40,7 @@ class Between:
 
 
 def between_address(trial: int, kind: str) -> str:
-    """Return the address of every cell of a matrix, with a ``*`` for its row and one for its column."""
+    """Return the address of a matrix square, with ``*`` for row and column."""
     return f"{reverse('trial-between', args=[trial])}?of={kind}&from=*&to=*"
 
 
@@ -60,7 +61,7 @@ def _one_of(end: str, hosts: Sequence[str]) -> str:
 
 
 def _ways(flows: Sequence[Mapping[str, Any]], jobid: int | None, sources: set[str], targets: set[str]) -> list[str]:
-    """The connections of the job between the ranks in the direction that was asked for, those with most bytes first."""
+    """Return connections between the ranks in this direction, largest first."""
     ways: list[tuple[int, str]] = []
     for flow in flows:
         if flow.get("jobid") not in (None, jobid):
@@ -80,9 +81,9 @@ def _ways(flows: Sequence[Mapping[str, Any]], jobid: int | None, sources: set[st
 def _together(ways: Sequence[str]) -> Between:
     if len(ways) == 1:
         return Between(ways[0])
-    kept: list[str] = []
+    parts: list[str] = []
     for way in ways:
-        if len(_OR.join([*kept, f"({way})"])) > LONGEST_FILTER:
+        if len(_OR.join([*parts, f"({way})"])) > LONGEST_FILTER:
             break
-        kept.append(f"({way})")
-    return Between(_OR.join(kept), len(ways) - len(kept))
+        parts.append(f"({way})")
+    return Between(_OR.join(parts), len(ways) - len(parts))

@@ -1,4 +1,4 @@
-"""The table behind every chart of a trial's page."""
+"""The tables behind the charts of a trial's page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from dashboard.charts.panel import Chart, Section
 from dashboard.charts.tables import ChartTables
 from dashboard.panels.trial.host_charts import host_views
+from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.live import live_charts
 from dashboard.panels.trial.rank_timeline import rank_timeline
-from dashboard.panels.trial.stored_samples import NoSamples, samples_of
-from dashboard.panels.trial.wire import wire_of
+from dashboard.panels.trial.traffic import wire_of
 from experiments.models import State, Trial
 
 
 def charts_of(trial: Trial) -> ChartTables:
-    """The charts of a trial's page under the names that they have there: what files it left, and while it runs, what it does."""
+    """Return the charts of a trial's page by name, from artifacts or live samples."""
     return ChartTables(f"trial {trial.pk}", lambda: _sections(trial))
 
 
@@ -27,7 +27,7 @@ def _sections(trial: Trial) -> Sequence[Section]:
     wire = wire_of(trial, _means(trial), has_packets=False) if trial.state == State.FINISHED else {"analysis": False}
     inside = inside_mpi(trial)
     return [
-        Section("wire", "On the wire", _of_wire(wire) if wire["analysis"] else ()),
+        Section("wire", "On the network", _of_wire(wire) if wire["analysis"] else ()),
         Section("inside-mpi", "Inside MPI", _of_mpi(trial, inside) if inside is not None else ()),
         Section("hosts", "Hosts over time", _of_hosts(trial)),
     ]
@@ -51,7 +51,7 @@ def _of_mpi(trial: Trial, inside: Mapping[str, Any]) -> list[Chart]:
         Chart("per-rank", "Inside MPI, rank by rank", inside["per_rank"]),
         Chart("message-sizes", "Message sizes", inside["sizes"]),
         Chart("inside-over-time", "Time inside MPI over the run", inside["over_time"]),
-        Chart("asked-matrix", "Asked for, rank to rank", inside["messages"]["figure"]),
+        Chart("asked-matrix", "Requested bytes, rank to rank", inside["messages"]["figure"]),
     ]
     figure = rank_timeline(trial, first="", until="", steps="").get("figure") if inside["has_calls"] else None
     return [*charts, *([Chart("rank-timeline", "Ranks over time", figure)] if figure is not None else [])]

@@ -1,4 +1,4 @@
-"""What the hosts of a trial did over time, as a figure for each quantity."""
+"""Activity of the hosts of a trial over time, one figure per quantity."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _VIEWS: Final = (
     ("Received", "rx_Bps", "Received", "B/s"),
     ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s"),
 )
-"""(button, quantity, axis, unit)."""
+"""(Button, quantity, axis, unit)."""
 
 
 def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[str, Any]]:
-    """(name, figure) of every quantity; drops only where there were any. The steps of maps lead to the packets of `trial`."""
+    """Return (name, figure) of every quantity; steps of maps link to packets."""
     leads = None if trial is None else _leads(samples, trial)
     views = []
     for name, quantity, axis, unit in _VIEWS:
@@ -38,7 +38,6 @@ def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[s
 
 
 def _leads(samples: HostSamples, trial: Trial) -> Figure | None:
-    """The packets of every step, where the trial has a capture and its samples say by the clock when they began."""
     if len(samples.hosts) <= MOST_SERIES or samples.began_s is None:
         return None
     capture = begin_of_packets(trial)

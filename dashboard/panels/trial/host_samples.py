@@ -1,7 +1,7 @@
-"""The stored samples of a trial's hosts, thinned to a bounded number of steps while they are read.
+"""Stored host samples of a trial, reduced to a bounded number of steps.
 
-`samples.json` holds the rows of `workers.hosts.sampling.shares`: flat objects in the order of time. Hours of 64 hosts are 200 MB,
-so the file is read in pieces and never held as a whole.
+`samples.json` holds the rows of `workers.hosts.sampling.shares`: flat objects in the order of time. Hours of 64 hosts
+are 200 MB, so the file is read in pieces.
 """
 
 from __future__ import annotations
@@ -17,41 +17,70 @@ from typing import Any, Final, TextIO
 import numpy as np
 import numpy.typing as npt
 
+from experiments.errors import NotPlain, StoreAway, Tampered
+from experiments.models import Artifact, Trial
+
+
+class NoSamples(Exception):
+    """Reason for missing samples, for the user."""
+
+
+def samples_of(trial: Trial) -> HostSamples:
+    """Return the samples of a trial's hosts. Raise NoSamples."""
+    artifact = trial.artifacts.filter(kind=Artifact.Kind.SAMPLES).first()
+    if artifact is None:
+        raise NoSamples("This trial has no host samples.")
+    if artifact.removed_at is not None:
+        raise NoSamples(f"{artifact.name} was deleted from the store.")
+    try:
+        with artifact.intact() as file:
+            samples = read_samples(file)
+    except (Tampered, NotPlain, StoreAway) as error:
+        raise NoSamples(str(error)) from None
+    except OSError:
+        raise NoSamples(f"{artifact.name} is missing on disk.") from None
+    except ValueError as error:
+        raise NoSamples(f"{artifact.name} cannot be read: {error}.") from None
+    if not samples.hosts:
+        raise NoSamples("Only one sample was taken, which gives no rates.")
+    return samples
+
+
 MOST_STEPS: Final = 240
 MOST_HOSTS: Final = 64
 _PIECE: Final = 1 << 20
 _TAIL_BYTES: Final = 4096
 _BETWEEN: Final = "[, \n"
 QUANTITIES: Final = ("cpu_share", "cpu_system_share", "runnable", "memory_bytes", "tx_Bps", "rx_Bps", "drops_per_s")
-"""`cpu_share` is user and system together, of one core; `drops_per_s` are frames that the interface dropped."""
+"""Quantities: `cpu_share` is user and system of one core together."""
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class HostSamples:
-    """Per host and step the mean, lowest and highest of every quantity; all arrays are hosts x steps x QUANTITIES."""
+    """Mean, lowest and highest per host and step: hosts x steps x QUANTITIES."""
 
     hosts: list[str]
     omitted: int
-    """Hosts beyond MOST_HOSTS."""
+    """Number of hosts beyond MOST_HOSTS."""
     t_s: list[float]
-    """Where each step ends, in seconds since the first sample."""
+    """Ends of the steps in seconds since the first sample."""
     count: npt.NDArray[np.int64]
-    """Samples in each step, hosts x steps; 0 where a host has none."""
+    """Samples in each step, hosts x steps; 0 without any."""
     mean: Array
     low: Array
     high: Array
     began_s: float | None = None
-    """When the first sample was taken, in seconds since the epoch; None in files that do not say it."""
+    """Time of the first sample in seconds since the epoch; None in some files."""
 
     @property
     def step_s(self) -> float | None:
-        """Length of a step where several samples are drawn as one, else None."""
+        """Length of a step that combines several samples, else None."""
         return self.t_s[0] if self.count.size and self.count.max() > 1 else None
 
 
 def read_samples(file: Path) -> HostSamples:
-    """Read `samples.json`. Raise OSError where it is gone, ValueError where it is no such file."""
+    """Read `samples.json`. Raise OSError or ValueError."""
     with file.open() as stream:
         fold = _Fold(_duration_s(file))
         for rows in _pieces(stream):
@@ -60,7 +89,7 @@ def read_samples(file: Path) -> HostSamples:
 
 
 def _duration_s(file: Path) -> float:
-    """The time of the last row, found without reading what is before it."""
+    """Return the time of the last row, without reading the file before it."""
     with file.open("rb") as stream:
         stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
         times = re.findall(rb'"t_s": ?([0-9.e+-]+)', stream.read())
@@ -68,7 +97,7 @@ def _duration_s(file: Path) -> float:
 
 
 def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:
-    """Rows of a JSON array of flat objects, as many at a time as a piece of the file holds."""
+    """Yield the rows of a JSON array of flat objects, piece by piece."""
     rest = ""
     while piece := stream.read(_PIECE):
         rest += piece
@@ -81,7 +110,7 @@ def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:
 
 
 class _Fold:
-    """Adds rows into steps: every interval is one where they are few, else MOST_STEPS of equal length."""
+    """Combines rows into steps: one per interval, at most MOST_STEPS."""
 
     def __init__(self, duration_s: float) -> None:
         self._width_s = duration_s / MOST_STEPS if duration_s > MOST_STEPS else None
@@ -97,7 +126,7 @@ class _Fold:
         self._high = np.full_like(self._sum, -np.inf)
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take further rows; they follow those before in time."""
+        """Add further rows in the order of time."""
         try:
             taken = [row for row in map(self._row, rows) if row is not None]
         except (KeyError, TypeError):
@@ -149,15 +178,15 @@ class _Fold:
         ends = (
             list(self._ends) if self._width_s is None else [self._width_s * step for step in range(1, MOST_STEPS + 1)]
         )
-        kept = (slice(len(hosts)), slice(len(ends)))
-        weight = self._weight[kept]
+        filled = (slice(len(hosts)), slice(len(ends)))
+        weight = self._weight[filled]
         return HostSamples(
             hosts=hosts,
             omitted=len(self._hosts) - len(hosts),
             t_s=ends,
-            count=self._count[kept],
-            mean=self._sum[kept] / np.where(weight > 0, weight, 1.0)[:, :, None],
-            low=self._low[kept],
-            high=self._high[kept],
+            count=self._count[filled],
+            mean=self._sum[filled] / np.where(weight > 0, weight, 1.0)[:, :, None],
+            low=self._low[filled],
+            high=self._high[filled],
             began_s=self._began_s,
         )

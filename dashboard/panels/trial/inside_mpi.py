@@ -1,44 +1,90 @@
-"""Time inside MPI on a trial's page: every rank's four shares, its functions, and the sizes of its messages."""
+"""Time inside MPI on a trial's page: ranks, functions, message sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from dashboard.charts.ranks import message_sizes, time_per_rank
-from dashboard.charts.ranks_asked import inside_over_time
+from dashboard.charts.ranks import inside_over_time, message_sizes, requested_matrix, time_per_rank
 from dashboard.panels.trial.between import between_address
-from dashboard.panels.trial.messages import messages_by_pair
 from dashboard.panels.trial.waits import waits_table
 from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
 from experiments.models import Trial
 
+_MOST_PAIRS: Final = 12
+_ONE_HOST: Final = "one host"
+_NOT_TOLD: Final = "–"
+
+
+def messages_by_pair(
+    profile: Mapping[str, Any], analysis: Mapping[str, Any] | None, *, leads: str = ""
+) -> dict[str, Any]:
+    """Return the message matrix of a profile and its largest pairs.
+
+    With the bytes on the network if its ranks are known. ``leads``: target addresses of packets from rank to
+    rank.
+    """
+    hosts = {row["rank"]: row["host"] for row in profile["ranks"]}
+    matrix = ((analysis or {}).get("matrices") or {}).get("ranks") or {}
+    wire = _wire_bytes(matrix)
+    pairs = profile["pairs"]
+    return {
+        "figure": requested_matrix(pairs, leads=leads if wire else ""),
+        "rows": [_row(pair, hosts, wire) for pair in pairs[:_MOST_PAIRS]],
+        "others": max(0, len(pairs) - _MOST_PAIRS) + profile["pairs_left_out"],
+        "has_wire": bool(wire),
+        "by_host_alone": matrix.get("by_host_alone") or "",
+    }
+
+
+def _wire_bytes(matrix: Mapping[str, Any]) -> dict[tuple[str, str], float]:
+    labels = [str(label) for label in matrix.get("labels") or []]
+    return {
+        (source, target): value
+        for source, row in zip(labels, matrix.get("wire_bytes") or [], strict=False)
+        for target, value in zip(labels, row, strict=False)
+    }
+
+
+def _row(pair: Sequence[int], hosts: Mapping[int, str], wire: Mapping[tuple[str, str], float]) -> dict[str, Any]:
+    source, target, messages, size = pair
+    carried = wire.get((str(source), str(target)))
+    together = hosts.get(source) == hosts.get(target)
+    return {
+        "name": f"{numbers.grouped(source)} → {numbers.grouped(target)}",
+        "hosts": " → ".join(dict.fromkeys(filter(None, (hosts.get(source, ""), hosts.get(target, ""))))),
+        "messages": numbers.grouped(messages),
+        "bytes": numbers.amount(size, "B") if size else numbers.NOTHING,
+        "wire": _ONE_HOST if together else numbers.amount(carried, "B") if carried else _NOT_TOLD,
+    }
+
+
 _MOST_FUNCTIONS: Final = 12
-_FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "left without MPI_Finalize"}
+_FAILED_END: Final = {"killed": "was ended", "abort": "called MPI_Abort", "exit": "ended without MPI_Finalize"}
 
 
 def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | None:
-    """Return what the page shows of a trial's profile; None without one. `has_packets`: its capture is kept."""
-    kept = read_mpi_profile(trial)
-    if kept is None or kept.get("format") != 1:
+    """Return the context of a trial's profile; None without one."""
+    profile = read_mpi_profile(trial)
+    if profile is None or profile.get("format") != 1:
         return None
-    ranks = kept["ranks"]
+    ranks = profile["ranks"]
     window_s = sum(rank["window_s"] for rank in ranks) or 1.0
-    functions = kept["functions"]
+    functions = profile["functions"]
     other = functions[_MOST_FUNCTIONS:]
     return {
         "ranks": numbers.plural(len(ranks), "rank"),
         "per_rank": time_per_rank(ranks),
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
         "other_functions": _others(other, window_s),
-        "sizes": message_sizes(kept["sizes"]),
-        "over_time": inside_over_time(kept["inside"]),
+        "sizes": message_sizes(profile["sizes"]),
+        "over_time": inside_over_time(profile["inside"]),
         "messages": messages_by_pair(
-            kept, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
+            profile, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
         ),
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
-        "waits": waits_table(kept),
+        "waits": waits_table(profile),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }

@@ -1,4 +1,4 @@
-"""The link's certificate as the trial page shows it: asked against achieved per direction, and the round trips."""
+"""The link certificate of a trial: requested and achieved link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STATES = {True: ("kept", "ok"), False: ("outside", "warn"), None: ("", "")}
 
 
 def link_panel(trial: Trial) -> dict[str, Any] | None:
-    """What the panel shows; None for a trial without a certificate."""
+    """Return the context of the panel; None without a certificate."""
     certificate = trial.certificate
     if not certificate:
         return None
@@ -46,9 +46,9 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _round_trips(trip: Mapping[str, Any]) -> dict[str, Any]:
-    shown = ("min_s", "p05_s", "median_s", "p95_s", "max_s")
+    names = ("min_s", "p05_s", "median_s", "p95_s", "max_s")
     return {
         "between": f"{trip['source']} and {trip['target']}",
         "probes": trip.get("probes", 0),
-        "values": [numbers.amount(trip.get(name), "s") for name in shown],
+        "values": [numbers.amount(trip.get(name), "s") for name in names],
     }

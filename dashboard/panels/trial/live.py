@@ -1,4 +1,4 @@
-"""What the page of a trial shows while it runs."""
+"""Contents of the page of a running trial."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from experiments.models import Trial
 
 
 def live_charts(progress: Mapping[str, Any]) -> list[Chart]:
-    """Rates as they were until now, and what each rank has used."""
+    """Rates so far, and the processor time of each rank."""
     history = progress.get("history") or {}
     in_bytes = rates_so_far(history, "Bps", quantity="Throughput", unit="B/s")
     in_packets = rates_so_far(history, "pps", quantity="Packet rate", unit="packets/s")
     views = [("Bytes", in_bytes), ("Packets", in_packets)]
     ranks = ranks_so_far([(rank, host, cpu_s) for rank, host, cpu_s in progress.get("ranks") or []])
     return [
-        Chart("live-rate", "Rate so far", in_bytes, subtitle="until the last look", views=views, logarithm=False),
-        Chart("live-ranks", "Ranks so far", ranks, subtitle="processor time of each that was seen", logarithm=False),
+        Chart("live-rate", "Rate so far", in_bytes, subtitle="until the last sample", views=views, logarithm=False),
+        Chart("live-ranks", "Ranks so far", ranks, subtitle="processor time of each rank", logarithm=False),
     ]
 
 
 def left_s(trial: Trial, length_s: float | None) -> float | None:
-    """Seconds until it will have held its hosts as long as such trials do; None where nothing tells."""
+    """Return seconds until the estimated end; None without an estimate."""
     if length_s is None or trial.preparing_at is None:
         return None
     return max(0.0, length_s - max(0.0, (timezone.now() - trial.preparing_at).total_seconds()))

@@ -1,4 +1,4 @@
-"""The measurements of a trial as rows, by the sections of the catalogue."""
+"""The measurements of a trial as rows, by sections of the catalogue."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _SECTIONS = {
 
 
 _APART: Final = 2
-"""So many metrics that are absent for one reason are listed one by one."""
+"""Absent metrics with one reason that are listed one by one."""
 
 
 def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
-    """Metrics that are absent and why, in the order of the catalogue; those that share a reason in one row, which names all of them."""
+    """Return absent metrics with reasons; those with the same reason share a row."""
     order = {identifier: number for number, identifier in enumerate(METRICS)}
-    known = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
+    identifiers = sorted(filter(is_metric, not_available), key=lambda name: order.get(name, -1))
     by_reason: dict[str, list[str]] = {}
-    for identifier in known:
+    for identifier in identifiers:
         by_reason.setdefault(not_available[identifier], []).append(identifier)
     rows = []
     for reason, identifiers in by_reason.items():
@@ -47,21 +47,15 @@ def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def metric_rows(values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Values by id with label and unit, in the catalogue's order, the workload's own first."""
+    """Return values by id with label and unit, the workload's metrics first."""
     order = {identifier: number for number, identifier in enumerate(METRICS)}
     rows = []
     for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
-        row: dict[str, Any] = {
-            "id": identifier,
-            "value": values[identifier],
-            "label": identifier,
-            "unit": "",
-        }
-        try:
-            metric = find(identifier)
-        except KeyError:  # measured by an earlier version that had another name for it
+        row: dict[str, Any] = {"id": identifier, "value": values[identifier], "label": identifier, "unit": ""}
+        if not is_metric(identifier):  # measured by an earlier version under another name
             rows.append(row | {"section": "No longer in the catalogue"})
             continue
+        metric = find(identifier)
         section = _SECTIONS[metric.section] if identifier in order else f"Figures of merit of {metric.source}"
         rows.append(row | {"label": metric.label, "unit": metric.unit, "section": section})
     return rows

@@ -1,4 +1,4 @@
-"""The packets that a reader of a trial asks for: numbers of packets, seconds of the run, a display filter."""
+"""The packet selection of a trial: numbers, seconds and display filter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNNAMED: Final = ("data", "fake-field-wrapper")
 
 @dataclass(frozen=True, slots=True)
 class PacketQuery:
-    """The fields of the form as they were written; each is part of the page's address."""
+    """Fields of the form as text; each is part of the address."""
 
     filter: str = ""
     first: str = ""
@@ -31,27 +31,27 @@ class PacketQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        given = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
-        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **given)
+        texts = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
+        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **texts)
 
     def address(self, **other: str) -> str:
-        """As the query of an address, without what is empty."""
+        """Return the query of the address, without empty fields."""
         fields = {name: getattr(self, name) for name in self.__slots__} | other
         return urlencode({name: value for name, value in fields.items() if value})
 
     @property
     def frames(self) -> tuple[int, int]:
-        """First and last packet. Raise ValueError for what is no number."""
+        """Return first and last packet. Raise ValueError for invalid numbers."""
         return _number(self.first, 1), _number(self.last, LAST_FRAME)
 
     @property
     def seconds(self) -> tuple[float, float] | None:
-        """First and last second since the first packet; None where none is asked for. Raise ValueError for what is no time."""
+        """Return first and last second, None if empty. Raise ValueError if invalid."""
         if not (self.from_s or self.until_s):
             return None
         begin_s, end_s = _seconds(self.from_s, 0.0), _seconds(self.until_s, _LAST_S)
         if begin_s > end_s:
-            raise ValueError("The interval ends before it begins.")
+            raise ValueError("The end of the interval is before its start.")
         return begin_s, end_s
 
 
@@ -76,7 +76,7 @@ def _seconds(text: str, default: float) -> float:
 
 
 def begin_of_packets(trial: Trial) -> float | None:
-    """When the first packet of a trial was seen, in seconds since the epoch; None where its packets are not kept, or not known."""
+    """Return the epoch time of the first packet; None without stored packets."""
     if not trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).exists():
         return None
     began: float | None = ((read_analysis(trial) or {}).get("series") or {}).get("start_s")
@@ -84,6 +84,6 @@ def begin_of_packets(trial: Trial) -> float | None:
 
 
 def protocol(packet: Mapping[str, Any]) -> str:
-    """The highest protocol that tshark knows: bytes that it cannot name belong to the layer below."""
+    """Return the highest protocol that tshark identified."""
     named = [layer["name"] for layer in packet["layers"] if layer["name"] not in _UNNAMED]
     return str(named[-1].upper() if packet["protocol"] == "DATA" and named else packet["protocol"])

@@ -1,4 +1,4 @@
-"""A trial beside others of its configuration: what differed around them, and what recording its packets cost."""
+"""Comparison of a trial with others of its configuration."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dashboard.labels import fact_rows, trial_role
 from dashboard.panels.experiment.diagnosis import observer_words
 from experiments.models import Kind, Measurement, State, Trial
 
-# Facts that differ in every trial say nothing about it.
+# Facts that differ in every trial.
 _ALWAYS_DIFFERENT = ("command", "ports")
 
 
 def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
-    """Siblings of the configuration, and the facts that differ from the chosen one (by default the first that differs)."""
+    """Siblings, and the facts that differ from the chosen or first different one."""
     siblings = list(
         Trial.objects.current()
         .filter(configuration=trial.configuration_id, state=State.FINISHED, environment__isnull=False)
@@ -36,20 +36,20 @@ def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
 
 
 def around(trial: Trial) -> dict[str, Any]:
-    """What a trial met: the facts of its environment and its conditions."""
+    """Return the facts of a trial's environment and its conditions."""
     facts = trial.environment.facts if trial.environment else {}
     return {**facts, **trial.conditions}
 
 
 def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """(fact, here, there) of the facts that differ; '' where one side does not have it."""
+    """Return (fact, here, there) of facts that differ; '' if one side has none."""
     a, b = dict(fact_rows(here)), dict(fact_rows(there))
     names = [name for name in dict.fromkeys([*a, *b]) if name not in _ALWAYS_DIFFERENT]
     return [(name, a.get(name, ""), b.get(name, "")) for name in names if a.get(name) != b.get(name)]
 
 
 def observer_of(trial: Trial) -> dict[str, str] | None:
-    """The observer effect at this trial's configuration, in words; None without a control that finished."""
+    """Return the observer effect in words; None without a finished control run."""
     times: dict[str, list[float]] = {Kind.MEASURED: [], Kind.CONTROL: []}
     rows = Measurement.objects.counted(Kind.MEASURED, Kind.CONTROL).filter(
         trial__configuration=trial.configuration_id, metric="elapsed_s", scope="all"

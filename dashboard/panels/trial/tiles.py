@@ -8,10 +8,7 @@ from statistics import median
 from typing import Any
 
 from analysis import numbers
-from dashboard.charts import (
-    Dots,
-    dot_strip,
-)
+from dashboard.charts.marks import Dots, repetition_dots
 from dashboard.panels.experiment.results import published_name
 from experiments.metrics import HEADLINE, find
 from experiments.models import Measurement, Trial
@@ -44,18 +41,22 @@ def tile_of(
         reason = trial.not_available.get(metric, "not measured")
         return Tile(metric, description.label, number, unit, None, reason)
     others = [other for pk, other in repetitions if pk != trial.pk]
-    # A full-size published value beside a miniature would press all repetitions into one dot.
+    # A full-size published value would compress all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
     if others:
         middle = median([other for _, other in repetitions])
-        apart = numbers.percent_apart(value, middle)
-        words = f"{apart} from the median of {len(repetitions)}" if apart else f"the median of {len(repetitions)} is 0"
-    return Tile(metric, description.label, number, unit, dot_strip(value, others, near), words)
+        difference = numbers.percent_apart(value, middle)
+        words = (
+            f"{difference} from the median of {len(repetitions)}"
+            if difference
+            else f"the median of {len(repetitions)} is 0"
+        )
+    return Tile(metric, description.label, number, unit, repetition_dots(value, others, near), words)
 
 
 def published_here(trial: Trial) -> dict[str, Any]:
-    """Published values of the six metrics at the same number of hosts."""
+    """Return published values of the six metrics at the same number of hosts."""
     study = published_like(trial.experiment).first()
     if study is None:
         return {}

@@ -1,4 +1,4 @@
-"""How far a trial's capture may be believed, item for item: every number of the catalogue's trust section, or why it is missing."""
+"""Trust in a trial's capture: the catalogue's trust metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_COUNTED = "not counted"
 
 @dataclass(frozen=True, slots=True)
 class TrustRow:
-    """One item: its value as words, or in `missing` why there is none."""
+    """One item: its value as words, or the reason in `missing`."""
 
     metric: str
     label: str
@@ -27,7 +27,7 @@ class TrustRow:
 def trust_rows(
     trial: Trial, values: Mapping[str, float], counters: Mapping[str, float], observer: Mapping[str, str] | None
 ) -> list[TrustRow]:
-    """Return all items in the catalogue's order; nothing for a trial without capture, about which there is nothing to trust."""
+    """Return all items in the catalogue's order; none without a capture."""
     if not trial.trust:
         return []
     rows = []

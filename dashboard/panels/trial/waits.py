@@ -1,4 +1,4 @@
-"""Why ranks waited, on a trial's page: a table of pairs with the causes, and what costs most in a sentence."""
+"""Causes of waiting on a trial's page: a table of pairs and a sentence."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from analysis.mpi.wait_sums import EVERYBODY, NOBODY
 
 _MOST_PAIRS: Final = 12
 _FIRST_CAUSE: Final = 3
-"""Before the seconds of each cause stand sender, receiver and number of waits."""
+"""Columns before the causes: sender, receiver, number of waits."""
 _LEAST_SHARE: Final = 1e-4
 _ALMOST_ALL: Final = 0.9
-"""Of a cause: where one sender has so much of it, the others are not worth a word."""
+"""Share of a cause from which on one sender alone is named."""
 _CAUSES: Final = {
     "late_sender": (
         "Late sender",
-        "The sender's call had not begun, though it had a processor; of a collective: the rank that came last had not come",
+        "The sender's call had not begun, though it had a CPU core; in a collective: the last rank had not arrived",
     ),
-    "line_rate": ("Line rate", "What the link's rate takes for the frames that passed the two ports meanwhile"),
+    "line_rate": ("Line rate", "Time that the link's rate needs for the frames that passed the two ports meanwhile"),
     "under_way": (
         "Under way",
-        "Handed over and not arrived while the link was not full: latency, round trips; on links of unknown rate, "
-        "within a host and in collectives all of the transfer",
+        "In transit while the link was not full: latency and round trips; the whole transfer on links of unknown "
+        "rate, within a host and in collectives",
     ),
-    "retransmission": ("Lost packets", "Bytes were missing that had been sent, until they came again"),
+    "retransmission": ("Lost packets", "Lost bytes, until they were retransmitted"),
     "closed_window": (
         "Closed window",
-        "The receiver's TCP window had no room for what had been handed over: it did not read, or its buffer is too small",
+        "The receiver's TCP window was full: it did not read, or its buffer is too small",
     ),
-    "receiver": ("Receiver", "From the last packet to the end of the call: the receiver took its time"),
+    "receiver": ("Receiver", "From the last packet to the end of the call"),
     "no_core": (
         "No core",
-        "The sender that was late, or the receiver to which all had come, could have gone on and had no processor",
+        "The late sender, or the receiver after the last packet, was runnable without a CPU core",
     ),
-    "unknown": ("Not explained", "The reasons stand below"),
+    "unknown": ("Not explained", "See the reasons below"),
 }
 _BECAUSE: Final = {
     "late_sender": "because rank {sender} sends late",
     "line_rate": "because the link from rank {sender} is full",
-    "under_way": "for data of rank {sender} that are on their way",
-    "retransmission": "for packets of rank {sender} that were lost",
+    "under_way": "for data of rank {sender} in transit",
+    "retransmission": "for lost packets of rank {sender}",
     "closed_window": "because the receiver's window was closed between it and rank {sender}",
-    "receiver": "after the last packet of rank {sender} had come",
-    "no_core": "because it or rank {sender} had no processor",
-    "unknown": "for reasons that the packets do not tell",
+    "receiver": "after the last packet of rank {sender} arrived",
+    "no_core": "because it or rank {sender} had no CPU core",
+    "unknown": "for unexplained reasons",
 }
 
 _BECAUSE_OF_ALL: Final = {
-    "under_way": "in collectives for which all had come",
-    "no_core": "because it had no processor in collectives for which all had come",
+    "under_way": "in collectives after all packets arrived",
+    "no_core": "because it had no CPU core in collectives after all packets arrived",
 }
 
 
-def waits_table(kept: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what the page shows of the waits in a trial's profile; None where none were explained."""
-    waits = kept.get("waits")
+def waits_table(profile: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the context of the waits in a trial's profile; None without any."""
+    waits = profile.get("waits")
     if not waits or not set(waits["causes"]) <= set(_CAUSES):
         return None
-    hosts = {row["rank"]: row["host"] for row in kept["ranks"]}
-    windows_s = {row["rank"]: row["window_s"] for row in kept["ranks"]}
+    hosts = {row["rank"]: row["host"] for row in profile["ranks"]}
+    windows_s = {row["rank"]: row["window_s"] for row in profile["ranks"]}
     pairs, causes = waits["pairs"], waits["causes"]
     others = pairs[_MOST_PAIRS:]
     rows = [_row(f"{_name(pair[0])} → {pair[1]}", _hosts(hosts, pair), [pair]) for pair in pairs[:_MOST_PAIRS]]
@@ -99,7 +99,6 @@ def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, A
 
 
 def _share(part: float) -> str:
-    """A few microseconds of a minute need no power of ten to be told."""
     if not part:
         return numbers.NOTHING
     least = numbers.amount(_LEAST_SHARE, numbers.SHARE)
@@ -107,13 +106,13 @@ def _share(part: float) -> str:
 
 
 def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s: Mapping[int, float]) -> str:
-    """The rank that waits for the largest part of its time, the cause that costs it most, and whose part of that is largest."""
+    """Return the sentence on the rank with the most waiting, and its cause."""
     waited_s: dict[int, float] = defaultdict(float)
     for pair in pairs:
         waited_s[int(pair[1])] += sum(pair[_FIRST_CAUSE:])
     shares = {rank: seconds / windows_s[rank] for rank, seconds in waited_s.items() if windows_s.get(rank)}
     if not shares:
-        return "No rank waited so long in a receive or collective."
+        return "No rank waited that long in a receive or collective."
     rank = max(shares, key=lambda each: shares[each])
     whole_s = waited_s[rank]
     of_senders: dict[str, dict[int, float]] = defaultdict(dict)
@@ -126,11 +125,11 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
     sender = max(by_sender, key=lambda each: by_sender[each])
     because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
     why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
-    told = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
+    start = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
     most = _two_digits(by_sender[sender] / whole_s)
     if by_sender[sender] >= _ALMOST_ALL * of_cause_s:
-        return f"{told} {most} of it {why}."
-    return f"{told} {_two_digits(of_cause_s / whole_s)} of it is “{_CAUSES[cause][0]}”: {most} {why}."
+        return f"{start} {most} of it {why}."
+    return f"{start} {_two_digits(of_cause_s / whole_s)} of it is “{_CAUSES[cause][0]}”: {most} {why}."
 
 
 def _two_digits(share: float) -> str:

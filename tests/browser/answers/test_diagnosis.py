@@ -1,4 +1,4 @@
-"""The diagnosis and what people do with it, in a browser."""
+"""The diagnosis and its controls."""
 
 import pytest
 from playwright.sync_api import expect
@@ -40,20 +40,12 @@ def test_it_arrives_after_the_page_with_the_models_of_the_charts(page, person, e
     expect(panel.locator(".legend")).to_contain_text("chosen")
     page.locator("#diagnosis .ev").first.click()
     assert page.evaluate("location.hash").startswith("#c-")
-    page.locator("#c-where-time-goes").get_by_role("button", name="Share").click()
-    expect(page.locator("#c-where-time-goes .ytitle")).to_contain_text("Share")
-    assert page_errors == []
-
-
-def test_it_queues_the_suggested_points_after_a_question(page, falling, page_errors):
-    page.goto(falling.get_absolute_url())
-    page.get_by_role("button", name="Queue these").click()
-    dialog = page.locator("#next-dialog")
-    expect(dialog).to_be_visible()
-    count = int(dialog.locator("h2").inner_text().split()[1])
-    dialog.get_by_role("button", name="Queue").click()
-    expect(page.locator("main .notes[role=status]").first).to_contain_text(f"{count} trials queued")
-    assert falling.trials.filter(state="queued").count() == count
+    time = page.locator("#c-where-time-goes")
+    time.get_by_role("button", name="Table").click()
+    expect(time.locator("caption")).to_contain_text("(s)")
+    time.get_by_role("button", name="Share").click()
+    expect(time.locator("caption")).to_contain_text("Share")
+    expect(time.locator("table")).to_have_count(1)
     assert page_errors == []
 
 

@@ -41,7 +41,7 @@ def test_it_explores_selects_and_compares(page: Page, measured: Experiment, page
     for box in page.locator("#answer input[name=of]").all():
         box.check()
     page.get_by_role("button", name="Compare selected").click()
-    expect(page.get_by_role("heading", name="Compare 2")).to_be_visible()
+    expect(page.get_by_role("heading", name="Comparison of 2")).to_be_visible()
     expect(page.locator(".differs").first).to_contain_text("9\u202f000")
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     page.get_by_role("link", name="Make baseline").click()

@@ -1,4 +1,4 @@
-"""Network what-if in a real browser: sliders predict without the server, by the numbers of analysis."""
+"""Network what-if: sliders predict without the server, with equal numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from analysis import numbers, sensitivity
 from analysis.sensitivity import Link
-from dashboard.panels.network.model import bought
+from dashboard.panels.network.model import link_effects
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.selectors.network import carried, network_study_of
@@ -40,22 +40,22 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
         delay = page.evaluate(MOVE, ["delay", delay])
         rate = page.evaluate(MOVE, ["rate", rate])
         link = Link(10**delay, 10**rate)
-        foretold = sensitivity.predict(fit, link)
+        predicted = sensitivity.predict(fit, link)
         against = sensitivity.gain(fit, link, here).speedup
-        expect(page.locator("#elapsed")).to_have_text(numbers.amount(foretold.elapsed.value, "s", 3))
-        expect(page.locator("#elapsed-interval")).to_have_text(numbers.interval(foretold.elapsed.interval, "s"))
+        expect(page.locator("#elapsed")).to_have_text(numbers.amount(predicted.elapsed.value, "s", 3))
+        expect(page.locator("#elapsed-interval")).to_have_text(numbers.interval(predicted.elapsed.interval, "s"))
         expect(page.locator("#against")).to_have_text(numbers.times(against.value))
         expect(page.locator("#against-interval")).to_have_text(numbers.interval(against.interval))
-        assert page.locator("#beyond").is_visible() is not foretold.measured
-        for row, told in zip(page.locator("#bought tbody tr").all(), bought(fit, link), strict=True):
-            cells = {name: row.locator(f"[data-of={name}]").inner_text() for name in told if name != "words"}
-            assert cells == {name: words for name, words in told.items() if name != "words"}
+        assert page.locator("#beyond").is_visible() is not predicted.measured
+        for row, effect in zip(page.locator("#bought tbody tr").all(), link_effects(fit, link), strict=True):
+            cells = {name: row.locator(f"[data-of={name}]").inner_text() for name in effect if name != "words"}
+            assert cells == {name: words for name, words in effect.items() if name != "words"}
         full = sensitivity.predict(fitted.fit, link).elapsed
-        assert foretold.elapsed.value == pytest.approx(full.value, rel=0.01)
+        assert predicted.elapsed.value == pytest.approx(full.value, rel=0.01)
     assert not [url for url in requests if "/pulse/" not in url]
     shown = page.locator("#elapsed").inner_text()
-    page.get_by_role("button", name="Keep this prediction").click()
-    expect(page.locator("dd b").first).to_have_text(shown)  # what the server made of the same link
+    page.get_by_role("button", name="Save prediction").click()
+    expect(page.locator("dd b").first).to_have_text(shown)  # prediction of the server for the same link
     assert page_errors == []
 
 

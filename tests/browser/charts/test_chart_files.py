@@ -1,4 +1,4 @@
-"""A chart leaves as a picture or as numbers, and says what it shows, of what, when and where it came from."""
+"""Charts as files: image or numbers, with title, object, date and address."""
 
 from __future__ import annotations
 

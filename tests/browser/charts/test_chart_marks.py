@@ -43,7 +43,7 @@ def experiment(person) -> Experiment:
 
 
 def chart(page: Page, element: str) -> Locator:
-    """A chart of a page whose parts have all come, so that it stays where it is."""
+    """Open a page and return one of its charts after all parts have loaded."""
     page.wait_for_load_state("networkidle")
     plot = page.locator(f"#c-{element} .plot")
     expect(plot.locator(".main-svg").first).to_be_attached()
@@ -51,7 +51,7 @@ def chart(page: Page, element: str) -> Locator:
 
 
 def over(page: Page, plot: Locator, series: str, at: int) -> None:
-    """The pointer over a point; what comes into the page meanwhile may move the chart."""
+    """Move the pointer over a point, again if the chart moves."""
     deadline = monotonic() + 20
     while True:
         plot.scroll_into_view_if_needed()

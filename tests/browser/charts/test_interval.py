@@ -1,4 +1,4 @@
-"""An interval of the rate chart leads to the packets in it: dragged, or written with the keyboard alone."""
+"""An interval of the rate chart leads to the packets in it, with the keyboard alone."""
 
 from __future__ import annotations
 
@@ -17,21 +17,6 @@ from tests.experiments import factories
 
 SPECIFICATION = {"name": "Captured", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
 BINS, BIN_S = 40, 0.1
-PLACE = """(plot, seconds) => {
-    const {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect();
-    return [box.left + xaxis._offset + xaxis.d2p(seconds), box.top + yaxis._offset + yaxis._length / 2];
-}"""
-RESTS = """plot => new Promise(done => {
-    let place = "", frames = 0;
-    const look = () => {
-        const box = plot.getBoundingClientRect(), now = `${box.left} ${box.top} ${box.width} ${box.height}`;
-        frames = now === place ? frames + 1 : 0;
-        place = now;
-        frames < 20 ? requestAnimationFrame(look) : done();
-    };
-    look();
-})"""
-"""Fulfilled when the chart has stood at its place for twenty frames."""
 pytestmark = pytest.mark.timeout(240)
 
 
@@ -46,32 +31,6 @@ def trial(person: User) -> Trial:
     write_analysis(directory / ANALYSIS_NAME, {"series": {"wire_bytes": [60] * BINS, "bin_s": BIN_S}})
     Artifact.describe(trial.pk, "analysis", directory / ANALYSIS_NAME).save()
     return trial
-
-
-def test_dragged_over_it_lists_its_packets(page: Page, trial: Trial, page_errors: list[str]) -> None:
-    page.goto(trial.get_absolute_url())
-    page.wait_for_load_state("networkidle")  # what comes later moves the chart
-    plot = page.locator(".plot[data-figure=figure-throughput][data-interval]")
-    expect(plot).to_be_visible()
-    plot.scroll_into_view_if_needed()
-    plot.evaluate(RESTS)
-    first, last = (plot.evaluate(PLACE, seconds) for seconds in (1.0, 2.0))
-    page.mouse.move(*first)
-    page.mouse.down()
-    page.mouse.move(*last, steps=5)
-    page.mouse.up()
-    begin, end = page.get_by_label("From", exact=True), page.get_by_label("to", exact=True)
-    expect(end).not_to_have_value("")
-    from_s, until_s = begin.input_value(), end.input_value()
-    assert [float(from_s), float(until_s)] == pytest.approx([1, 2], abs=0.02)
-    page.get_by_role("button", name="List these packets").click()
-    shown = page.locator("#packet-rows").get_by_role("button")
-    expect(shown).to_have_count(10)
-    expect(shown.first).to_have_accessible_name("Show packet 11")
-    expect(page).to_have_url(
-        f"{page.url.partition('/trials/')[0]}{trial.get_absolute_url()}?from_s=1&until_s=2#packets"
-    )
-    assert page_errors == []
 
 
 def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: Trial, page_errors: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A legend stands beside what it names: it never lies over the data, and logarithmic axes say what they are."""
+"""Legends do not overlap data, and logarithmic axes are labelled."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ OVER = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
         return data.height < 80 || !(isBeside || legend.bottom <= data.top + 1 || legend.top >= data.bottom - 1);
     })
     .map(plot => plot.dataset.figure)"""
-"""Charts whose legend lies over their data, or leaves them no room."""
+"""Return charts whose legend overlaps their data, or leaves no room."""
 DRAWN = '() => [...document.querySelectorAll(".plot[data-figure]")].every(plot => !plot.offsetParent || plot.data)'
 pytestmark = pytest.mark.timeout(120)
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_no_legend_lies_over_data(page: Page, width: int, page_errors: list[str]) -> None:
+def test_no_legend_overlaps_data(page: Page, width: int, page_errors: list[str]) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for study in STUDIES:
         for tab in ("answer", "charts"):

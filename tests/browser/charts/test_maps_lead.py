@@ -15,7 +15,7 @@ from experiments.models import Artifact, Experiment, Trial
 from tests.analysis.capture_files import Frame, pcapng
 from tests.analysis.frames import ethernet, ipv4, tcp
 from tests.browser.accessibility import violations
-from tests.dashboard.studies_measured import measured
+from tests.dashboard.studies_measured import NETWORK, measured, needing
 from tests.experiments import factories
 
 GRID: dict[str, Any] = {
@@ -63,7 +63,7 @@ def trial(person: User) -> Trial:
 
 def drawn(page: Page, address: str, figure: str) -> Locator:
     page.goto(address)
-    page.wait_for_load_state("networkidle")  # what comes later moves the chart
+    page.wait_for_load_state("networkidle")  # later parts move the chart
     plot = page.locator(f".plot[data-figure={figure}]")
     plot.scroll_into_view_if_needed()
     expect(plot).to_have_attribute("tabindex", "0")
@@ -111,6 +111,20 @@ def test_arrow_keys_lead_from_cell_to_cell_and_enter_opens_one(page, experiment,
     page.keyboard.press("Enter")
     chosen = experiment.configurations.get(parameters__contains={"link.delay": 0.004, "link.loss": 0.01})
     page.wait_for_url(re.compile(f"configuration={chosen.hash}"))
+    assert page_errors == []
+
+
+def test_a_cell_of_the_network_map_puts_the_sliders_on_its_link(page, person, page_errors) -> None:
+    study = measured(load_defaults(), NETWORK, needing)
+    plot = drawn(page, f"/network/{study.slug}/", "figure-map-0")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".marked-bar").get_by_role("status")).to_have_text(re.compile(r"Rate .*one-way delay .*×"))
+    assert violations(page) == []
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"\?rate=.*&delay=.*#sliders$"))
+    delay_ms = page.evaluate("JSON.parse(document.getElementById('figure-map-0').textContent).data[0].x[0]")
+    expect(page.locator("#delay-words")).to_have_text(re.compile(rf"^{delay_ms:.3g}\sms|\sµs$"))
     assert page_errors == []
 
 

@@ -1,4 +1,4 @@
-"""One installation with a real worker for all journeys, what is measured in it, and somebody at its keyboard."""
+"""One installation with a real worker for all journeys, and its user."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def fast(bench: tuple[str, str]) -> str:
 
 @pytest.fixture
 def open_window(browser: Browser, installation: Installation) -> Iterator[Callable[[], Page]]:
-    """Windows of browsers that nobody has signed in to."""
+    """Browser windows without a session."""
     contexts = []
 
     def new() -> Page:
@@ -71,18 +71,18 @@ def open_window(browser: Browser, installation: Installation) -> Iterator[Callab
 
 @pytest.fixture
 def hands(open_window: Callable[[], Page], installation: Installation) -> Hands:
-    """Of an administrator who has signed in."""
+    """Browser window of an administrator with a session."""
     page = open_window()
     page.goto("/sign-in/")
     at_keyboard = Hands(page)
     sign_in(at_keyboard, "admin", installation.password)
-    at_keyboard.told.clear()
+    at_keyboard.steps.clear()
     return at_keyboard
 
 
 def sign_in(hands: Hands, name: str, password: str) -> None:
-    hands.type("Name", name, told=False)
-    hands.type("Password", password, told=False)
+    hands.type("Name", name, is_step=False)
+    hands.type("Password", password, is_step=False)
     hands.press("Sign in")
     hands.page.wait_for_url(re.compile(r"^http://[^/]+/$"))
 
@@ -92,6 +92,6 @@ def as_the_guide_says() -> Callable[[str, Hands], None]:
     """Ends a journey: its steps were those of the guide, no more and no fewer."""
 
     def check(journey: str, hands: Hands) -> None:
-        assert hands.told == steps(journey)
+        assert hands.steps == steps(journey)
 
     return check

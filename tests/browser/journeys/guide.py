@@ -1,4 +1,4 @@
-"""What docs/user-guide.md says that a journey takes: controls in bold, typed text and keys as code."""
+"""Steps of a journey in docs/user-guide.md: controls are bold, typed text is code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def steps(journey: str) -> list[str]:
     """The bold words and the code of the numbered steps below a journey's heading, in their order."""
     text = (ROOT / "docs" / "user-guide.md").read_text()
     section = text.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
-    told = section.partition(f"### {journey}\n")[2].partition("\n### ")[0]
-    numbered = re.findall(r"^\d+\. .*(?:\n   .*)*", told, re.MULTILINE)
+    body = section.partition(f"### {journey}\n")[2].partition("\n### ")[0]
+    numbered = re.findall(r"^\d+\. .*(?:\n   .*)*", body, re.MULTILINE)
     assert numbered, f"the user guide does not tell {journey!r}"
     return [bold or code for bold, code in re.findall(r"\*\*(.+?)\*\*|`(.+?)`", "\n".join(numbered))]
 

@@ -1,4 +1,4 @@
-"""Somebody without a pointer: goes with Tab, presses Enter and Space, types. What was done is kept, as the guide tells it."""
+"""A user without a pointer: Tab, Enter, Space and typing, with a record of steps."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _ROLES = ("link", "button", "textbox", "searchbox", "combobox", "checkbox", "spi
 
 
 class Hands:
-    """Nothing here clicks. `told` is what the guide has in bold and as code, in its order."""
+    """Keyboard of a user. `steps` are the bold and code words of the guide, in order."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.told: list[str] = []
+        self.steps: list[str] = []
         self.pressed = 0
 
     def press(self, name: str) -> None:
@@ -28,12 +28,12 @@ class Hands:
         self.go_to(name)
         self._key("Space")
 
-    def type(self, name: str, text: str, *, told: bool = True) -> None:
-        """Go to a field, and write into it in place of what stands there; a text that is not `told` is the reader's own."""
+    def type(self, name: str, text: str, *, is_step: bool = True) -> None:
+        """Replace the text of a field; a text that is not a `step` is not in the guide."""
         self.go_to(name)
         self._key("ControlOrMeta+A")
         self.page.keyboard.type(text)
-        self.told += [text] if told else []
+        self.steps += [text] if is_step else []
 
     def choose(self, name: str, option: str) -> None:
         """Go to a list of choices, and choose by its first letters."""
@@ -41,7 +41,7 @@ class Hands:
         self.page.keyboard.type(option)
         chosen = self.page.evaluate("document.activeElement.selectedOptions[0].textContent.trim()")
         assert chosen == option, chosen
-        self.told.append(option)
+        self.steps.append(option)
 
     def keys(self, *names: str) -> None:
         """Keys, or the text that one types, from wherever the focus is."""
@@ -50,11 +50,11 @@ class Hands:
                 self._key(name)
             else:
                 self.page.keyboard.type(name)
-            self.told.append(name)
+            self.steps.append(name)
 
     def go_to(self, name: str) -> None:
         """Press Tab until the focus is on a control of that name, which can then be seen."""
-        self.told.append(name)
+        self.steps.append(name)
         target = self._named(name)
         expect(target.first).to_be_visible()
         stops: list[str] = []

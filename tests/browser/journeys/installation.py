@@ -24,7 +24,7 @@ _OVER: Final = ("finished", "failed", "errored", "cancelled", "lost")
 
 
 class Installation:
-    """Nothing of it is left running after the block; what it measured stays in `var` for the next one."""
+    """Run an installation for the block; its results stay in `var` for the next one."""
 
     def __init__(self, var: Path, variables: Mapping[str, str] | None = None) -> None:
         self.var = var
@@ -65,7 +65,7 @@ class Installation:
 
     @property
     def key(self) -> str:
-        """A token of `admin`, made when it is first needed and kept beside the password."""
+        """Return a token of `admin`, stored next to the password."""
         file = self.var / "admin-token"
         if not file.exists():
             key = self.manage("api_token", "admin", "laptop").split()[-1]
@@ -74,7 +74,7 @@ class Installation:
         return file.read_text()
 
     def manage(self, *arguments: str) -> str:
-        """What one of Django's commands prints, run as script/manage runs it."""
+        """Return the output of a Django command, run like script/manage."""
         return subprocess.run(
             [sys.executable, "-m", "config.run", "manage", *arguments],
             cwd=ROOT,
@@ -86,7 +86,7 @@ class Installation:
         ).stdout
 
     def ask(self, path: str, body: Any = None, method: str = "") -> Any:
-        """What REST answers; a body is sent with POST where nothing else is said."""
+        """Return the answer of REST; a body is sent with POST by default."""
         request = urllib.request.Request(  # noqa: S310 (our own address)
             f"{self.address}/api/v1/{path}",
             data=None if body is None else json.dumps(body).encode(),
@@ -104,7 +104,7 @@ class Installation:
         return str(self.ask("experiments/", dict(specification))["slug"])
 
     def wait_for(self, slugs: Sequence[str], *, timeout_s: float) -> None:
-        """Return when every trial of these experiments has finished; fail with what another one said."""
+        """Wait until all trials of these experiments have finished; fail if one failed."""
         deadline = time.monotonic() + timeout_s
         for slug in slugs:
             while True:
@@ -133,5 +133,5 @@ class Installation:
         try:
             self._process.wait(90)
         except subprocess.TimeoutExpired:
-            self._process.kill()  # what it started dies with it
+            self._process.kill()  # its child processes die with it
             self._process.wait()

@@ -37,12 +37,12 @@ def test_hosts_are_tested_before_they_take_experiments(
     page.wait_for_url("**/clusters/new/")
     hands.press("Hosts over ssh")
     page.wait_for_url("**/clusters/new/?kind=ssh")
-    hands.type("Name", f"Bench rack {tmp_path.name}", told=False)
+    hands.type("Name", f"Bench rack {tmp_path.name}", is_step=False)
     hands.type("Hosts", "n1, n2")
-    hands.type("User", settings["user"], told=False)
-    hands.type("Private key", settings["key"], told=False)
-    hands.type("ssh configuration", settings["config"], told=False)
-    hands.type("Between hosts", " ".join(settings["agent"]), told=False)
+    hands.type("User", settings["user"], is_step=False)
+    hands.type("Private key", settings["key"], is_step=False)
+    hands.type("ssh configuration", settings["config"], is_step=False)
+    hands.type("Between hosts", " ".join(settings["agent"]), is_step=False)
     hands.type("Interface", "eth0")
     hands.press("Test these settings")
     page.wait_for_url("**/clusters/bench-rack-*/")
@@ -54,9 +54,9 @@ def test_hosts_are_tested_before_they_take_experiments(
     }
     slug = page.url.rstrip("/").rpartition("/")[2]
     assert installation.ask(f"clusters/{slug}/")["state"] == "off"
-    hands.press("Settings")
-    hands.tick("Takes experiments")
-    hands.press("Save")
+    hands.press("Edit settings")
+    hands.tick("Accept experiments")
+    hands.press("Save settings")
     page.wait_for_url(f"**/clusters/{slug}/")
     assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
     expect(page.get_by_role("link", name="New experiment")).to_be_visible()

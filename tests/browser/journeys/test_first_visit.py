@@ -1,4 +1,4 @@
-"""Journey: somebody who has never been here signs in, takes the tour, and reads an answer of real trials."""
+"""Journey: a new user signs in, takes the tour, and reads an answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ project.memberships.create(user=User.objects.create_user({name!r}, password={pas
 
 @pytest.fixture
 def newcomer(installation: Installation, tmp_path: Path) -> str:
-    """Who may submit to a project in which nothing is yet; each run of the test has its own."""
+    """A submitter of an empty project; each test run has a new one."""
     name = re.sub(r"\W", "-", tmp_path.name)[-40:]
     installation.manage("shell", "-v", "0", "-c", NEWCOMER.format(name=name, password=PASSWORD))
     return name

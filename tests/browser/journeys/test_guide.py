@@ -1,4 +1,4 @@
-"""The user guide tells every journey that is tested, and tests take every journey that it tells."""
+"""The user guide and the tests have the same journeys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Journey: a report is made of an experiment, and read by somebody without an account."""
+"""Journey: create a report of an experiment, and read it without an account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_report_is_shared_by_a_link(
     page = hands.page
     page.goto(f"/experiments/{fast}/")
     hands.press("Report")
-    hands.press("Report of this experiment")
+    hands.press("Create report")
     page.wait_for_url("**/reports/*/edit/")
     hands.type("Title", "What the exchange takes")
     hands.press("Save as a new version")

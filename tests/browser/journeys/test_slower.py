@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import violations
 from tests.browser.journeys.hands import Hands
 
-pytestmark = pytest.mark.timeout(300)  # the first trials of a machine build what counts time inside MPI
+pytestmark = pytest.mark.timeout(300)  # the first trials of a machine build the MPI profiler
 
 
 def test_the_comparison_says_how_much_slower_and_what_was_set_differently(

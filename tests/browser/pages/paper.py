@@ -1,4 +1,4 @@
-"""A page as a browser prints it on A4: told so before, laid out as wide as the sheet is between its margins."""
+"""Pages in print on A4, laid out for the sheet between its margins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAPER_PX: Final = 673
 
 
 def put_on_paper(page: Page) -> None:
-    """As printing begins: scripts are told while the page still has its window, then it is laid out for the sheet."""
+    """Start printing: scripts get the event before the layout for the sheet."""
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": PAPER_PX, "height": 1000})

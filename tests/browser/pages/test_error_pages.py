@@ -1,4 +1,4 @@
-"""Pages of errors: each says in its heading what happened, then what to do, and leads on; at every width, light and dark."""
+"""Error pages: heading, advice and a link, at every width, light and dark."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Failing:
 
 
 CASES = {
-    "404": Failing(404, "Nothing is here", "whoever sent you the address can make you a member", "/experiments/"),
-    "403": Failing(403, "Your role does not allow this", "maintainers", "/projects/", PermissionDenied()),
-    "too many": Failing(429, "This was not accepted", "Wait until one is over.", "/", Busy("Wait until one is over.")),
-    "too much": Failing(503, "This was not accepted", "Ask for less at once.", "/", budget.Exhausted()),
-    "500": Failing(500, "Rankwire could not answer", "Load the page again", "/", RuntimeError("not foreseen")),
-    "too large": Failing(413, "This was not accepted", "Send less at once", "/"),
-    "old form": Failing(403, "This form is too old", "load that page again", "/"),
+    "404": Failing(404, "Page not found", "Ask the sender of the address for membership", "/experiments/"),
+    "403": Failing(403, "You do not have permission for this", "maintainers", "/projects/", PermissionDenied()),
+    "too many": Failing(429, "Request refused", "Wait until one is over.", "/", Busy("Wait until one is over.")),
+    "too much": Failing(503, "Request refused", "Ask for less at once.", "/", budget.Exhausted()),
+    "500": Failing(500, "Internal error", "Reload the page", "/", RuntimeError("not foreseen")),
+    "too large": Failing(413, "Request refused", "Send less at once", "/"),
+    "old form": Failing(403, "Form expired", "reload the page", "/"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The journey from a new experiment over a trial to a comparison: by keyboard alone, and as a screen reader is told it."""
+"""The path from a new experiment to a comparison by keyboard and screen reader."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ NEW = """
   - tabpanel "Preview":
     - region "Configurations"
     - heading "Dry run of configuration 1" [level=3]
-  - button "First trial only"
+  - button "Start first trial"
   - button "Start 6 trials"
 """
 EXPERIMENT = """
 - heading /TIP4P water, host sweep Complete/ [level=1]
-- progressbar "Trials over"
+- progressbar "Ended trials"
 - status: /6 of 6 trials complete/
 - navigation "Parts of this experiment":
   - tablist:
@@ -50,7 +50,7 @@ EXPERIMENT = """
   - region /2 hosts/:
     - paragraph: Where should I stop, and why?
     - heading /2 hosts/ [level=2]
-    - complementary "Key figures and what would settle it"
+    - complementary "Key figures and next trials"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
   - button "Table"
@@ -72,7 +72,7 @@ TRIAL = """
       - img /this trial against 2 other repetitions/
 """
 COMPARISON = """
-- heading "Compare 2" [level=1]
+- heading "Comparison of 2" [level=1]
 - region "A":
   - link /Trial \\d+/
   - link "baseline"
@@ -81,11 +81,11 @@ COMPARISON = """
 - region /Elapsed time of B is/:
   - heading /Elapsed time of B is/ [level=2]
 """
-"""What a screen reader is told of each page, in this order, with more between."""
+"""Accessible contents of each page, in this order, possibly with more between."""
 
 
 def tab_to(page: Page, words: str, most: int = 150) -> None:
-    """Press Tab until what has the focus is called so."""
+    """Press Tab until the focus is on a control with this name."""
     for _ in range(most):
         page.keyboard.press("Tab")
         if page.evaluate(FOCUSED).startswith(words):

@@ -103,17 +103,6 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_
     assert page_errors == []
 
 
-def test_it_opens_tabs_of_a_trial_by_arrow_keys_and_address(page, finished):
-    trial = finished.trials.first()
-    page.goto(trial.get_absolute_url() + "#output")
-    expect(page.locator("#output")).to_be_visible()
-    expect(page.locator("#launch-command")).to_contain_text("mpirun -np 2 lmp")
-    page.get_by_role("tab", name="Output").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#environment")).to_be_visible()
-    expect(page.locator("#output")).to_be_hidden()
-
-
 def test_it_opens_the_menu_of_a_phone(page):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/")
@@ -132,7 +121,7 @@ def test_it_asks_before_it_cancels(page, person):
     page.get_by_role("button", name="Keep running").click()
     assert experiment.trials.filter(state="queued").count() == 4
     page.get_by_role("button", name="Cancel", exact=True).click()
-    page.get_by_role("button", name="Cancel the remaining trials").click()
+    page.get_by_role("button", name="Cancel remaining trials").click()
     expect(page.get_by_text("Cancelled 4 trials")).to_be_visible()
     assert not experiment.trials.filter(state="queued").exists()
 

@@ -41,6 +41,6 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
         "() => { const plot = document.querySelector('#c-time .js-plotly-plot');"
         " return Math.abs(plot.querySelector('.main-svg').getBoundingClientRect().width - plot.clientWidth) < 2; }"
     )
-    assert page.pdf(format="A4").startswith(b"%PDF-")  # which tells the page by itself before and after
+    assert page.pdf(format="A4").startswith(b"%PDF-")  # it dispatches the print events itself
     page.wait_for_function("scheme => document.documentElement.dataset.bsTheme === scheme", arg=scheme)
     assert page_errors == []

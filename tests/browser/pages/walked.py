@@ -1,4 +1,4 @@
-"""Which pages are looked at in a browser, how each is asked for, and which addresses are no pages of their own."""
+"""Pages for the browser tests, and addresses that are not pages."""
 
 from __future__ import annotations
 

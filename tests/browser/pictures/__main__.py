@@ -20,7 +20,7 @@ GUIDES: Final = ROOT / "docs" / "images"
 
 
 def main(arguments: list[str]) -> int:
-    """The status is 1 where a page complained in the console, or is wider than its window."""
+    """Exit with 1 if a page has console errors, or is wider than its window."""
     options = parse(arguments)
     to = options.to.resolve()
     to.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Pages are opened, waited for until they are drawn, and taken; what a page complains about while it is looked at is told."""
+"""Pictures of pages after all charts are drawn, with their console errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Camera:
         return taken
 
     def illustrate(self, picture: Picture, address: str, to: Path, *, signed_in: bool = True) -> Path:
-        """What a document shows of the page, as WebP of no more than MOST_BYTES."""
+        """Return a part of the page for documents, as WebP of at most MOST_BYTES."""
         with self.opened(address, picture.width, picture.height, signed_in=signed_in) as page:
             turn(page, picture.scheme)
             if picture.at:

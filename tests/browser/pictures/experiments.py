@@ -1,4 +1,4 @@
-"""What the pictures show besides the published studies: experiments that come with Rankwire, run on the test-bed where they are missing."""
+"""Experiments in the pictures: those of the library, run if they are missing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ def _changed(stem: str, **changes: Any) -> dict[str, Any]:
 
 
 def specifications() -> dict[str, dict[str, Any]]:
-    """The experiments by what they are called on the pages of pictures.
-
-    Water has six repetitions: a history begins with as many.
-    """
+    """Experiments by their name in the pages of pictures. Water has six repetitions, the minimum of a history."""
     water = _changed("water-quick", repetitions=6)
     slower = {**water, "name": f"{water['name']}, 100 Mbit/s", "link": {**water["link"], "bandwidth": "100 Mbit/s"}}
     wide_area = _changed("wan-pingpong-quick", profile="trace")
@@ -49,7 +46,7 @@ def measured(installation: Installation) -> dict[str, str]:
 
 
 def places(installation: Installation, camera: Camera, slugs: dict[str, str]) -> dict[str, str]:
-    """What the addresses of pages name: experiments, trials, a configuration, a report and a prediction that was checked."""
+    """Objects in the addresses of pages: experiments, trials, reports and so on."""
     ask = installation.ask
     of_water = ask(f"trials/?experiment={slugs['water']}&kind=measured&hosts=4")["results"]
     traced = ask(f"trials/?experiment={slugs['wide_area']}&kind=measured")["results"]
@@ -70,7 +67,7 @@ def _report(installation: Installation, camera: Camera, slug: str) -> str:
     if not (kept := installation.ask(asked)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
             page.locator("summary", has_text="Report").click()
-            page.get_by_role("button", name="Report of this experiment").click()
+            page.get_by_role("button", name="Create report").click()
             page.wait_for_url("**/reports/*/edit/")
         kept = installation.ask(asked)["results"]
     return str(kept[-1]["id"])

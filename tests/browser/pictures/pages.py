@@ -8,14 +8,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What a document shows of a page: the part of it that a window of this size shows, from an element on."""
+    """A picture of a page in a document: a window of this size from an element on."""
 
     name: str
     scheme: str = "light"
     width: int = 1440
     height: int = 900
     at: str = ""
-    """The element at the top of the window; the head of the page where it is empty."""
+    """The element at the top of the window; the head of the page if empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Page:
     pictures: tuple[Picture, ...] = ()
     signed_in: bool = True
     complains: bool = False
-    """The browser says in its console that such a page is not there."""
+    """The browser reports in its console that such a page is missing."""
 
 
 PAGES: Final = (

@@ -1,4 +1,4 @@
-"""A contact sheet: every page in its four forms beside each other."""
+"""A contact sheet of every page in its four forms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pre { background: #fff; padding: 12px; white-space: pre-wrap; }
 
 
 def write_sheet(pictures: Sequence[tuple[str, Sequence[Path]]], page_errors: Sequence[str], to: Path) -> Path:
-    """Write index.html beside the pictures of each page; a click shows one in its full size."""
+    """Write index.html next to the pictures; a click opens one in full size."""
     parts = [_HEAD]
     if page_errors:
         parts.append(f"<pre>{escape(chr(10).join(page_errors))}</pre>\n")

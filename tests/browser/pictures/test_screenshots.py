@@ -1,15 +1,9 @@
-"""script/screenshots: its list has every main page, documents show pictures that it makes, and it takes pages in four forms."""
+"""script/screenshots: its list has every main page, and documents show pictures that it makes."""
 
 from __future__ import annotations
 
-import os
 import re
-import struct
-import subprocess
-import sys
-from pathlib import Path
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 from lxml import html
@@ -41,27 +35,3 @@ def test_documents_show_the_pictures_that_it_makes() -> None:
     assert set(shown) == made == set(GUIDES.iterdir())
     assert 8 <= len(made) <= 14
     assert {file.name: size for file in made if (size := file.stat().st_size) > MOST_BYTES} == {}
-
-
-@pytest.mark.timeout(300)
-def test_it_takes_pages_light_and_dark_wide_and_narrow(tmp_path: Path) -> None:
-    kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    # Style sheets as they lie in the sources, not as they were gathered last.
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.browser.pictures", "sign-in", "published", "--to", str(tmp_path)],
-        cwd=ROOT,
-        env={**kept, "RANKWIRE_DEBUG": "1", "RANKWIRE_WEB_PROCESSES": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    forms = [f"{scheme}-{width}" for width in (1440, 390) for scheme in ("light", "dark")]
-    taken = {f"{page}-{form}.png" for page in ("published", "sign-in") for form in forms}
-    assert {file.name for file in tmp_path.glob("*.png")} == taken
-    for name in taken:
-        width, height = struct.unpack(">II", (tmp_path / name).read_bytes()[16:24])
-        assert (width, height >= 800) == (int(name.rpartition("-")[2].removesuffix(".png")), True), name
-    assert (tmp_path / "published-light-1440.png").read_bytes() != (tmp_path / "published-dark-1440.png").read_bytes()
-    sheet = (tmp_path / "index.html").read_text()
-    assert all(f'src="{name}"' in sheet for name in taken)

@@ -1,4 +1,4 @@
-"""Figures hold what the rows say, and nothing that plotly would refuse."""
+"""Figures contain the values of the rows, and are valid for Plotly."""
 
 import math
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dashboard import charts
-from dashboard.charts import Line, Published
-from dashboard.charts.wire import MOST_ROWS
+from dashboard.charts import marks, parts, sweep, trial, wire
+from dashboard.charts.parts import Line, Published
+from dashboard.charts.traffic import MOST_ROWS
 from tests.dashboard.charts.figures import checked
 
 ELAPSED = Line("Elapsed", [2, 4, 6], [[228.4, 227.0, 233.0], [183.1, 180.6], []])
@@ -16,33 +16,7 @@ PUBLISHED = Published("Published 2007", [2, 4, 6], [245.99, 200.4, 227.58])
 
 
 def over_hosts(lines=(ELAPSED,), published=(PUBLISHED,), unit="s", **options):
-    return charts.over_parameter(lines, published, quantity="Time", unit=unit, parameter="Hosts", **options)
-
-
-def test_public_face_is_pinned():
-    assert charts.__all__ == [
-        "MOST_SERIES",
-        "Best",
-        "Dots",
-        "Figure",
-        "Fitted",
-        "Line",
-        "Published",
-        "Scale",
-        "Spark",
-        "dot_strip",
-        "efficiency",
-        "interarrival_ccdf",
-        "neighbours_together",
-        "over_parameter",
-        "packet_sizes",
-        "size_classes",
-        "sparkline",
-        "speed_up",
-        "throughput_over_time",
-        "time_parts",
-        "traffic_matrix",
-    ]
+    return sweep.over_parameter(lines, published, quantity="Time", unit=unit, parameter="Hosts", **options)
 
 
 def test_it_shows_every_trial_of_a_sweep_with_median_and_range():
@@ -80,9 +54,9 @@ def test_it_marks_the_fastest_point():
 def test_it_gives_every_series_its_own_colour_marker_and_dash_and_stops_at_six():
     lines = [Line(f"series {i}", [1, 2], [[1.0], [2.0]]) for i in range(8)]
     medians = over_hosts(lines, ())["data"][1::2]
-    assert len(medians) == charts.MOST_SERIES
+    assert len(medians) == parts.MOST_SERIES
     looks = {(m["line"]["color"], m["line"]["dash"], m["marker"]["symbol"]) for m in medians}
-    assert len(looks) == charts.MOST_SERIES
+    assert len(looks) == parts.MOST_SERIES
 
 
 def test_it_draws_only_axes_without_trials():
@@ -93,7 +67,7 @@ def test_it_draws_only_axes_without_trials():
 
 def test_it_keeps_all_bytes_when_it_groups_throughput_over_time():
     wire_bytes = list(range(2000))
-    figure = charts.throughput_over_time(wire_bytes, 0.1, mean_bytes_per_s=9995.0)
+    figure = trial.throughput_over_time(wire_bytes, 0.1, mean_bytes_per_s=9995.0)
     mean = figure["data"][-1]
     assert len(mean["y"]) == 500
     assert figure["layout"]["yaxis"]["title"]["text"] == "Throughput (kB/s)"
@@ -102,7 +76,7 @@ def test_it_keeps_all_bytes_when_it_groups_throughput_over_time():
 
 
 def test_it_draws_packet_sizes_as_shares_and_colours_small_frames():
-    figure = charts.packet_sizes(
+    figure = trial.packet_sizes(
         [(0, 53, 0), (54, 66, 30), (67, 99, 10), (100, 199, 0), (200, 1514, 60), (1515, 9000, 0)]
     )
     bars = figure["data"][0]
@@ -128,12 +102,12 @@ def test_it_draws_a_fit_as_scipy_computes_it(fit):
     scale = p.get("scale_s") or p.get("mean_s") or p.get("minimum_s") or math.exp(p["mu"])
     distribution = getattr(scipy.stats, names.get(fit["distribution"], fit["distribution"]))
     expected = distribution.sf(x, *([] if shape is None else [shape]), scale=scale)
-    curve = charts.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
+    curve = wire.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
     assert curve["y"] == pytest.approx(list(expected))
 
 
 def test_gaps_have_a_number_for_each_power_of_ten():
-    layout = charts.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS)["layout"]
+    layout = wire.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS)["layout"]
     assert [layout[axis]["dtick"] for axis in ("xaxis", "yaxis")] == [1, 1]
 
 
@@ -141,8 +115,8 @@ def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
     count = 2 * MOST_ROWS - 1
     sent = np.zeros((count, count), int)
     sent[0, 2], sent[1, 3], sent[count - 1, 0] = 1_000_000, 2_000_000, 4_000_000
-    heat = charts.traffic_matrix(range(count), sent.tolist(), of="rank")["data"][0]
-    assert charts.neighbours_together(count) == 2
+    heat = wire.traffic_matrix(range(count), sent.tolist(), of="rank")["data"][0]
+    assert wire.neighbours_together(count) == 2
     assert (len(heat["x"]), heat["x"][:2], heat["y"][-1]) == (MOST_ROWS, ["0 to 1", "2 to 3"], str(count - 1))
     assert {(row, column): z for row, cells in enumerate(heat["z"]) for column, z in enumerate(cells) if z} == {
         (0, 1): 3.0,
@@ -155,15 +129,15 @@ def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
     [
         over_hosts(mark_fastest=True),
         over_hosts([Line("Elapsed", ["a", "b"], [[1.0, 2.0], [2.0]])], ()),
-        charts.throughput_over_time([1, 2, 3], 1.0, mean_bytes_per_s=2.0),
-        charts.throughput_over_time(list(range(1200)), 0.01),
-        charts.throughput_over_time([], 1.0),
-        charts.packet_sizes([(54, 66, 3), (67, 99, 1)]),
-        charts.packet_sizes([]),
-        charts.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS),
-        charts.interarrival_ccdf([], [], []),
-        charts.traffic_matrix([0, 1], [[0, 5_000_000], [3, 0]], of="rank"),
-        charts.traffic_matrix([], [], of="host"),
+        trial.throughput_over_time([1, 2, 3], 1.0, mean_bytes_per_s=2.0),
+        trial.throughput_over_time(list(range(1200)), 0.01),
+        trial.throughput_over_time([], 1.0),
+        trial.packet_sizes([(54, 66, 3), (67, 99, 1)]),
+        trial.packet_sizes([]),
+        wire.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS),
+        wire.interarrival_ccdf([], [], []),
+        wire.traffic_matrix([0, 1], [[0, 5_000_000], [3, 0]], of="rank"),
+        wire.traffic_matrix([], [], of="host"),
     ],
 )
 def test_plotly_accepts_every_attribute_it_gets(figure):
@@ -171,7 +145,7 @@ def test_plotly_accepts_every_attribute_it_gets(figure):
 
 
 def test_it_sorts_frame_lengths_into_classes_without_losing_a_packet():
-    classes = charts.size_classes([54, 66, 98, 1514, 70_000], [5, 4, 3, 2, 1])
+    classes = trial.size_classes([54, 66, 98, 1514, 70_000], [5, 4, 3, 2, 1])
     assert [c for c in classes if c[2]] == [(0, 59, 5), (60, 66, 4), (67, 99, 3), (1500, 1518, 2), (65_536, 70_000, 1)]
 
 
@@ -186,17 +160,17 @@ def test_it_hides_published_values_where_they_would_flatten_the_measured():
 
 
 def test_it_starts_a_sparkline_at_zero_and_marks_the_lowest():
-    spark = charts.sparkline([4.0, 2.0, 3.0])
+    spark = marks.sparkline([4.0, 2.0, 3.0])
     assert spark is not None
     assert spark.best == 1
     assert spark.points[0] == (3.0, 3.0)
     assert spark.points[1][1] == pytest.approx(17.0)
-    assert charts.sparkline([4.0]) is None
+    assert marks.sparkline([4.0]) is None
 
 
 def test_it_spreads_a_dot_strip_between_lowest_and_highest():
-    dots = charts.dot_strip(2.0, [1.0, 1.5], published=3.0)
+    dots = marks.repetition_dots(2.0, [1.0, 1.5], published=3.0)
     assert dots is not None
     assert (dots.this, dots.others, dots.published) == (50.0, [2.0, 26.0], 98.0)
-    assert charts.dot_strip(2.0, []) is None
-    assert charts.dot_strip(2.0, [2.0]).this == 50.0
+    assert marks.repetition_dots(2.0, []) is None
+    assert marks.repetition_dots(2.0, [2.0]).this == 50.0

@@ -1,4 +1,4 @@
-"""Metrics over two parameters: what stands in the cells, how the colours are shared, and which experiments get maps."""
+"""Maps over two parameters: values, shared colours, and their experiments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from math import log10
 
 import pytest
 
-from dashboard.charts import Scale
-from dashboard.charts.maps import apart_map, heat_map, ratio_map
+from dashboard.charts.maps import difference_map, heat_map
+from dashboard.charts.parts import Scale
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.grid import grid_part
 from experiments.library import load_defaults
@@ -36,12 +36,12 @@ def test_a_heat_map_prints_every_value_and_colours_by_the_logarithm_between_shar
     }
 
 
-def test_how_far_apart_is_told_in_percent_and_as_ratio_around_the_middle_of_the_colours() -> None:
+def test_a_difference_map_is_centred_in_percent_and_as_ratio() -> None:
     reference = [[0.2, 0.2], [0.2, None]]
-    percent = apart_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    percent = difference_map(X, Y, CELLS, reference, **TITLES)["data"][0]
     assert percent["text"] == [["−50\u202f%", "0\u202f%"], ["", ""]]
     assert (percent["zmin"], percent["zmax"]) == (-50.0, 50.0)
-    ratio = ratio_map(X, Y, CELLS, reference, **TITLES)["data"][0]
+    ratio = difference_map(X, Y, CELLS, reference, **TITLES, as_ratio=True)["data"][0]
     assert ratio["text"] == [["0.5×", "1×"], ["", ""]]
     assert ratio["zmin"] == pytest.approx(-ratio["zmax"])
 
@@ -98,7 +98,7 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
 
 
 @pytest.mark.django_db
-def test_one_parameter_of_the_link_is_told_step_by_step_with_intervals() -> None:
+def test_one_parameter_of_the_link_has_steps_with_intervals() -> None:
     swept = wide_area(sweep={"link.delay": ["0 ms", "4 ms", "8 ms"]}, repetitions=2)
     for measurement in Measurement.objects.filter(trial__experiment=swept, trial__repetition=2):
         Measurement.objects.filter(pk=measurement.pk).update(value=1.1 * measurement.value)
@@ -129,7 +129,7 @@ def test_parameters_that_form_no_grid_get_no_map() -> None:
     assert len(shown["lines"]) == 1
 
 
-def test_a_certificate_tells_the_mean_of_its_directions() -> None:
+def test_a_certificate_gives_the_mean_of_its_directions() -> None:
     rows = [
         {"quantity": "delay", "achieved": 0.004},
         {"quantity": "delay", "achieved": 0.0042},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from analysis import sensitivity
-from dashboard.charts import Scale
 from dashboard.charts.network import Timed, network_map, over_delay
+from dashboard.charts.parts import Scale
 from tests.analysis.sensitivity.programs import HERE, Program
 
 

@@ -1,4 +1,4 @@
-"""Where the time of every rank of a trial went, as stacked bars."""
+"""Time of every rank of a trial by state, as stacked bars."""
 
 from __future__ import annotations
 

@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from analysis.numbers import rounded
 from analysis.traffic.matrices import LARGEST_MATRIX
-from dashboard.charts import Figure, Line, over_parameter, traffic_matrix
+from dashboard.charts.parts import Figure, Line
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
+from dashboard.charts.sweep import over_parameter
+from dashboard.charts.traffic import traffic_matrix
 from dashboard.templatetags.rankwire import figure
 from experiments.models import Experiment, Measurement
 from experiments.selectors import explorer

@@ -1,4 +1,4 @@
-"""The table behind every chart: by REST and command line what *Save* writes in the browser (tests/browser/charts/test_chart_files.py)."""
+"""The tables behind charts over REST and command line equal those of *Save*."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zstandard import compress
 
 import analysis
 from analysis.mpi.calls import to_bytes
-from dashboard.charts.table import as_csv, table_of
+from dashboard.charts.tables import as_csv, table_of
 from dashboard.panels.parts.chart_tables import charts_of as experiment_charts
 from dashboard.panels.trial.chart_tables import charts_of as trial_charts
 from experiments.files import ANALYSIS_NAME, MPI_CALLS_NAME
@@ -133,7 +133,7 @@ def test_a_trial_that_waits_has_what_it_shows(submit: Callable[..., Experiment],
     assert names == figures_in(page, trial.get_absolute_url()) == {"live-rate", "live-ranks"}
 
 
-def test_what_there_is_not_is_told(experiment: Experiment, person: User, tmp_path: Path) -> None:
+def test_a_missing_chart_is_reported(experiment: Experiment, person: User, tmp_path: Path) -> None:
     api, charts = client_of(person), f"/api/v1/experiments/{experiment.slug}/charts/"
     missing = api.get(f"{charts}heat/")
     assert (missing.status_code, "it has" in missing.json()["detail"]) == (404, True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from dashboard.charts.parts import few_log_ticks, log_ticks, ticks
+from dashboard.charts.parts import log_ticks, ticks
 from dashboard.charts.sweep import x_axis
 
 
@@ -24,19 +22,3 @@ def test_of_many_settings_only_those_with_a_number_have_a_line() -> None:
 def test_a_logarithmic_axis_is_measured_in_powers() -> None:
     assert log_ticks([1, 10, 100, 1000], 0, 3) == {"tickvals": [1, 10, 100, 1000]}
     assert log_ticks([1, 1.1, 100], 0, 2)["ticktext"] == ["1", "", "100"]
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "texts"),
-    [
-        (0.97, 1.35, ["1", "1.1", "1.2", "1.3"]),
-        (0.8, 6.0, ["1", "1.2", "1.5", "2", "3", "5"]),
-        (1.0, 100.0, ["1", "2", "5", "10", "20", "50", "100"]),
-        (1.0, 1e5, ["1", "10", "100", "1 000", "10 000", "100 000"]),
-    ],
-)
-def test_a_small_logarithmic_axis_has_few_round_numbers(low: float, high: float, texts: list[str]) -> None:
-    told = few_log_ticks(low, high)
-    assert len(told["tickvals"]) <= 7
-    assert all(low * 0.99 <= value <= high * 1.01 for value in told["tickvals"])
-    assert [text.replace("\N{NARROW NO-BREAK SPACE}", " ") for text in told["ticktext"]] == texts

@@ -122,7 +122,7 @@ def test_what_came_in_says_where_it_is_from_and_runs_nowhere(page: Client, archi
         assert words not in shown
     assert page.post(f"{answer['Location']}repeat/", {"count": 1}).status_code == 403
     trial = imported.trials.earliest("pk")
-    assert "Not measured here: imported from" in text_of(page.get(f"/trials/{trial.pk}/"))
+    assert "Not measured on this installation: imported from" in text_of(page.get(f"/trials/{trial.pk}/"))
     assert page.post(f"/trials/{trial.pk}/again/").status_code == 403
     assert "Imported" in text_of(page.get("/experiments/"))
 

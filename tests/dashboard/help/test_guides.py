@@ -89,7 +89,7 @@ def test_all_words_must_be_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"), [("zzyzx", "No section has all of these words"), ("late sender", "Waits for")]
+    ("words", "message"), [("zzyzx", "No section contains all of these words"), ("late sender", "Waits for")]
 )
 def test_the_page_says_what_was_found(page: Client, words: str, message: str) -> None:
     assert message in content(page, reverse("help") + f"?q={words}").text_content()

@@ -1,4 +1,4 @@
-"""Pages after the clock was set back in the middle of a trial: no length is negative, and none is told that nobody knows."""
+"""Pages after the clock was set back during a trial: no negative durations."""
 
 from datetime import timedelta
 
@@ -34,16 +34,11 @@ def test_what_is_left_counts_whole_trials(page, half_done):
     assert f"6{NARROW}min" in live
 
 
-def test_how_long_it_took_is_not_told(page, half_done):
+def test_the_duration_is_not_shown(page, half_done):
     half_done.trials.update(state="finished", ended_at=Now())
     live = page.get(reverse("experiment-live", args=[half_done.slug])).content.decode()
     assert "trials complete" in live
     assert "took" not in live
-
-
-@pytest.mark.parametrize("name", ["experiments", "clusters"])
-def test_lists_are_shown(page, half_done, name):
-    assert page.get(reverse(name)).status_code == 200
 
 
 def test_every_trial_is_shown(page, half_done):

@@ -95,9 +95,7 @@ def test_trials_take_what_its_hosts_share(rented: Cluster, pods: Cluster) -> Non
     assert rented.cores_to_suggest is None
 
 
-def test_elapsed_times_of_its_virtual_hosts_are_told_with_the_cores_that_they_share(
-    page: Client, pods: Cluster
-) -> None:
+def test_elapsed_times_of_its_virtual_hosts_name_the_shared_cores(page: Client, pods: Cluster) -> None:
     experiment = submitted(pods, [2])
     conditions = {"cores": 2, "oversubscription": "2 pods on 2 cores"}
     Trial.objects.filter(experiment=experiment).update(state="finished", conditions=conditions)

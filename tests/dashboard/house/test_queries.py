@@ -22,7 +22,7 @@ def test_it_answers_a_list_page_with_a_fixed_number_of_queries(
         submit(name=f"Study {number}")
     run(most=8)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-    page.get(reverse(name))  # which keeps the answers of what has finished
+    page.get(reverse(name))  # which caches the answers of finished experiments
     with django_assert_num_queries(queries):
         page.get(reverse(name))
     for number in range(3, 7):
@@ -31,7 +31,7 @@ def test_it_answers_a_list_page_with_a_fixed_number_of_queries(
         page.get(reverse(name))
 
 
-def test_the_header_costs_one_query_beside_session_and_user(page, submit, run, django_assert_num_queries):
+def test_the_header_costs_one_query_besides_session_and_user(page, submit, run, django_assert_num_queries):
     """Every open page asks for it every two seconds on the machine that measures."""
     with django_assert_num_queries(3):
         page.get(reverse("pulse"))
@@ -39,7 +39,7 @@ def test_the_header_costs_one_query_beside_session_and_user(page, submit, run, d
         submit(name=f"Study {number}")
     run(most=4)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-    page.get(reverse("pulse"))  # which finds out what all readers share for some seconds
+    page.get(reverse("pulse"))  # which caches the data of all users for some seconds
     with django_assert_num_queries(3):
         shown = page.get(reverse("pulse")).content.decode()
     assert "4 of 18 trials" in shown
@@ -57,7 +57,7 @@ def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, r
 def test_it_answers_the_poll_of_an_experiment_with_a_fixed_number_of_queries(
     page, submit, run, django_assert_num_queries
 ):
-    """Asked every two seconds on the machine that measures: who, which, how far, seven for what runs and waits, and one for heartbeats."""
+    """Polled every two seconds on the measuring machine: user, state, and heartbeats."""
     first, second = submit(), submit(name="Large", sweep={"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, repetitions=6)
     run(most=4)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")

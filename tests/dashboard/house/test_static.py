@@ -27,7 +27,7 @@ def test_it_compiles_every_template(file):
 
 
 def test_it_keeps_every_page_in_a_folder_of_its_name():
-    """At the root lies what all pages share, and what Django itself looks for there."""
+    """The root contains shared files, and files that Django expects there."""
     root = {file.name for file in TEMPLATES.glob("*.html") if not file.name.startswith("_")}
     assert root == {"base.html", "403.html", "403_csrf.html", "404.html", "500.html"}
 

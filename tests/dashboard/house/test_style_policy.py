@@ -1,4 +1,4 @@
-"""What a strict content security policy forbids (`style-src 'self'; script-src 'self'`) is in no markup of ours."""
+"""Templates comply with a strict content security policy (no inline code)."""
 
 import re
 from html.parser import HTMLParser
@@ -9,12 +9,12 @@ from django.conf import settings
 
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
 ONE_FILE = "reports/file.html"
-"""What is saved and opened without a site holds its own style and scripts, under a policy of its own."""
+"""Downloaded files contain their styles and scripts, under their policy."""
 FILES = sorted(set(TEMPLATES.rglob("*.html")) - {TEMPLATES / ONE_FILE})
 
 
 class Markup(HTMLParser):
-    """Collects every place that says inline what belongs into a file of static/."""
+    """Collect inline styles and scripts, which belong in files of static/."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

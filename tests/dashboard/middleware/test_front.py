@@ -27,7 +27,7 @@ def test_every_answer_allows_only_what_the_site_itself_serves_and_is_kept_for_no
 
 def test_a_body_beyond_the_limit_is_refused_unread(db, settings):
     settings.MAX_BODY_BYTES = 1 << 20
-    for address, said in ((SIGN_IN, "This was not accepted"), ("/api/v1/experiments/", '"errors"')):
+    for address, said in ((SIGN_IN, "Request refused"), ("/api/v1/experiments/", '"errors"')):
         answer = Client().post(address, "x" * (settings.MAX_BODY_BYTES + 1), content_type="text/plain")
         assert answer.status_code == 413
         assert said in answer.content.decode()

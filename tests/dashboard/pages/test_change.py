@@ -71,7 +71,7 @@ def test_it_saves_an_edit_as_a_new_version_and_sets_stale_points_aside(page, exp
     html = page.get(experiment.get_absolute_url()).content.decode()
     versions, apart = html.partition('id="versions"')[2], html.partition('id="apart"')[2]
     assert "1, 2, 4 → <b>1, 2, 8" in versions
-    assert apart.count("version 2 does not ask for its point") == 5
+    assert apart.count("version 2 does not contain its point") == 5
     table = html.partition('id="table"')[2].partition("</table>")[0]
     assert "4 hosts" not in table
 
@@ -122,7 +122,7 @@ def test_it_queues_exactly_as_many_suggested_points_as_it_says(page, experiment)
         measurement.value = STILL_FALLING[trial.configuration.hosts][trial.repetition - 1]
         measurement.save()
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
-    said = int(re.search(r"Queue these (\d+) trial", html)[1])
+    said = int(re.search(r"Queue (\d+) trial", html)[1])
     stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
     page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp})
     assert experiment.trials.filter(state=State.QUEUED).count() == said > 0
@@ -159,7 +159,7 @@ def test_it_says_the_true_reason_why_a_trial_is_set_aside(page, experiment):
     edited(page, experiment, "1, 2")
     assert sorted(reasons(page, experiment)) == [
         "attempt 2 replaces it",
-        *["version 2 does not ask for its point"] * 5,
+        *["version 2 does not contain its point"] * 5,
     ]
     edited(page, experiment, "1, 2", **{"capture.snap_length": "96"})
     assert sorted(reasons(page, experiment)) == [
@@ -176,10 +176,10 @@ def test_it_says_that_a_trial_is_stale_on_its_own_page_and_over_rest(page, exper
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()
-    assert re.search(r">Set aside</a>\s*</span>", html)
-    assert "Set aside" not in page.get(counted.get_absolute_url()).content.decode()
+    assert re.search(r">Excluded trials</a>\s*</span>", html)
+    assert "Excluded trials" not in page.get(counted.get_absolute_url()).content.decode()
     told = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
-    assert (told[stale.pk]["in_design"], told[stale.pk]["apart"]) == (False, "version 2 does not ask for its point")
+    assert (told[stale.pk]["in_design"], told[stale.pk]["apart"]) == (False, "version 2 does not contain its point")
     assert (told[counted.pk]["in_design"], told[counted.pk]["apart"]) == (True, None)
     listed = page.get("/api/v1/trials/", {"experiment": experiment.slug}).json()["results"]
     assert sum(not row["in_design"] for row in listed) == 5

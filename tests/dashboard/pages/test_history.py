@@ -42,7 +42,7 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert [change.index for change in record.history.changes] == [6]
     html = answer.content.decode()
     assert "kernel.release (6.8.0-45 to 6.8.0-47)" in html
-    assert "Look at this" in html
+    assert "Unexpected step" in html
     told = client_of(person).get(f"/api/v1{address(stepped)}").json()
     assert told["flagged"]
     assert told["changes"][0]["ratio"] == pytest.approx(1.2, rel=0.01)

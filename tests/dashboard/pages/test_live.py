@@ -35,7 +35,7 @@ def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
     assert "rankwire:work" in asked.headers["HX-Trigger"]
-    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, about to end", asked.content.decode())
+    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, finishing", asked.content.decode())
     seen = re.search(r'name="seen" value="([^"]+)"', asked.content.decode())[1]
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
 

@@ -60,12 +60,12 @@ def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library:
     shown = page.get(f"/network/{study.slug}/")
     stops = shown.context["stops"]
     assert plain(stops["sentence"]).startswith(
-        "On the link here scaling goes on to 4 hosts, the most that were measured: 2.0"
+        "On the current link, scaling continues to 4 hosts, the most measured: 2.0"
     )
     assert plain(stops["sentence"]).endswith("It would stop at 1 host on Far.")
     assert stops["sizes"] == ["1 host", "2 hosts", "4 hosts"]
     assert [(row["name"], plain(row["best"]), row["basis"]) for row in stops["rows"]] == [
-        ("Link here", "4 hosts", "measured"),
+        ("Current link", "4 hosts", "measured"),
         ("Near", "4 hosts", "measured"),
         ("Far", "1 host", "extended"),
     ]

@@ -43,7 +43,7 @@ def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer
         (("Ours", "soon", "1 Gbit/s"), "write for example"),
         (("Ours", "-1 ms", "1 Gbit/s"), "The delay must be"),
         (("Ours", "1 ms", "0 bit/s"), "The rate must be"),
-        (("ALIKE", "1 ms", "1 Gbit/s"), "The name stands twice"),
+        (("ALIKE", "1 ms", "1 Gbit/s"), "The name is used twice"),
     ],
 )
 def test_it_refuses_what_is_no_network_and_keeps_the_others(

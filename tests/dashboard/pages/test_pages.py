@@ -232,8 +232,8 @@ def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
     for name, told, step in (
         ("home", "No experiments yet", reverse("new")),
         ("experiments", "No experiment yet", reverse("new")),
-        ("trials", "No trial yet", reverse("new")),
-        ("histories", "add repetitions to an", reverse("experiments")),
+        ("trials", "No trials yet", reverse("new")),
+        ("histories", "Add repetitions to an", reverse("experiments")),
         ("explore", "No configuration matches", reverse("new")),
         ("reports", "No report yet", ""),
         ("clusters", "No clusters yet", reverse("cluster-new")),

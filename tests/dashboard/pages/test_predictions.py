@@ -63,7 +63,7 @@ def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, stu
     answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "check": "1"})
     shown = page.get(answer.url)
     assert shown.context["verdict"] == "2 trials to come"
-    assert shown.context["answer"].endswith("2 trials to come will check it.")
+    assert shown.context["answer"].endswith("2 trials queued to check it.")
     run()  # two hosts take 2.1 s and a little, where more than three were predicted
     shown = page.get(answer.url)
     assert (shown.context["verdict"], len(shown.context["trials"])) == ("outside", 2)

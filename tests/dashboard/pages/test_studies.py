@@ -16,7 +16,7 @@ def test_it_shows_every_published_study_with_both_sizes(page):
         for size in ("quick", "full"):
             if any(file.stem == f"{stem}-{size}" for file in built_in()):
                 assert reverse("study-run", args=[f"{stem}-{size}"]) in text
-    assert "Nothing yet" in text
+    assert "No data yet" in text
 
 
 def test_every_built_in_experiment_belongs_to_a_study(page):

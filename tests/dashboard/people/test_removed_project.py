@@ -53,7 +53,7 @@ def test_it_stays_while_something_of_it_can_be_brought_back(root: Client, wing: 
 
 
 def test_the_first_one_stays(root: Client) -> None:
-    assert "Remove this project" not in text_of(root.get("/projects/default/"))
+    assert "Project removal" not in text_of(root.get("/projects/default/"))
     answer = root.post("/projects/default/remove/", {"name": Project.objects.get(slug="default").name}, follow=True)
     assert "every installation has it" in text_of(answer)
 

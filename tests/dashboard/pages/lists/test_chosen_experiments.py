@@ -44,13 +44,13 @@ def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client,
     for told in (
         "has trials that wait or run",
         "holds published results",
-        "1 more is not there",
-        "Archive: nothing to do here",
+        "1 more does not exist",
+        "Archive: not possible for these",
         "Back</a>",
     ):
         assert told in text
     nowhere = text_of(page.get(ARCHIVE, {"of": "e:nowhere"})).partition("<main")[2]
-    assert "What happens" not in nowhere
+    assert "Effect" not in nowhere
     page.post(ARCHIVE, of)
     assert not Experiment.objects.exclude(archived_at=None).exists()
     waiting.trials.update(state="cancelled")

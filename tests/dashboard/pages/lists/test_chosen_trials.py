@@ -51,7 +51,7 @@ def test_it_cancels_those_that_wait(page: Client, submit: Any) -> None:
 
 def test_it_does_nothing_to_trials_of_others(client: Client, submit: Any) -> None:
     trial = submit().trials.first()
-    for kind, told in (("viewer", "maintainers and the owner"), (None, "1 is not there")):
+    for kind, told in (("viewer", "maintainers and the owner"), (None, "1 does not exist")):
         client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
         assert told in text_of(client.get(CANCEL, {"of": f"t:{trial.pk}"}))
         client.post(CANCEL, {"of": f"t:{trial.pk}"})

@@ -10,7 +10,7 @@ from lxml import html
 from experiments.models import Project
 from tests.dashboard.histories_measured import LEVEL, measure
 
-USUAL = ["Standing", "Cluster", "Hosts", "Trials", "Elapsed time, latest level", "Last step", "Newest"]
+USUAL = ["Status", "Cluster", "Hosts", "Trials", "Elapsed time, latest level", "Last step", "Newest"]
 
 
 @pytest.fixture(autouse=True)

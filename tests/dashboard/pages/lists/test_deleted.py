@@ -97,7 +97,7 @@ def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client,
     assert response.url == "/experiments/?q=water"
     said = text_of(page.get(response.url))
     assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in said
-    assert "1 deleted</a>" in said
+    assert "1 in trash</a>" in said
     assert page.get(measured.get_absolute_url()).status_code == 404
     assert not Trial.objects.filter(experiment=measured.pk).exists()
     assert not Summary.objects.filter(configuration__experiment=measured.pk).exists()
@@ -128,7 +128,7 @@ def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, p
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
     told = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
-    for words in ("cancel them first", "holds published results", "Delete: nothing to do here"):
+    for words in ("cancel them first", "holds published results", "Delete: not possible for these"):
         assert words in told
     page.post(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"})
     for experiment, error in ((waiting, StaleTrial), (published, ReadOnly)):

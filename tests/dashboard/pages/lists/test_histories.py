@@ -52,7 +52,7 @@ def test_it_lists_what_has_trials_enough_and_says_which_to_look_at(measured, pag
         ("steady", False),
     ]
     html = page.get(reverse("histories")).content.decode()
-    assert html.count("Look at this") == 1
+    assert html.count("Unexpected step") == 1
     told = [row["parameters"] for row in page.get(reverse("histories")).context["rows"]]
     assert all(re.match(r"\d+ hosts?, ", words) and "jitter" not in words for words in told)
     assert f'href="/history/{listed[0].configuration.hash}/testbed/"' in html
@@ -185,7 +185,7 @@ def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, pag
 
 def test_histories_of_others_are_not_marked(measured, page, client):
     of = ticked(page)
-    for kind, told in (("viewer", "submitters and maintainers"), (None, "2 are not there")):
+    for kind, told in (("viewer", "submitters and maintainers"), (None, "2 do not exist")):
         client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
         assert told in text_of(client.get(EXPECTED, {"of": of}))
         client.post(EXPECTED, {"of": of, "reason": "mine"})

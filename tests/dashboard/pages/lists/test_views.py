@@ -94,8 +94,8 @@ def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
     answer = page.post(reverse("view-forget", args=[view.pk]), follow=True)
     assert not SavedView.objects.exists()
     told = answer.content.decode()
-    assert "A &lt;b&gt;bold&lt;/b&gt; one is forgotten" in re.sub(r"\s+", " ", told)
-    note = told.split("is forgotten.")[1].split("</form>")[0]
+    assert "View A &lt;b&gt;bold&lt;/b&gt; one deleted" in re.sub(r"\s+", " ", told)
+    note = told.split("one deleted.")[1].split("</form>")[0]
     sent = dict(re.findall(r'name="(page|name|query|shared)" value="([^"]*)"', note))
     assert sent["name"] == "A &lt;b&gt;bold&lt;/b&gt; one"
     page.post(reverse("view-save"), sent | {"name": "A <b>bold</b> one", "query": sent["query"].replace("&amp;", "&")})

@@ -1,4 +1,4 @@
-"""Adding a cluster and changing one in a form, by those who may; others see what it is and not how it is set up."""
+"""Adding and changing a cluster in a form, with permission."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Clien
         ("hosts", "", "is missing"),
         ("hosts", "n1 n1", "named more than once"),
         ("port", "many", "must be a whole number"),
-        ("name", "…", "must have letters or digits"),
-        ("name", "New", "is taken"),
-        ("name", "Testbed", "is taken"),
+        ("name", "…", "needs letters or digits"),
+        ("name", "New", "is in use"),
+        ("name", "Testbed", "is in use"),
     ],
 )
 def test_it_shows_an_error_at_its_field_keeps_what_was_written_and_stores_nothing(

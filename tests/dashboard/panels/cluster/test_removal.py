@@ -1,4 +1,4 @@
-"""A cluster is switched off and on again, and removed while nothing names it, by who may set clusters up."""
+"""Switching a cluster off and on, and removing an unused one, with permission."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_it_is_switched_off_and_on(set_up: Client, rack: Cluster) -> None:
     set_up.post("/clusters/rack/switch/")
     with pytest.raises(InvalidSpec, match="unknown or switched off"):
         Cluster.require("rack")
-    assert "Switch on" in text_of(set_up.get("/clusters/rack/"))
+    assert "Switch cluster on" in text_of(set_up.get("/clusters/rack/"))
     set_up.post("/clusters/rack/switch/", {"on": "1"})
     assert Cluster.require("rack") == rack
 

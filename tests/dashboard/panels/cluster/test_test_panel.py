@@ -1,4 +1,4 @@
-"""The page of a cluster asks for a test, follows it, and shows what it found."""
+"""The page of a cluster starts a test, polls it, and shows its results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_asks_for_a_test_and_follows_it(page: Client, rack: Cluster) -> None:
     assert "every 2s" in fragment
 
 
-def test_it_shows_what_was_found_with_what_mends_it_and_stops_asking(page: Client, rack: Cluster) -> None:
+def test_it_shows_results_with_fixes_and_stops_polling(page: Client, rack: Cluster) -> None:
     ClusterTest.ask(rack)
     test = ClusterTest.begin(rack, "host:1:1")
     assert test is not None

@@ -1,10 +1,9 @@
-"""What is compared: how members pair up, what they may be, who may see them, and where they are chosen."""
+"""Members of a comparison: pairing, permissions and selection."""
 
 import json
 
 import pytest
 from django.contrib.auth.models import User
-from django.urls import reverse
 
 from experiments.errors import CannotCompare
 from experiments.library import load_defaults
@@ -106,18 +105,3 @@ def test_it_gives_rest_the_same_numbers(two, person, page):
     assert told["at"] == {"hosts": 2}
     wrong = client_of(person).get("/api/v1/compare/", {**asked, "ofs": "1"})
     assert wrong.status_code == 400
-
-
-def test_it_offers_experiments_of_the_list_to_compare(two, page):
-    html = page.get(reverse("experiments")).content.decode()
-    assert 'value="e:plain"' in html
-    assert 'value="e:jumbo"' in html
-    assert f'<form id="compare-form" action="{ADDRESS}">' in html
-    assert 'name="of"' not in page.get(reverse("home")).content.decode()
-
-
-def test_it_offers_configurations_to_compare_on_the_experiment_page(two, page):
-    html = page.get(two[0].get_absolute_url()).content.decode()
-    key = Configuration.objects.filter(experiment=two[0]).first().pk
-    assert f'value="c:{key}"' in html
-    assert reverse("compare") in html

@@ -1,10 +1,11 @@
-"""Which x a chart has: hosts, the parameter with the most values, or the step where configurations are single steps."""
+"""The x axis of a chart: hosts, the parameter with most values, or the step."""
 
 from math import log10
 
 import pytest
 
-from dashboard.charts import Line, Published, over_parameter
+from dashboard.charts.parts import Line, Published
+from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
 from experiments import workloads

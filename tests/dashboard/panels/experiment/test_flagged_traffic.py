@@ -1,4 +1,4 @@
-"""Of a trial with a flagged capture only times count, on every page and in the database alike; what is left out is counted and said."""
+"""Trials with a flagged capture: times count, traffic is excluded and reported."""
 
 import pytest
 from django.db import connection
@@ -59,13 +59,13 @@ def test_it_gives_only_times_to_an_experiment_and_its_findings(measured):
 def test_their_traffic_stays_in_sight(measured, page):
     charts = {c.element: c for s in page.get(measured.get_absolute_url()).context["sections"] for c in s.charts}
     marks = {
-        element: [t["x"] for t in charts[element].figure["data"] if t.get("name") == "Flagged, not counted"]
+        element: [t["x"] for t in charts[element].figure["data"] if t.get("name") == "Flagged, traffic excluded"]
         for element in ("packets", "time")
     }
     assert marks == {"packets": [[2]], "time": []}
     measured.trials.update(trust="unusable")
     html = page.get(measured.get_absolute_url()).content.decode()
-    assert "Flagged, not counted" in html
+    assert "Flagged, traffic excluded" in html
 
 
 def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page):
@@ -73,7 +73,7 @@ def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page)
     assert [cell.trials for cell in pivoted(person, text="doubtful").cells] == [4]
     assert (left_out(person, text="doubtful", y="packets"), left_out(person, text="doubtful")) == (1, 0)
     html = page.get(reverse("explore"), {"text": "doubtful", "y": "packets"}).content.decode()
-    assert "The traffic of 1 flagged trial is left out" in html
+    assert "The traffic of 1 flagged trial is excluded" in html
     told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
     assert told["flagged_left_out"] == 1
 

@@ -1,6 +1,6 @@
-"""What a list says of an experiment is about its current version alone."""
+"""Rows of lists describe the current version of an experiment."""
 
-from dashboard.charts import sparkline
+from dashboard.charts.marks import sparkline
 from dashboard.panels.experiment.list_rows import experiment_rows
 from experiments.specification import parse
 from tests.dashboard.laboratory import specification

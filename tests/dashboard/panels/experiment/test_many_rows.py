@@ -1,4 +1,4 @@
-"""An experiment of many configurations and trials: its table comes in pages, and says what it does not show."""
+"""Experiments with many configurations: paged tables that state what is hidden."""
 
 from __future__ import annotations
 

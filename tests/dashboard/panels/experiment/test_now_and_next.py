@@ -1,4 +1,4 @@
-"""The page of an unfinished experiment says what runs, what waits, since what it is waiting for, and when it will end."""
+"""The page of an unfinished experiment: running and queued trials, estimates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dashboard.laboratory import specification
 
 
 def said(page, experiment: Experiment) -> str:
-    """What the answer to the poll says, without markup."""
+    """Return the text of the answer to a poll."""
     html = page.get(reverse("experiment-live", args=[experiment.slug])).content.decode()
     return " ".join(re.sub(r"<[^>]*>", " ", html).replace("\N{NARROW NO-BREAK SPACE}", " ").split()).replace(" ,", ",")
 

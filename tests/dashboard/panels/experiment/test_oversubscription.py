@@ -1,4 +1,4 @@
-"""Virtual hosts share this machine's cores: whoever reads an elapsed time of theirs is told so beside it."""
+"""Elapsed times of virtual hosts name the shared cores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from experiments.models import Trial
 
 
 def ran(trial: Trial) -> None:
-    """As on the test-bed, which tells this of itself; other launchers say None."""
+    """Traits of the test-bed, which states shared cores; other launchers do not."""
     here = trial.cluster is not None and trial.cluster.slug == "testbed"
     words = f"{trial.configuration.hosts} virtual hosts on 2 cores" if here else None
     Trial.objects.filter(pk=trial.pk).update(conditions={"cores": 2, "oversubscription": words})

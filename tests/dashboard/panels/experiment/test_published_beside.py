@@ -41,7 +41,7 @@ STUDIES = [
 
 
 @pytest.mark.parametrize(("slug", "specification", "values"), STUDIES, ids=[study[0] for study in STUDIES])
-def test_it_shows_every_study_beside_own_runs(library, slug, specification, values):
+def test_it_shows_every_study_next_to_measured_runs(library, slug, specification, values):
     own = measured(library, specification, values)
     assert [source.experiment.slug for source in Measured.of(own).sources] == [own.slug, slug]
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from dashboard.charts import Best, Fitted, Line, efficiency, over_parameter, speed_up, time_parts
+from dashboard.charts.fits import Fitted
+from dashboard.charts.parts import Line
+from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
+from dashboard.charts.sweep import over_parameter
 from tests.dashboard.charts.figures import checked
 
 MEASURED = Line("Measured", [2, 4, 8], [[1.0, 1.0], [1.7, 1.9], [1.4]])

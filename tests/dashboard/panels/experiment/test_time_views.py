@@ -1,4 +1,4 @@
-"""Where the time goes: by what ranks measured inside of them, by CPU time where nothing was."""
+"""Time breakdown from profiles of ranks, or from CPU time without them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
     return {bar["name"]: bar["y"] for bar in views[0][1]["data"]}
 
 
-def test_it_stacks_the_four_shares_and_what_lies_outside_of_them() -> None:
+def test_it_stacks_the_four_shares_and_the_time_outside() -> None:
     parts = parts_of(PROFILE, PROFILE)
     assert parts["Computing"] == [4.0, 4.0]
     assert parts["In MPI, on CPU"] == [2.0, 2.0]

@@ -1,4 +1,4 @@
-"""What pages propose is never more than the cluster has: the form's first sweep, its new rows, next points, the gallery."""
+"""Proposals of pages stay within the hosts of the cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def clusters(library) -> None:
 
 
 def draft_on(response) -> dict:
-    """The draft of the form, as its YAML says it; checked as a start would be."""
+    """Return the draft of the form as YAML, validated as at the start."""
     assert response.status_code == 200
     return yaml.safe_load(response.context["yaml"])
 
@@ -49,7 +49,7 @@ def draft_on(response) -> dict:
 @pytest.mark.parametrize(
     ("slug", "sweep"),
     [
-        ("lab-1", {"ranks_per_host": [1, 2]}),  # how many cores it has nobody knows yet
+        ("lab-1", {"ranks_per_host": [1, 2]}),  # its number of cores is unknown
         ("lab-2", {"hosts": [1, 2]}),
         ("lab-3", {"hosts": [1, 2]}),
         ("alone", {"ranks_per_host": [1, 2][:CORES]}),
@@ -127,7 +127,7 @@ def test_it_shows_next_points_within_the_cluster(page, experiment, has):
     Cluster.objects.filter(slug="lab-3").update(settings={"hosts": names})
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
     assert max(next_hosts(html), default=0) <= has
-    assert ("Queue these" in html) == (has >= 4)
+    assert ('name="stamp"' in html) == (has >= 4)
     if has == 6:
         assert max(next_hosts(html)) > 4
 

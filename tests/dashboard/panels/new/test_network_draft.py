@@ -1,4 +1,4 @@
-"""From an experiment to the study of what its program needs from the network."""
+"""The draft of a network study from an experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
 def told(parameters: Any) -> dict[str, float]:
-    """4 hosts are fastest: 2 s, 10 000 messages in a row, half a second of volume on the link."""
+    """4 hosts are fastest: 2 s, 10 000 sequential messages, 0.5 s of volume on the link."""
     seconds = {1: 3.0, 2: 4.0, 4: 2.0}[parameters["hosts"]]
     return {"elapsed_s": seconds, "chain_messages": 10_000, "chain_volume_s": 0.5}
 

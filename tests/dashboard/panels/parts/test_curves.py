@@ -1,4 +1,4 @@
-"""Curves over message sizes: of workloads whose runs measure one, beside what was published of their latency."""
+"""Curves over message sizes, next to published latencies."""
 
 import pytest
 
@@ -19,7 +19,7 @@ NETPIPE = {
 
 
 def sent(parameters):
-    """Ten microseconds and the wire; what the parser says of such a table."""
+    """Ten microseconds plus the transfer; the parsed result of such a table."""
     rows = [(n, 1e-5 + 8 * n / parameters["link.bandwidth"]) for n in (1, 1000, 1_000_000)]
     table = {"Transfer times": [{"bytes": n, "Mbps": 0.0, "time_s": t} for n, t in rows]}
     figures = {"latency_s": rows[0][1], "bandwidth_max_Bps": rows[-1][0] / rows[-1][1], "fit_latency_s": 1e-5}
@@ -34,7 +34,7 @@ def tables(parameters):
     return sent(parameters)[1]
 
 
-def test_it_draws_curves_per_configuration_with_published_latencies_beside_them(page, library):
+def test_it_draws_curves_per_configuration_with_published_latencies(page, library):
     experiment = measured(library, NETPIPE, values, tables)
     words = words_of(page, experiment)
     assert "By message size" in words

@@ -1,4 +1,4 @@
-"""The table of efficiencies by size: only where ranks left a profile, products of each other, coloured by what they ask for."""
+"""The table of efficiencies by size: products, colours, only with profiles."""
 
 import json
 import re
@@ -13,16 +13,16 @@ from tests.dashboard.texts import words_of
 
 def test_it_shows_the_tree_by_size(page, library):
     words = words_of(page, measured(library, SIZES, profiled))
-    assert "Inside MPI: where the time of the ranks goes" in words
+    assert "Inside MPI: time of the ranks" in words
     assert "Global efficiency 100 % 75.6 % 40 %" in words
     assert "Parallel efficiency 100 % 85 % 55 %" in words
     assert "Computation scalability 100 % 88.9 % 72.7 %" in words
-    assert "Serialisation and transfer are not known" in words
-    assert "Counting took at most 0.2 % of the time" in words
+    assert "Serialisation and transfer need ideal-network runs" in words
+    assert "Profiling overhead: at most 0.2 % of the time" in words
     assert "In MPI, blocked 10 % 10 % 10 %" in words
 
 
-def test_it_stands_below_what_another_network_costs_where_that_was_asked(page, library):
+def test_it_follows_the_network_question(page, library):
     experiment = measured(library, NETWORK, lambda parameters: {**profiled(parameters), **needing(parameters)})
     shown = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
     assert [part.element for part in shown][:2] == ["grid", "inside-mpi"]

@@ -24,7 +24,7 @@ STEPS: Final = {**LADDER, "sweep": {"ns": [1000, 2000, 2000, 2200], "nb": [80, 8
 def unsteady(
     values: Callable[[Mapping[str, Any]], dict[str, float]],
 ) -> Callable[[Mapping[str, Any]], dict[str, float]]:
-    """Trials that scatter by some per cent, their median beside their mean."""
+    """Trials that scatter by some per cent, with median near the mean."""
     scatter = itertools.cycle((0.97, 1.0, 1.045))
     return lambda parameters: {metric: value * next(scatter) for metric, value in values(parameters).items()}
 
@@ -54,7 +54,7 @@ def test_a_ladder_gives_the_gain_of_a_step_once(page: Client, ladder: Experiment
 def test_a_caption_gives_the_interval_of_the_answer(page: Client, library: Project) -> None:
     experiment = measured(library, {**FACTORS, **THRICE}, unsteady(solve))
     best = [f for f in diagnosis_of(experiment).answer.figures if f.name == "times the best"]
-    caption = plain(words_of(page, experiment)).partition("medians, intervals as in the answer. ")[2][:200]
+    caption = plain(words_of(page, experiment)).partition("medians, intervals of the answer. ")[2][:200]
     told = re.findall(r"80 → 160: ([\d.]+)× \(([\d.]+) to ([\d.]+)\)", caption)
     assert len(told) == len(best) == 2
     for row, figure in zip(told, best, strict=True):
@@ -69,7 +69,7 @@ def test_the_table_by_size_is_that_of_the_answer(page: Client, library: Project)
     experiment = measured(library, sizes, unsteady(lambda p: scaling({"link.delay": 0.0, "link.bandwidth": 1e9, **p})))
     words = diagnosed(page, experiment)
     told = {f.where["hosts"]: f for f in diagnosis_of(experiment).answer.figures if f.name == "Elapsed time"}
-    heading = "Scaling by size intervals as in the answer"
+    heading = "Scaling by size intervals of the answer"
     assert heading in words
     rows = re.findall(r"([124]) [\d.]+ s \(([\d.]+) to ([\d.]+) s\)", words.partition(heading)[2])
     assert [int(hosts) for hosts, *_ in rows[:3]] == [1, 2, 4]

@@ -1,4 +1,4 @@
-"""Result parts: each appears where the data fit, says what it should, and nowhere else."""
+"""Result parts appear only if the data fit, with the right contents."""
 
 import pytest
 from django.urls import reverse
@@ -10,7 +10,7 @@ from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, STAGING, 
 from tests.dashboard.texts import words_of
 
 
-def test_it_shows_an_envelope_beside_the_published_one(page, library):
+def test_it_shows_an_envelope_with_the_published_one(page, library):
     words = words_of(page, measured(library, READERS, read))
     assert "Operating envelope" in words
     assert "10 Mbit/s 1 s 1 10 10 link: 94 % at 1" in words, "ten times as long at ten jobs is not acceptable"
@@ -37,14 +37,14 @@ def test_it_shows_a_ladder_with_what_changed(page, library):
     assert "Tuning ladder" in words
     assert "2 Ns 1 000 → 2 000 2 2 2" in words
     assert "3 Nb 80 → 160 3 1.5 3" in words
-    assert "Effects alone and together" in words
-    assert "Not known of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
+    assert "Single and combined effects" in words
+    assert "Unknown of the cluster Virtual test-bed: hosts, clock, operations per cycle, price, power" in words
 
 
 def test_it_does_not_call_parts_of_a_grid_a_ladder(page):
     words = words_of(page, Experiment.objects.get(slug="pinning-2007-wan"))
     assert "Tuning ladder" not in words
-    assert "Effects alone and together" not in words
+    assert "Single and combined effects" not in words
 
 
 def test_it_shows_every_combination_as_effects_and_no_ladder(page, library):
@@ -80,7 +80,7 @@ def test_it_gives_the_published_share_of_peak_to_the_printed_digit(page):
     assert len(printed) == 8
 
 
-def test_it_shows_a_measured_rate_beside_the_published_ones(page, library):
+def test_it_shows_a_measured_rate_with_the_published_ones(page, library):
     words = words_of(page, measured(library, LADDER, solve))
     assert words.index("Against peak, price and power Measured") < words.index("14.53 51.7 171.4 142 16.14")
 
@@ -100,7 +100,7 @@ def test_it_compares_the_rate_with_known_facts(page, library):
     words = words_of(page, experiment)
     assert "theoretical peak 8 GFLOP/s" in words
     assert "3 37.5 400 10" in words
-    assert "Not known" not in words
+    assert "Unknown" not in words
 
 
 def test_it_shows_phases_with_gains_equations_and_the_extrapolation(page, library):
@@ -120,7 +120,7 @@ PRINTED_GAINS = (
 )
 
 
-def test_it_shows_printed_gains_beside_measured_ones_with_their_conditions(page, library):
+def test_it_shows_printed_and_measured_gains_with_their_conditions(page, library):
     words = words_of(page, measured(library, STAGING, stage))
     assert words.index("6 multicast") < words.index(PRINTED_GAINS)
     assert "100 broadcast – 30 96.7 kind: estimated; search: 48 h; data set: 500 MB" in words

@@ -65,7 +65,7 @@ def test_efficiencies_lead_to_their_trials(library) -> None:
     assert all(line["of"] == keys(experiment, "hosts") for line in lines)
 
 
-def test_published_values_beside_own_ones_lead_to_the_published_study(library) -> None:
+def test_published_values_lead_to_the_published_study(library) -> None:
     experiment = measured(library, PROFILED, lambda _: {"elapsed_s": 500.0})
     studies = [overlay.experiment for overlay in Results(experiment).overlays]
     known = {row.pk: row.parameters for study in studies for row in study.configurations.all()}

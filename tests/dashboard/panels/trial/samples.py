@@ -1,4 +1,4 @@
-"""Samples of hosts as a trial keeps them, and a capture beside them."""
+"""Stored host samples of a trial, and a capture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell of a matrix stands for packets: the display filter that lists them, and where it leads when there is none."""
+"""Squares of matrices link to packets by a display filter."""
 
 from __future__ import annotations
 

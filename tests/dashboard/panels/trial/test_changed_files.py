@@ -1,4 +1,4 @@
-"""A stored file that was changed after its trial ended: never served, never analysed, and said to be changed."""
+"""Artifacts changed after their trial are reported, not served or analysed."""
 
 from __future__ import annotations
 

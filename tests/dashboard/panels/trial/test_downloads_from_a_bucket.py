@@ -67,7 +67,9 @@ def test_a_part_comes_as_it_was_asked_for(artifact: Artifact, client: Client) ->
     assert client.get(address(artifact), headers={"range": f"bytes={len(TEXT)}-"}).status_code == 416
 
 
-def test_what_is_gone_or_changed_is_told(artifact: Artifact, client: Client, bucket: Bucket, tmp_path: Path) -> None:
+def test_missing_and_changed_artifacts_are_reported(
+    artifact: Artifact, client: Client, bucket: Bucket, tmp_path: Path
+) -> None:
     (tmp_path / "other").write_bytes(b"another length")
     bucket.put(tmp_path / "other", artifact.path)
     assert client.get(address(artifact)).status_code == 409
@@ -86,9 +88,7 @@ def test_a_changed_file_never_arrives_whole(artifact: Artifact, client: Client, 
         assert sum(map(len, came)) < len(TEXT)
 
 
-def test_a_bucket_that_is_away_is_told_with_a_hint_to_come_again(
-    artifact: Artifact, client: Client, settings: Any
-) -> None:
+def test_an_unreachable_bucket_is_reported_with_retry_after(artifact: Artifact, client: Client, settings: Any) -> None:
     away = {**settings.STORAGES["artifacts"]["OPTIONS"], "endpoint_url": "http://127.0.0.1:1"}
     settings.STORAGES = {**settings.STORAGES, "artifacts": {**settings.STORAGES["artifacts"], "OPTIONS": away}}
     answer = client.get(address(artifact))

@@ -1,4 +1,4 @@
-"""A trial that waits again because its job ended says so on its page, in the table of its experiment and in the list of trials."""
+"""A requeued trial states the end of its job on its page and in lists."""
 
 from __future__ import annotations
 

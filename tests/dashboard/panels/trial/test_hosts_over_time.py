@@ -1,4 +1,4 @@
-"""Hosts over time: what the stored samples say, thinned where they are many, and why there is nothing to draw."""
+"""Hosts over time: stored samples, reduced if many, or the reason for none."""
 
 import json
 import re
@@ -6,8 +6,8 @@ import re
 import pytest
 from django.urls import reverse
 
-from dashboard.charts import MOST_SERIES
 from dashboard.charts.hosts import HostLine, hosts_over_time
+from dashboard.charts.parts import MOST_SERIES
 from dashboard.panels.trial.host_samples import MOST_HOSTS, MOST_STEPS, QUANTITIES, read_samples
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial

@@ -1,4 +1,4 @@
-"""The packet inspector of a trial, and what stands beside a trial: its environment, its observer effect, the report of 2011."""
+"""The packet inspector, environment, observer effect and 2011 figures of a trial."""
 
 import re
 import subprocess
@@ -106,7 +106,7 @@ def test_it_applies_a_display_filter_together_with_the_range(page, trial):
         ({"from_s": "soon"}, "range", "seconds since the first packet"),
         ({"from_s": "nan"}, "range", "seconds since the first packet"),
         ({"until_s": "-1"}, "range", "seconds since the first packet"),
-        ({"from_s": "2", "until_s": "1"}, "range", "ends before it begins"),
+        ({"from_s": "2", "until_s": "1"}, "range", "is before its start"),
     ],
 )
 def test_it_says_what_is_wrong_at_its_field_and_leaves_the_list(page, trial, query, field, words):
@@ -132,7 +132,7 @@ def test_without_a_capture_there_is_no_inspector(page, trial):
     assert ask(page, trial).status_code == 404
 
 
-def test_it_shows_an_environment_beside_that_of_a_sibling(page, trial):
+def test_it_compares_an_environment_with_that_of_a_sibling(page, trial):
     sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
     for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
         facts = Environment.store({"kernel": kernel, "cpu": "the same"})
@@ -144,5 +144,5 @@ def test_it_shows_an_environment_beside_that_of_a_sibling(page, trial):
     assert "the same" not in beside
     Trial.objects.filter(pk=sibling.pk).update(environment=Trial.objects.get(pk=trial.pk).environment)
     html = page.get(reverse("trial-environment", args=[trial.pk]), {"against": str(sibling.pk)}).content.decode()
-    assert "Nothing differed" in html
+    assert "No differences" in html
     assert "same recorded environment" in html

@@ -42,7 +42,7 @@ def trial(db: None) -> Trial:
     return certified
 
 
-def test_it_lays_achieved_beside_asked_with_interval_and_verdict(trial: Trial) -> None:
+def test_it_compares_achieved_and_requested_with_interval_and_verdict(trial: Trial) -> None:
     panel = link_panel(trial)
     assert panel is not None
     loss, delay, tcp, bursts = panel["rows"]

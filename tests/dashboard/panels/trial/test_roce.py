@@ -1,4 +1,4 @@
-"""RoCEv2 on the page of a trial whose capture holds it: the first sentence says whether the network lost or slowed it."""
+"""RoCEv2 on the page of a trial: the first sentence states loss and congestion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 import analysis
-from dashboard.panels.trial.roce import roce_of
+from dashboard.panels.trial.traffic import roce_of
 from experiments.files import ANALYSIS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from tests.analysis import capture_files as files
@@ -37,22 +37,22 @@ def test_it_says_what_the_network_did(tmp_path: Path) -> None:
     usual = [roce(WRITE_ONLY, k, size=900) for k in range(99)]
     other = [ethernet(ipv4(tcp(payload=bytes(1000))))] * 11
     quiet = answer(analysed(tmp_path, usual))
-    assert quiet.startswith("RoCEv2 carries 100 % of all bytes; no packet was sent again and no switch asked")
+    assert quiet.startswith("RoCEv2 carries 100 % of all bytes; no packet was retransmitted and no switch asked")
     assert answer(analysed(tmp_path, usual + other)).startswith("RoCEv2 carries 89.")
     lost = answer(analysed(tmp_path, [*usual, roce(WRITE_ONLY, 98, size=900)]))
-    assert "1 packet of 100 (1 %) was sent again though no switch asked to slow down" in lost
+    assert "1 packet of 100 (1 %) was retransmitted, but no switch asked to slow down" in lost
     slowed = answer(analysed(tmp_path, [*usual, roce(CNP, 0, pair=9, **BACK)]))
     assert slowed.endswith(
-        "no packet was sent again, but switches asked senders to slow down: the network was congested."
+        "no packet was retransmitted, but switches asked senders to slow down: the network was congested."
     )
     both = answer(analysed(tmp_path, [*usual, *[roce(WRITE_ONLY, k, size=900, marked=True) for k in (3, 4)]]))
     assert both.endswith(
-        "were sent again, and switches asked senders to slow down: the network was congested and lost packets."
+        "were retransmitted, and switches asked senders to slow down: the network was congested and lost packets."
     )
 
 
 @pytest.mark.django_db
-def test_its_panel_stands_on_the_page_of_such_a_trial_alone(client: Client, tmp_path: Path) -> None:
+def test_only_trials_with_roce_have_its_panel(client: Client, tmp_path: Path) -> None:
     factories.experiment()
     trial = factories.finished()
     client.force_login(factories.person("ada", "viewer"))

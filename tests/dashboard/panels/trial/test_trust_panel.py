@@ -18,7 +18,7 @@ def test_it_lists_every_number_of_the_catalogues_section_in_its_order() -> None:
     assert shown == [m.label for m in METRICS.values() if m.section == "trust" and m.shape == "number"]
 
 
-def test_it_tells_values_and_why_others_are_missing() -> None:
+def test_it_shows_values_and_reasons_of_missing_ones() -> None:
     trial = judged(not_available={"tail_lost": "the capture tool's own report was not given"})
     measured = {"captured": 421_866.0, "super_segment_share": 0.0125, "unread_bytes": 17.0}
     rows = {row.label: row for row in trust_rows(trial, measured, {"dropped_by_kernel": 0.0}, None)}
@@ -31,6 +31,6 @@ def test_it_tells_values_and_why_others_are_missing() -> None:
     assert rows["Capture overhead"].missing == "no run without capture"
 
 
-def test_it_tells_the_observer_effect_where_a_control_ran() -> None:
+def test_it_shows_the_observer_effect_if_a_control_ran() -> None:
     rows = trust_rows(judged(), {}, {}, {"difference": "+2.1 %"})
     assert rows[-1] == TrustRow("observer_effect", "Capture overhead", "+2.1 %")

@@ -37,7 +37,7 @@ def test_it_adds_up_what_many_senders_cost():
     assert told == "Rank 3 waits 41 % of its time, 61 % of it is “Late sender”: 37 % because rank 1 sends late."
 
 
-def test_a_trace_of_a_share_is_told_without_powers_of_ten():
+def test_a_small_share_is_shown_without_powers_of_ten():
     shown = waits_table(profile_with([[0, 1, 9, 5.0, 0, 0, 1e-7, 0, 0, 0, 0]]))
     assert [plain(share) for share in shown["rows"][0]["shares"][:4]] == ["100 %", "–", "–", "< 0.01 %"]
 
@@ -46,20 +46,20 @@ def test_a_trace_of_a_share_is_told_without_powers_of_ten():
     ("cause", "words"),
     [
         ("line_rate", "because the link from rank 0 is full"),
-        ("under_way", "for data of rank 0 that are on their way"),
-        ("retransmission", "for packets of rank 0 that were lost"),
+        ("under_way", "for data of rank 0 in transit"),
+        ("retransmission", "for lost packets of rank 0"),
         ("closed_window", "because the receiver's window was closed between it and rank 0"),
-        ("no_core", "because it or rank 0 had no processor"),
-        ("receiver", "after the last packet of rank 0 had come"),
-        ("unknown", "for reasons that the packets do not tell"),
+        ("no_core", "because it or rank 0 had no CPU core"),
+        ("receiver", "after the last packet of rank 0 arrived"),
+        ("unknown", "for unexplained reasons"),
     ],
 )
 def test_it_names_the_cause(cause, words):
     assert sentence([0, 1, 1, *(2.0 * (each == cause) for each in CAUSES)]).endswith(f"100 % of it {words}.")
 
 
-def test_it_names_nobody_where_it_is_not_known_for_whom_a_rank_waited():
-    assert "for reasons that the packets do not tell" in sentence([-1, 1, 1, *[0] * 7, 2.0])
+def test_it_names_no_sender_if_it_is_unknown():
+    assert "for unexplained reasons" in sentence([-1, 1, 1, *[0] * 7, 2.0])
 
 
 def test_it_adds_up_what_it_does_not_list():
@@ -83,12 +83,12 @@ def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
     assert "Not explained, 250 ms: nobody knows." in words
 
 
-def test_it_tells_the_transfer_of_collectives_from_waits_for_nobody_knows_whom():
+def test_it_separates_transfers_of_collectives_from_unknown_waits():
     shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, *[0] * 5]]))
     assert shown["rows"][0]["name"] == "all → 1"
-    assert plain(shown["sentence"]).endswith("100 % of it in collectives for which all had come.")
+    assert plain(shown["sentence"]).endswith("100 % of it in collectives after all packets arrived.")
     shown = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
-    assert shown.endswith("100 % of it because it had no processor in collectives for which all had come.")
+    assert shown.endswith("100 % of it because it had no CPU core in collectives after all packets arrived.")
 
 
 def test_it_shows_what_was_kept_when_there_were_fewer_causes():

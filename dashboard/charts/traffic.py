@@ -1,4 +1,4 @@
-"""Figures of a capture beyond rates: gaps between packets with their fits, and who sends to whom."""
+"""Figures of a capture beyond rates: gaps between packets, traffic matrices."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import gammaincc
 
-from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, heat, hover, short
+from dashboard.charts.parts import CELL_DIGITS, DASHES, Figure, Scale, axis_title, category_axis, heat, hover, short
 
-# The measured points and three curves can be told apart; the table beside the chart lists every fit.
+# Measured points and three curves are distinguishable; the table next to the chart lists every fit.
 MOST_FITS = 3
 MOST_ROWS: Final = 128
-"""Of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
+"""Rows of a matrix: more are narrower than the gap between them, and a figure stays below 200 kB."""
 JOINED: Final = " to "
-"""Between the first and the last of neighbours that are one row."""
+"""Separator between the first and the last of neighbours that share a row."""
 _COLOURS = ("--s3", "--s2", "--s4")
 
 # P(gap > x) of the fitted distributions, location 0, parameters as analysis names them.
@@ -30,27 +30,22 @@ _SURVIVAL: dict[str, Callable[[Mapping[str, float], float], float]] = {
 
 
 _DECADES: Final = {"type": "log", "exponentformat": "power", "dtick": 1}
-"""A number for each power of ten: what Plotly writes between them lies over its neighbours in a small panel."""
+"""A number for each power of ten: Plotly's numbers between them overlap in a small panel."""
 
 
 def interarrival_ccdf(
     gap_s: Sequence[float], share_longer: Sequence[float], fits: Sequence[Mapping[str, Any]]
 ) -> Figure:
-    """Share of gaps longer than x, measured and as the best fits (in the order given) say, on logarithmic axes."""
+    """Draw the share of gaps longer than x, measured and fitted (log axes)."""
     points = [(x, y) for x, y in zip(gap_s, share_longer, strict=True) if x > 0 and y > 0]
-    xs = [x for x, _ in points]
-    data: list[Figure] = [
-        _curve("Measured", xs, [y for _, y in points], "markers", {"marker": {"size": 5, "color": "--ink"}})
-    ]
+    data = [_curve("Measured", points, "markers", marker={"size": 5, "color": "--ink"})]
     lowest = min((y for _, y in points), default=1e-3) / 2
-    known = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
-    for fit, colour, dash in zip(known, _COLOURS, DASHES, strict=False):
+    drawn_fits = [fit for fit in fits if fit["distribution"] in _SURVIVAL][:MOST_FITS]
+    for fit, colour, dash in zip(drawn_fits, _COLOURS, DASHES, strict=False):
         survival = _SURVIVAL[fit["distribution"]]
-        curve = [(x, y) for x in xs if (y := survival(fit["parameters"], x)) >= lowest]
-        look = {"line": {"color": colour, "width": 1.75, "dash": dash}}
-        data.append(
-            _curve(fit["distribution"].capitalize(), [x for x, _ in curve], [y for _, y in curve], "lines", look)
-        )
+        curve = [(x, y) for x, _ in points if (y := survival(fit["parameters"], x)) >= lowest]
+        line = {"color": colour, "width": 1.75, "dash": dash}
+        data.append(_curve(fit["distribution"].capitalize(), curve, "lines", line=line))
     return {
         "data": data if points else [],
         "layout": {
@@ -60,21 +55,22 @@ def interarrival_ccdf(
     }
 
 
-def _curve(name: str, x: Sequence[float], y: Sequence[float], mode: str, look: Figure) -> Figure:
+def _curve(name: str, points: Sequence[tuple[float, float]], mode: str, **look: Figure) -> Figure:
+    x, y = [x for x, _ in points], [y for _, y in points]
     words = f"{hover('y', '')}<extra>{name}</extra>"
-    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), "hovertemplate": words, **look}
+    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, "hovertemplate": words, **look}
 
 
 def neighbours_together(count: int) -> int:
-    """How many neighbours of so many hosts or ranks are one row and one column of their matrix."""
+    """Return the number of neighbouring hosts or ranks in one row."""
     return max(1, ceil(count / MOST_ROWS))
 
 
 def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]], *, of: str, leads: str = "") -> Figure:
-    """Bytes from row to column as a heat map. Pairs without a byte stay empty: they share a host or never spoke.
+    """Draw bytes from row to column as a heat map.
 
-    Neighbours are added up where there are more than MOST_ROWS. `leads`: the address of what a cell stands for, with a ``*`` for the
-    name of its row and one for that of its column.
+    Pairs without bytes stay empty. Neighbours are added up if there are more than MOST_ROWS. `leads`: target
+    address of a square, with a ``*`` for the name of its row and one for that of its column.
     """
     names, sums = _together([str(label) for label in labels], wire_bytes)
     scale = Scale.of([value for row in sums for value in row], "B")
@@ -86,15 +82,14 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
         "hovertemplate": f"{of} %{{y}} to %{{x}}: {hover('z', scale.unit)}<extra></extra>",
         **({"leads": leads, "led": "Its packets", "unit": scale.unit} if leads else {}),
     }
-    bare = {"type": "category", "showgrid": False, "ticks": "", "showline": False}
     return {
         "data": [trace] if any(value for row in sums for value in row) else [],
         "layout": {
             "hovermode": "closest",
             "margin": {"l": 46, "r": 4, "t": 8, "b": 40},
             "plot_bgcolor": "--line",
-            "xaxis": {**bare, "title": axis_title(f"To {of}", "")},
-            "yaxis": {**bare, "title": axis_title(f"From {of}", ""), "autorange": "reversed"},
+            "xaxis": category_axis(f"To {of}"),
+            "yaxis": category_axis(f"From {of}", autorange="reversed"),
         },
     }
 
@@ -104,6 +99,6 @@ def _together(names: list[str], values: Sequence[Sequence[float]]) -> tuple[list
     if each == 1:
         return names, values
     first = range(0, len(names), each)
-    groups = [names[place : place + each] for place in first]
+    groups = [names[index : index + each] for index in first]
     sums = np.add.reduceat(np.add.reduceat(np.array(values), first, axis=0), first, axis=1)
     return [JOINED.join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()

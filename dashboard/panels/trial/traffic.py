@@ -1,4 +1,4 @@
-"""The wire of a trial: charts, matrices and the largest connections of its stored analysis."""
+"""Network traffic of a trial: charts, matrices, largest connections."""
 
 from __future__ import annotations
 
@@ -6,24 +6,60 @@ from collections.abc import Mapping
 from typing import Any
 
 from analysis import numbers
-from dashboard.charts import (
-    interarrival_ccdf,
-    neighbours_together,
-    packet_sizes,
-    size_classes,
-    throughput_over_time,
-    traffic_matrix,
-)
+from dashboard.charts.traffic import interarrival_ccdf, neighbours_together, traffic_matrix
+from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
 from dashboard.panels.trial.between import between_address
-from dashboard.panels.trial.roce import roce_of
 from experiments.files import read_analysis
 from experiments.models import Trial
+
+MOST_QUEUE_PAIRS = 10
+
+
+def roce_of(roce: Mapping[str, Any] | None, wire_bytes: float | None) -> dict[str, Any] | None:
+    """Return the context of the RoCE panel; None without RoCE packets."""
+    if not roce:
+        return None
+    rates = roce.get("rates") or {}
+    return {
+        "answer": _answer(roce, wire_bytes),
+        "rows": [
+            ("Mean rate", numbers.amount(rates.get("throughput_bps"), "bit/s")),
+            ("Highest rate in 10 ms", numbers.amount(rates.get("peak_10ms_bps"), "bit/s")),
+            *((name, numbers.grouped(count)) for name, count in roce["operations"].items()),
+            ("Retransmitted packets", numbers.grouped(roce["retransmitted_packets"])),
+            ("Packets marked by switches", numbers.grouped(roce["marked_packets"])),
+            ("Congestion notifications", numbers.grouped(roce["congestion_notifications"])),
+        ],
+        "pairs": roce["queue_pairs"][:MOST_QUEUE_PAIRS],
+        "pair_count": len(roce["queue_pairs"]),
+    }
+
+
+def _answer(roce: Mapping[str, Any], wire_bytes: float | None) -> str:
+    share = f"{numbers.amount(roce['wire_bytes'] / wire_bytes, numbers.SHARE)} of all bytes" if wire_bytes else ""
+    much = share or numbers.amount(roce["wire_bytes"], "B")
+    again, packets = roce["retransmitted_packets"], roce["packets"]
+    slowed = roce["marked_packets"] + roce["congestion_notifications"]
+    lost = (
+        f"{numbers.plural(again, 'packet')} of {numbers.grouped(packets)} "
+        f"({numbers.amount(again / packets, numbers.SHARE)}) {'was' if again == 1 else 'were'} retransmitted"
+    )
+    if again and slowed:
+        verdict = f"{lost}, and switches asked senders to slow down: the network was congested and lost packets"
+    elif again:
+        verdict = f"{lost}, but no switch asked to slow down: packets were lost, or acknowledgements late"
+    elif slowed:
+        verdict = "no packet was retransmitted, but switches asked senders to slow down: the network was congested"
+    else:
+        verdict = "no packet was retransmitted and no switch asked to slow down: no sign of congestion"
+    return f"RoCEv2 carries {much}; {verdict}."
+
 
 MOST_FLOWS = 10
 
 
 def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> dict[str, Any]:
-    """Charts and trust of the stored analysis; nothing where the trial has no capture. `has_packets`: it is still kept."""
+    """Return charts and trust of the stored analysis, or nothing without capture."""
     analysis = read_analysis(trial)
     counters = ((analysis or {}).get("trust") or {}).get("counters") or {}
     series = (analysis or {}).get("series") or {}
@@ -53,10 +89,7 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
 
 
 def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
-    """Rank to rank where handshakes or hosts told the ranks of all connections, else host to host, with the reason.
-
-    Its cells lead to the packets of `trial`, where it has any.
-    """
+    """Return the matrix by rank if all ranks are known, else by host with a reason."""
     ranks = matrices.get("ranks") or {}
     by_host_alone = ranks.get("by_host_alone") or ""
     of = "rank" if ranks.get("labels") and not by_host_alone else "host"
@@ -74,7 +107,6 @@ def _matrix(matrices: Mapping[str, Any], trial: Trial | None) -> dict[str, Any]:
 
 
 def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The connections that carried most, with their share of all bytes."""
     total = sum(flow["wire_bytes"] for flow in flows) or 1
     largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
     return {
