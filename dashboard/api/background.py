@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import mixins, serializers
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.view_sets import RowsViewSet
 from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
 from dashboard.requests import ranges
@@ -50,13 +50,14 @@ def accepted(task: BackgroundTask, request: Request) -> Response:
     return Response(shown, status=202, headers={"Location": str(shown["url"])})
 
 
-class BackgroundTaskViewSet(
-    mixins.ListModelMixin,
-    mixins.RetrieveModelMixin,
-    mixins.DestroyModelMixin,
-    viewsets.GenericViewSet[BackgroundTask],
-):
-    """Own tasks; whoever calls with a token for one project sees those that such tokens asked for."""
+@extend_schema_view(
+    destroy=extend_schema(
+        description="End a task that waits or runs; delete the file of a finished task.",
+        responses={204: None, **schema.errors(403, 404)},
+    )
+)
+class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask]):
+    """The caller's tasks, newest first; with a token for one project, those that such tokens started."""
 
     serializer_class = BackgroundTaskSerializer
     queryset = BackgroundTask.objects.none()
@@ -67,22 +68,6 @@ class BackgroundTaskViewSet(
         own = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
         project = only_project(user)
         return own if project is None else own.filter(within=project)
-
-    @extend_schema(responses={200: BackgroundTaskSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Own tasks, newest first."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: BackgroundTaskSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One of them: `state` is waiting, running, done or failed."""
-        return super().retrieve(request, *args, **kwargs)
-
-    @extend_schema(responses={204: None, **schema.errors(403, 404)})
-    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """End a task that waits or runs; delete the file of one that is done."""
-        return super().destroy(request, *args, **kwargs)
 
     def perform_destroy(self, instance: BackgroundTask) -> None:
         instance.forget()

@@ -156,20 +156,16 @@ class ImportsView(APIView):
         project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
-        taken = concurrency_limits.take(request.user, "import")
-        sent = request.data["file"] if request.data else None  # type: ignore[call-overload]  # as ZipParser gives it
-        if sent is None:
-            taken.leave()
-            raise ValidationError("the body is empty: send a bundle as application/zip")
-        name = request.data["name"]  # type: ignore[call-overload]
-        try:
-            brought = take_in_sent(
-                Path(sent.name), name, project=project, owner=request.user, dry_run=dry_run == "true"
-            )
-        except BadBundle as error:
-            raise ValidationError(str(error)) from None
-        finally:
-            sent.close()
-            taken.leave()
+        with concurrency_limits.acquire(request.user, "import"):
+            if not request.data:
+                raise ValidationError("the body is empty: send a bundle as application/zip")
+            body: Any = request.data  # as ZipParser returns it
+            with body["file"] as file:
+                try:
+                    brought = take_in_sent(
+                        Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run == "true"
+                    )
+                except BadBundle as error:
+                    raise ValidationError(str(error)) from None
         created = dry_run == "false" and brought.trials
         return Response(BroughtSerializer(brought).data, status=201 if created else 200)

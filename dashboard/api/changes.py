@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from auditlog.models import LogEntry
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.view_sets import ListViewSet
 from experiments.access import may_manage, sees_everything, visible_projects
 from experiments.models.changes import changes
 
@@ -33,11 +33,12 @@ class ChangeSerializer(serializers.Serializer[Any]):
         return _ACTIONS.get(entry.action, "seen")
 
 
-class ChangeViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
+class ChangeViewSet(ListViewSet[Any]):
     """The log of changes."""
 
     serializer_class = ChangeSerializer
     queryset = LogEntry.objects.none()
+    list_parameters = ("project",)
 
     @extend_schema(
         parameters=[OpenApiParameter("project", str, description="Slug of a project; only superusers leave it out.")],
@@ -45,7 +46,6 @@ class ChangeViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Any]):
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Changes by people, newest first; what trials do is told by them."""
-        refuse_unknown(request, {*PAGE, "project"})
         return super().list(request, *args, **kwargs)
 
     def get_queryset(self) -> Any:

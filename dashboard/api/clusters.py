@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from django.db.models import Count, Max, Q, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.api.rest.in_place import in_place
+from dashboard.api.rest.view_sets import RowsViewSet
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
 from experiments.access import may_set_up_clusters, may_test_clusters
@@ -90,7 +91,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         return ClusterTestSerializer(cluster.test).data if hasattr(cluster, "test") else None
 
 
-class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Cluster]):
+class ClusterViewSet(RowsViewSet[Cluster]):
     """Clusters, those that take experiments first."""
 
     serializer_class = ClusterSerializer
@@ -104,17 +105,6 @@ class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             finished=Count("trials", filter=Q(trials__state=State.FINISHED)),
             last_end=Max("trials__ended_at"),
         )  # fmt: skip
-
-    @extend_schema(responses={200: ClusterSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """All clusters with what is stated about them."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: ClusterSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One cluster, with what its last test found."""
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(request=None, responses={202: ClusterSerializer, **schema.errors(403, 404)})
     @action(detail=True, methods=["post"])

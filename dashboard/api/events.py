@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import Cursor
 from rest_framework.request import Request
@@ -15,12 +15,11 @@ from rest_framework.response import Response
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import refuse_unknown
 from dashboard.api.rest.pagination import CursorPages
+from dashboard.api.rest.view_sets import ListViewSet
 from dashboard.api.trials.rows import Gone
 from experiments.access import visible_events
 from experiments.models import Event
 from experiments.selectors import events
-
-_KNOWN: Final = frozenset({"cursor", "limit", "kind"})
 
 
 class EventPages(CursorPages):
@@ -67,12 +66,13 @@ class EventSerializer(serializers.ModelSerializer[Event]):
         return subject.project.slug if subject is not None else None
 
 
-class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
+class EventViewSet(ListViewSet[Event]):
     """What happened."""
 
     queryset = Event.objects.none()
     serializer_class = EventSerializer
     pagination_class = EventPages
+    list_parameters = ("kind",)
 
     def get_queryset(self) -> Any:
         shown = events.with_subjects(visible_events(self.request.user))
@@ -87,5 +87,5 @@ class EventViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Event]):
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Events, newest first, paged by cursor."""
-        refuse_unknown(request, _KNOWN)
+        refuse_unknown(request, {"cursor", "limit", "kind"})
         return super().list(request, *args, **kwargs)

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 from django.db.models import Max, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.api.rest.in_place import in_place
 from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.access import may_register_programs
 from experiments.models import Program
 from experiments.workloads.program import ProgramDefinition
@@ -41,7 +41,7 @@ class ProgramSerializer(serializers.ModelSerializer[Program]):
         return program.definition if may_register_programs(self.context["request"].user) else None
 
 
-class ProgramViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Program]):
+class ProgramViewSet(RowsViewSet[Program]):
     """Registered programs by name, each in its latest version."""
 
     serializer_class = ProgramSerializer
@@ -52,17 +52,6 @@ class ProgramViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def get_queryset(self) -> QuerySet[Program]:
         latest = Program.objects.values("slug").annotate(newest=Max("pk")).values("newest")
         return Program.objects.filter(pk__in=latest).order_by("slug")
-
-    @extend_schema(responses={200: ProgramSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """All of them with their definitions."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: ProgramSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One program."""
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(request=_BODIES, responses={201: ProgramSerializer, **schema.errors(400, 403, 415)})
     def create(self, request: Request) -> Response:

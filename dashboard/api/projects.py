@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 from django.contrib.auth import get_user_model
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
@@ -50,8 +50,8 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
         return next((each.role for each in project.memberships.all() if each.user_id == user.pk), None)
 
 
-class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Project]):
-    """Projects of the caller."""
+class ProjectViewSet(RowsViewSet[Project]):
+    """Projects that the caller is a member of; all projects for a superuser."""
 
     queryset = Project.objects.none()
     serializer_class = ProjectSerializer
@@ -63,17 +63,6 @@ class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
         # By name: the database gives rows in the order it likes, another one after a role has changed.
         members = Membership.objects.select_related("user").order_by("user__username")
         return visible.prefetch_related(Prefetch("memberships", members)).order_by("slug")
-
-    @extend_schema(responses={200: ProjectSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Projects that the caller is a member of; all of them for a superuser."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: ProjectSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One project with its members."""
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(responses={204: None, **schema.errors(403, 404, 409)})
     def destroy(self, request: Request, slug: str) -> Response:

@@ -8,14 +8,14 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.urls import reverse
 from django.views.decorators.debug import sensitive_variables
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import mixins, serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.view_sets import ListViewSet
 from dashboard.reports.parts import pinned_in
 from experiments.access import (
     may_manage,
@@ -106,8 +106,9 @@ _WANTED: Final = {
 }
 
 
-class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets.GenericViewSet[ShareLink]):
-    """Own links, and for maintainers those that show experiments of their project."""
+@extend_schema_view(destroy=extend_schema(description="End a link.", responses={204: None, **schema.errors(403, 404)}))
+class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
+    """The caller's links, newest first, expired ones too; for maintainers also those to experiments of their project."""
 
     serializer_class = ShareLinkSerializer
     queryset = ShareLink.objects.none()
@@ -124,12 +125,6 @@ class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets
             links = links.filter(Q(report=None) | Q(report__project=project))
             links = links.exclude(pk__in=ShareLink.objects.filter(experiments__in=elsewhere).values("pk"))
         return links.select_related("made_by").prefetch_related("experiments").distinct().order_by("-pk")
-
-    @extend_schema(responses={200: ShareLinkSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Links, newest first; those that are over too."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
 
     @extend_schema(
         request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}
@@ -154,11 +149,6 @@ class ShareLinkViewSet(mixins.ListModelMixin, mixins.DestroyModelMixin, viewsets
         return Response(
             MadeLinkSerializer(link, context=context).data, status=201, headers={"Cache-Control": "no-store"}
         )
-
-    @extend_schema(responses={204: None, **schema.errors(403, 404)})
-    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """End a link: it opens nothing any more."""
-        return super().destroy(request, *args, **kwargs)
 
 
 def _managed(user: Any) -> list[int]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import mixins, serializers
 from rest_framework.permissions import IsAuthenticated
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.models import ApiToken
 
 
@@ -27,9 +25,10 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
         read_only_fields = fields
 
 
-class TokenViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, mixins.DestroyModelMixin, viewsets.GenericViewSet[ApiToken]
-):
+@extend_schema_view(
+    destroy=extend_schema(description="End a token at once.", responses={204: None, **schema.errors(404)})
+)
+class TokenViewSet(mixins.DestroyModelMixin, RowsViewSet[ApiToken]):
     """All tokens of who is signed in with a browser; whoever calls with a token sees and ends that one alone."""
 
     serializer_class = TokenSerializer
@@ -42,19 +41,3 @@ class TokenViewSet(
         user: Any = self.request.user
         tokens = ApiToken.objects.filter(user=user).select_related("project").order_by("pk")
         return tokens.filter(pk=auth.pk) if isinstance(auth, ApiToken) else tokens
-
-    @extend_schema(responses={200: TokenSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Own tokens, oldest first; of a caller with a token, that one."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: TokenSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One of them."""
-        return super().retrieve(request, *args, **kwargs)
-
-    @extend_schema(responses={204: None, **schema.errors(404)})
-    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """End a token at once."""
-        return super().destroy(request, *args, **kwargs)

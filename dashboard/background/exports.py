@@ -37,16 +37,16 @@ def exported(user: Any, given: QueryDict, form: str) -> StreamingHttpResponse | 
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _asked(user, given, form, table)
     try:
-        taken = concurrency_limits.take(user, "export")
+        slot = concurrency_limits.acquire(user, "export")
     except concurrency_limits.Busy:
         return _asked(user, given, form, table)
     try:
         response = StreamingHttpResponse(
-            concurrency_limits.LimitedResponse(table.body(), taken), content_type=FORMATS[form]
+            concurrency_limits.LimitedResponse(table.body(), slot), content_type=FORMATS[form]
         )
         response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
     except BaseException:
-        taken.leave()
+        slot.release()
         raise
     return response
 

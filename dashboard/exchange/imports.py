@@ -56,12 +56,8 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def take(user: Any, sent: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
     """Bring in a file that somebody sent. Raise BadBundle, InvalidSpec; Busy where as many of theirs are looked at as may."""
-    taken = concurrency_limits.take(user, "import")
-    try:
-        with _on_disk(sent) as place:
-            return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
-    finally:
-        taken.leave()
+    with concurrency_limits.acquire(user, "import"), _on_disk(sent) as place:
+        return take_in_sent(place, (sent.name or "")[:200], project=project, owner=user, dry_run=dry_run)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
-from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
+from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import refusal, whole
 from experiments.specification import budget
 
@@ -69,7 +69,7 @@ class FrontMiddleware:
         if not isinstance(error, Busy):
             return None
         refusal = _refusal(request, 429, str(error))
-        refusal.headers["Retry-After"] = str(COME_AGAIN_S)
+        refusal.headers["Retry-After"] = str(RETRY_AFTER_S)
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
 from dashboard.panels.trial.between import Between
 from dashboard.panels.trial.packets import PacketQuery, protocol
-from dashboard.requests.concurrency_limits import Busy, Line, Wait
+from dashboard.requests.concurrency_limits import Busy, acquire
 from dashboard.requests.lookup import asked, find_trial
 from experiments.errors import NotPlain, StoreAway, Tampered
 from experiments.files import read_analysis
@@ -27,10 +26,10 @@ from experiments.models import Artifact, Trial
 
 PAGE = 50
 TIMEOUT_S = 20.0
-LOOKS: Final = Line("packets", of_one=2, of_all=3, waiting=8)
-"""Each holds a thread while tshark works: fewer than one web process has."""
+AT_ONCE: Final = 3
+"""Each occupies a thread while tshark runs: fewer than one web process has."""
+LONGEST_S: Final = 60
 Found = TypeVar("Found")
-_TICKET = re.compile(r"[-\w]{1,32}", re.ASCII)
 
 
 @require_GET
@@ -44,9 +43,9 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
         frames = query.frames
         looked = {"frames": frames, "seconds": query.seconds, "display_filter": query.filter, "limit": PAGE}
         listed = _looked(request, trial, list_packets, **looked)
-    except Wait as error:
-        return _wait(request, error, "trial/_packet_rows_waiting.html")
-    except (FilterError, Busy) as error:
+    except Busy:
+        return _wait(request, "trial/_packet_rows_waiting.html")
+    except FilterError as error:
         return _wrong(request, "filter", str(error))
     except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
@@ -85,9 +84,9 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     trial = find_trial(request, pk)
     try:
         listed = _looked(request, trial, dissect, frames=(number, number), limit=1)
-    except Wait as error:
-        return _wait(request, error, "trial/_packet_waiting.html")
-    except (CaptureError, ValueError, Busy) as error:
+    except Busy:
+        return _wait(request, "trial/_packet_waiting.html")
+    except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
     if not listed:
         raise Http404(f"the capture has no packet {number}")
@@ -96,15 +95,11 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]], **asked_for: Any) -> list[Found]:
-    """Let tshark look when it is this person's turn. Raise what ``look`` raises, without places on this machine; Wait; Busy."""
+    """Run tshark. Raise what ``look`` raises, without paths of this machine; Busy."""
     artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None:
         raise Http404("no capture of this trial is kept")
-    ticket = asked(request, "ticket")
-    with (
-        LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""),
-        _capture(artifact) as file,
-    ):
+    with acquire(request.user, "packets", total=AT_ONCE, expires_s=LONGEST_S), _capture(artifact) as file:
         try:
             return look(file, timeout_s=TIMEOUT_S, **asked_for)
         except FilterError:
@@ -125,17 +120,16 @@ def _capture(artifact: Artifact) -> Iterator[Path]:
         yield file
 
 
-def _wait(request: HttpRequest, place: Wait, template: str) -> HttpResponse:
-    """A row or line that asks again in a second, by its ticket for the same place, and is replaced by what was asked for."""
+def _wait(request: HttpRequest, template: str) -> HttpResponse:
+    """Return a row or line that repeats the request in a second and is replaced by its answer."""
     again = request.GET.copy()
-    again["ticket"] = place.ticket
-    behind = f", behind {plural(place.ahead, 'other')}" if place.ahead else ""
-    words = f"Other looks at packets are being made. This one waits its turn{behind}, and appears here."
+    again["waited"] = "1"
+    words = "Other packets are being read. These follow, and appear here."
     return render(request, template, {"again": f"{request.path}?{again.urlencode()}", "words": words})
 
 
 def _wrong(request: HttpRequest, field: str, message: str) -> HttpResponse:
-    """The message at its field; the list is not touched, but for the row of who waited."""
+    """Return the message at its field; of the list only a waiting row is removed."""
     response = render(request, "trial/_packets_wrong.html", {"field": field, "message": message})
-    response["HX-Reswap"] = "delete" if asked(request, "ticket") else "none"
+    response["HX-Reswap"] = "delete" if asked(request, "waited") else "none"
     return response

@@ -16,6 +16,8 @@ from typing import Any, Final
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample
 
+from dashboard.api.rest.schema import errors
+
 ROOT: Final = "/api/v1/"
 _JSON: Final = "application/json"
 
@@ -32,6 +34,13 @@ class WithExamples(AutoSchema):
 
     def get_examples(self) -> list[OpenApiExample]:
         return list(_examples(f"{self.method} {self.path.removeprefix(ROOT)}"))
+
+    def get_response_serializers(self) -> Any:
+        """Describe lists and rows that declare no answers of their own."""
+        return {
+            200: super().get_response_serializers(),
+            **errors(400 if getattr(self.view, "action", "") == "list" else 404),
+        }
 
 
 def _examples(operation: str) -> Iterator[OpenApiExample]:

@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 from django.db.models import Count, Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.metrics import find
 from experiments.models import Configuration, Experiment, Measurement, Trial
 
@@ -91,7 +92,7 @@ class PublishedDetailSerializer(PublishedSerializer):
         return {metric: find(metric).unit for metric in sorted(printed)}
 
 
-class PublishedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+class PublishedViewSet(RowsViewSet[Experiment]):
     """Published studies, which everybody sees who is signed in."""
 
     queryset = Experiment.objects.filter(published=True)
@@ -110,12 +111,6 @@ class PublishedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
 
     def get_serializer_class(self) -> type[PublishedSerializer]:
         return PublishedSerializer if self.action == "list" else PublishedDetailSerializer
-
-    @extend_schema(responses={200: PublishedSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """All of them, with where they were published."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
 
     @extend_schema(responses={200: PublishedDetailSerializer, **schema.errors(400, 404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -13,7 +13,7 @@ from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
+from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import PROBLEM, entry, problem, refusal, whole
 from experiments.common import outage
 from experiments.errors import (
@@ -57,9 +57,9 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, _CONFLICTS):
         return _answer(409, [whole(error)])
     if isinstance(error, StoreAway):
-        return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
+        return _answer(503, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
     if isinstance(error, Busy):
-        return _answer(429, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
+        return _answer(429, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
     response = exception_handler(error, context)
     if response is not None:
         response.data = problem(response.status_code, list(_entries(response.data)))
@@ -104,7 +104,7 @@ def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
             ),
             status=503,
         )
-    response.headers["Retry-After"] = str(COME_AGAIN_S)
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
     response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log.log_response
     return response
 
