@@ -18,7 +18,8 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.filtering import one_of, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import concurrency_limits
@@ -119,9 +120,7 @@ class BundlesView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Have a bundle made: 202 with the task whose `file` it will be."""
-        asked = WantedBundleSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = dict(asked.validated_data)
+        wanted = dict(validated(WantedBundleSerializer, request))
         try:
             task = ask_bundle(request.user, wanted.pop("of"), **wanted)
         except CannotExport as error:
@@ -149,9 +148,7 @@ class ImportsView(APIView):
     def post(self, request: Request) -> Response:
         """Bring in what was measured elsewhere: 201 where anything of it is new, otherwise 200; nothing where anything is wrong."""
         refuse_unknown(request, {"project", "dry_run"})
-        dry_run = request.query_params.get("dry_run", "false")
-        if dry_run not in ("true", "false"):
-            raise ValidationError({"dry_run": ["true or false"]})
+        dry_run = one_of(request, "dry_run", ("false", "true")) == "true"
         slug = request.query_params.get("project", DEFAULT_PROJECT)
         project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
         if project is None:
@@ -163,9 +160,9 @@ class ImportsView(APIView):
             with body["file"] as file:
                 try:
                     brought = take_in_sent(
-                        Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run == "true"
+                        Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
                     )
                 except BadBundle as error:
                     raise ValidationError(str(error)) from None
-        created = dry_run == "false" and brought.trials
+        created = not dry_run and brought.trials
         return Response(BroughtSerializer(brought).data, status=201 if created else 200)

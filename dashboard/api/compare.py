@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import clean, refuse_unknown
+from dashboard.api.rest.filtering import clean, one_of, refuse_unknown
 from experiments.errors import CannotCompare
 from experiments.models import Measurement
 from experiments.selectors.compared_members import FEWEST, MOST
@@ -43,9 +43,7 @@ class CompareView(APIView):
     def get(self, request: Request) -> Response:
         """Differences of configuration and environment, and every metric with ratio, interval, test and effect size."""
         refuse_unknown(request, {each.name for each in _PARAMETERS})
-        scope = clean(request, "scope") or "all"
-        if scope not in Measurement.Scope.values:
-            raise ValidationError({"scope": [f"is not one of {', '.join(Measurement.Scope.values)}"]})
+        scope = one_of(request, "scope", Measurement.Scope.values)
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
         try:
             compared = compare(

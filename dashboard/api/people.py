@@ -15,6 +15,7 @@ from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.people.people import (
     CHANGES,
     KINDS,
@@ -120,9 +121,8 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     def create(self, request: Request) -> Response:
         """Make an account (superusers). The link of the answer lets its owner choose the password; nobody signs in before."""
         self.get_queryset()
-        wanted = NewPersonSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        form = AccountForm({"username": wanted.validated_data["name"], **wanted.validated_data})
+        wanted = validated(NewPersonSerializer, request)
+        form = AccountForm({"username": wanted["name"], **wanted})
         if not form.is_valid():
             told = {
                 "name" if field == "username" else field: [str(each) for each in errors]

@@ -25,6 +25,7 @@ from analysis.sensitivity import Link
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
@@ -164,9 +165,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Keep a prediction, made from the trials as they are, or find the same one that was kept before; with `check` two trials on
         its link are queued too. A replay is made in the background (202).
         """
-        wanted = WantedSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        asked = wanted.validated_data
+        asked = validated(WantedSerializer, request)
         experiment = self._experiment(request, asked["experiment"])
         if asked["check"]:
             self._require_run(request, experiment)
@@ -224,10 +223,6 @@ def _checked(request: Request, prediction: Prediction) -> Response:
     return Response(as_data([prediction], request)[0])
 
 
-_LIMIT: Final[dict[str, Any]] = {"max_length": MOST}
-"""Of the list; the stubs know no lists of serializers."""
-
-
 class NetworkSerializer(serializers.Serializer[Any]):
     """A network as one link between two hosts."""
 
@@ -270,10 +265,9 @@ class NetworksView(APIView):
         refuse_unknown(request, set())
         if not access.may_describe_clusters(request.user):
             raise PermissionDenied("Only maintainers edit the named networks.")
-        wanted: Any = NetworkSerializer(data=request.data, many=True, **_LIMIT)
-        wanted.is_valid(raise_exception=True)
-        names = [each["name"].casefold() for each in wanted.validated_data]
+        networks = validated(NetworkSerializer, request, many=True, max_length=MOST)
+        names = [each["name"].casefold() for each in networks]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name stands twice")])
-        Network.replace_all([Network(**each) for each in wanted.validated_data])
+        Network.replace_all([Network(**each) for each in networks])
         return self.get(request)

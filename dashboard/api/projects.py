@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.parsers import validated
 from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
@@ -82,9 +83,7 @@ class ProjectViewSet(RowsViewSet[Project]):
     def member(self, request: Request, slug: str, name: str) -> Response:
         """Give somebody a role, as a member or a new one. A project keeps a maintainer."""
         project = self._managed(request)
-        wanted = MemberSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        project.set_role(_person(name), wanted.validated_data["role"])
+        project.set_role(_person(name), validated(MemberSerializer, request)["role"])
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(parameters=[_NAME], responses={204: None, **schema.errors(403, 404, 409)})

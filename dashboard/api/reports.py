@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import NotFound, PermissionDenied
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.filters import ReportFilter
 from dashboard.reports.forms import one_ending
 from dashboard.reports.parts import Source
@@ -124,7 +126,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One report with its text."""
         refuse_unknown(request, {"version"})
-        report = self._report(request)
+        report = self._report()
         asked = clean(request, "version")
         if not asked:
             return Response(self._whole(request, report, report.current))
@@ -143,9 +145,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         """Make a report. Parts of experiments that are not there are refused with their lines."""
         if not report_projects(request.user):
             raise PermissionDenied("Submitters and maintainers of a project write its reports.")
-        asked = NewReportSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data
+        wanted = validated(NewReportSerializer, request)
         project = _project(request.user, wanted["project"])
         text, source = one_ending(wanted["text"]), Source(request.user)
         checked(text, source)
@@ -158,12 +158,10 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     )
     def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Save a new version, written from version `version`."""
-        report = self._report(request)
+        report = self._report()
         if not may_write_reports(request.user, report.project):
             raise PermissionDenied("Submitters and maintainers of the project write its reports.")
-        asked = NewVersionSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted, current = asked.validated_data, report.current
+        wanted, current = validated(NewVersionSerializer, request), report.current
         text, source = one_ending(wanted["text"]), Source(request.user)
         checked(text, source, current.text)
         frozen = freeze(text, source, current.frozen, anew=wanted["anew"])
@@ -171,11 +169,8 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         version = report.revise(title, text, frozen, by=request.user, base=wanted["version"], note=wanted["note"])
         return Response(self._whole(request, report, version))
 
-    def _report(self, request: Request) -> Report:
-        report = self.get_queryset().filter(pk=int(self.kwargs["pk"])).first()
-        if report is None:
-            raise NotFound
-        return report
+    def _report(self) -> Report:
+        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
 
     def _whole(self, request: Request, report: Report, version: ReportVersion) -> dict[str, Any]:
         return dict(WholeReportSerializer(report, context={"request": request, "version": version}).data)

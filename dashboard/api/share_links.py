@@ -6,8 +6,6 @@ from typing import Any, ClassVar, Final
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
-from django.urls import reverse
-from django.views.decorators.debug import sensitive_variables
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -15,11 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.parsers import validated
 from dashboard.api.rest.view_sets import ListViewSet
 from dashboard.reports.parts import pinned_in
+from dashboard.requests import share_links
+from dashboard.requests.lookup import comparison_asked
 from experiments.access import (
     may_manage,
-    may_share,
     may_write_reports,
     only_project,
     visible_experiments,
@@ -27,9 +27,8 @@ from experiments.access import (
     visible_reports,
 )
 from experiments.errors import CannotCompare
-from experiments.models import Experiment, Measurement, Report, ShareLink
+from experiments.models import Experiment, Report, ShareLink
 from experiments.models.people.share_link import DAYS
-from experiments.selectors.comparison import compare
 
 
 class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
@@ -44,14 +43,7 @@ class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
     class Meta:
         model = ShareLink
         fields: ClassVar = [
-            "id",
-            "experiments",
-            "compare",
-            "report",
-            "made_by",
-            "created_at",
-            "expires_at",
-            "last_used_at",
+            *("id", "experiments", "compare", "report", "made_by", "created_at", "expires_at", "last_used_at"),
         ]
         read_only_fields = fields
 
@@ -92,16 +84,11 @@ _WANTED: Final = {
     "oneOf": [
         {
             "type": "object",
-            "properties": {"experiment": {**_TEXT, "maxLength": 100}, "days": _DAYS},
-            "required": ["experiment"],
-            "not": {"required": ["compare"]},
-        },
-        {
-            "type": "object",
-            "properties": {"compare": {**_TEXT, "maxLength": 2000}, "days": _DAYS},
-            "required": ["compare"],
-            "not": {"required": ["experiment"]},
-        },
+            "properties": {name: {**_TEXT, "maxLength": longest}, "days": _DAYS},
+            "required": [name],
+            "not": {"required": [other]},
+        }
+        for name, other, longest in (("experiment", "compare", 100), ("compare", "experiment", 2000))
     ],
 }
 
@@ -129,22 +116,19 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
     @extend_schema(
         request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}
     )
-    @sensitive_variables("key")
     def create(self, request: Request) -> Response:
         """Make a link; its address is told this once."""
-        asked = WantedLinkSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data
+        wanted = validated(WantedLinkSerializer, request)
         query = QueryDict(wanted.get("compare", "")).urlencode()
         report = _report(request.user, wanted["report"]) if "report" in wanted else None
         if report is not None:
-            shared = [each for each in pinned_in(report, request.user) if _may_share(request.user, each)]
+            shared = [
+                each for each in pinned_in(report, request.user) if share_links.may_share_here(request.user, each)
+            ]
         else:
             shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, wanted)
-        if not all(_may_share(request.user, each) for each in shared):
-            raise PermissionDenied("Submitters and maintainers of the project may share this.")
-        link, key = ShareLink.issue(shared, by=request.user, days=wanted["days"], query=query, report=report)
-        address = request.build_absolute_uri(reverse("shared", args=[key]))
+        share_links.require_may_share(request.user, shared)
+        link, address = share_links.issue(request._request, shared, days=wanted["days"], query=query, report=report)
         context = {**self.get_serializer_context(), "address": address}
         return Response(
             MadeLinkSerializer(link, context=context).data, status=201, headers={"Cache-Control": "no-store"}
@@ -154,11 +138,6 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
 def _managed(user: Any) -> list[int]:
     """The projects whose links ``user`` may end: where they are a maintainer, and their token lets them be one."""
     return [project.pk for project in visible_projects(user) if may_manage(user, project)]
-
-
-def _may_share(user: Any, experiment: Experiment) -> bool:
-    # What is published anybody may share, but a token for one project does nothing outside of it.
-    return may_share(user, experiment) and only_project(user) in (None, experiment.project_id)
 
 
 def _experiment(user: Any, wanted: dict[str, Any]) -> list[Experiment]:
@@ -179,12 +158,7 @@ def _report(user: Any, number: int) -> Report:
 
 
 def _compared(user: Any, given: QueryDict) -> list[Experiment]:
-    scope = given.get("scope", "all")
-    if scope not in Measurement.Scope.values:
-        raise ValidationError({"compare": "the scope is all or mpi"})
-    members = [name for text in given.getlist("of") for name in text.split(",") if name.strip()]
     try:
-        compared = compare(user, members, baseline=given.get("baseline", ""), at=given.get("at", ""), scope=scope)
+        return share_links.experiments_of(comparison_asked(user, given))
     except CannotCompare as error:
         raise ValidationError({"compare": str(error)}) from None
-    return list({member.experiment.pk: member.experiment for member in compared.members}.values())

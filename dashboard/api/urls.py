@@ -22,15 +22,13 @@ from dashboard.api.experiments.published import PublishedViewSet
 from dashboard.api.experiments.rows import ExperimentViewSet
 from dashboard.api.explore import ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
-from dashboard.api.metrics import MetricsView
+from dashboard.api.installation import MetricsView, QuotasView, StatusView
 from dashboard.api.people import PersonViewSet
 from dashboard.api.predictions import NetworksView, PredictionViewSet
 from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
-from dashboard.api.quotas import QuotasView
 from dashboard.api.reports import ReportViewSet
 from dashboard.api.share_links import ShareLinkViewSet
-from dashboard.api.status import StatusView
 from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView

@@ -1,27 +1,56 @@
-"""``/api/v1/validate/``: what a specification would do, with every problem that submitting it would have. Nothing is stored."""
+"""``/api/v1/validate/``: a dry run of a specification; and reading specifications that are submitted."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Final
 
+from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
-from dashboard.api.specifications import project_of, specification_of
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.panels.new.preview import cautions
+from experiments import access
 from experiments.errors import InvalidSpec
+from experiments.models import Project
 from experiments.models.experiment import cluster_for
 from experiments.selectors import quotas
-from experiments.specification import design
+from experiments.specification import ExperimentSpec, design, parse, parse_yaml
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
+
+
+def project_of(request: Request) -> Project:
+    """Return the project that the address names, or the default one. Raise PermissionDenied where nothing may be submitted to it."""
+    slug = request.query_params.get("project", "default")
+    project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
+    if project is None:
+        raise PermissionDenied(f"There is no project {slug!r}, or you are not a member of it.")
+    if not access.may_submit(request.user, project):
+        raise PermissionDenied(f"You may view project {slug!r} but not submit to it.")
+    return project
+
+
+def specification_of(request: Request, project: Project) -> ExperimentSpec:
+    """Return the specification in the body. Raise InvalidSpec, or PermissionDenied where its sender may not start it in the project."""
+    spec = _parsed(request.data)
+    if not access.may_submit(request.user, project, spec.workload, spec.parameters):
+        raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+    return spec
+
+
+def _parsed(body: Any) -> ExperimentSpec:
+    if isinstance(body, YamlText):
+        return parse_yaml(body, max_trials=settings.MAX_TRIALS)
+    return parse(body, max_trials=settings.MAX_TRIALS)
+
 
 MOST_POINTS: Final = 200
 

@@ -17,7 +17,7 @@ from experiments.exchange.choice import chosen_by
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """The form; on POST the task that makes it."""
-    names = members_asked(request)
+    names = members_asked(request.GET)
     context = {"place": "experiments"}
     try:
         chosen = chosen_by(names, visible_experiments(request.user))

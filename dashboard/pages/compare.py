@@ -15,23 +15,20 @@ from dashboard.labels import parameter_label
 from dashboard.panels.compare.charts import charts, not_drawn
 from dashboard.panels.compare.sentences import answer, in_brief, point_name, point_words, setting
 from dashboard.panels.compare.table import table, told_by
-from dashboard.requests.lookup import asked, members_asked
+from dashboard.requests.lookup import asked, comparison_asked
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member
-from experiments.selectors.comparison import Compared, compare
+from experiments.selectors.comparison import Compared
 from experiments.selectors.differences import Difference
 
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
     """`of` may stand more than once or hold several, separated by commas; its order gives the letters."""
-    tokens = members_asked(request)
-    scope = "mpi" if asked(request, "scope") == "mpi" else "all"
+    scope = asked(request, "scope") or "all"
     try:
-        compared = compare(
-            request.user, tokens, baseline=asked(request, "baseline"), at=asked(request, "at"), scope=scope
-        )
+        compared = comparison_asked(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     drawn, oversubscribed = charts(compared), _oversubscribed(compared)

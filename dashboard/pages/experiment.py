@@ -1,4 +1,4 @@
-"""One experiment: its progress while it runs, then what was measured, and everything needed to repeat it."""
+"""The page of an experiment: progress, results, diagnosis, and everything needed to repeat it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import asks_of_network
-from dashboard.panels.parts import SHORT_TITLES
+from dashboard.panels.parts import SHORT_TITLES, Measured, parts_of
 from dashboard.requests.lookup import asked, find_experiment
 from experiments import workloads
-from experiments.access import may_cancel, may_run_more, report_projects, role_in, visible_experiments
+from experiments.access import (
+    may_cancel,
+    may_describe_clusters,
+    may_run_more,
+    report_projects,
+    role_in,
+    visible_experiments,
+)
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
 from experiments.selectors import Progress, apart, apart_of, progress_of, running_trials, waiting
-from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
 from experiments.specification.parameters import known_parameters
@@ -285,3 +292,23 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
         link = design.link_of(point)
         setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()
     return setup | {"spec": spec, "known": known_parameters(experiment.workload)}
+
+
+@require_GET
+def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
+    """Render the diagnosis of the results; charts are replaced out of band, with their models."""
+    experiment = find_experiment(request, slug)
+    diagnosis_of(experiment)
+    context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
+    context["may_change"] = not experiment.published and may_run_more(request.user, experiment)
+    return render(request, "experiment/_diagnosis.html", context)
+
+
+@require_GET
+def parts(request: HttpRequest, slug: str) -> HttpResponse:
+    """Render every result part that the data allow; the query string holds the user's targets."""
+    experiment = find_experiment(request, slug)
+    answer = answers_of([experiment]).get(experiment.pk)
+    made = parts_of(Measured.of(experiment), request.GET.dict(), answer.question if answer is not None else "")
+    context = {"experiment": experiment, "parts": made, "may_describe": may_describe_clusters(request.user)}
+    return render(request, "parts/_parts.html", context)

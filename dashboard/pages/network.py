@@ -1,21 +1,25 @@
-"""Network what-if: the experiments that have the data, and the page of one of them."""
+"""Network what-if: the experiments that have the data, the page of one experiment, and the named networks."""
 
 from __future__ import annotations
 
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
 from django_htmx.http import HttpResponseClientRefresh
 
+from analysis.numbers import plural
 from dashboard.background.replays import no_replay
 from dashboard.charts.network import Named
 from dashboard.labels import workload_title
+from dashboard.panels.network.form import read, rows_from, rows_of
 from dashboard.panels.network.predictions import predictions_of
 from dashboard.panels.network.what_if import what_if
 from dashboard.panels.new.network_draft import asks_of_network
 from dashboard.requests.lookup import find_experiment
-from experiments.access import may_predict, may_run_more
+from experiments.access import may_describe_clusters, may_predict, may_run_more
 from experiments.models import Experiment, Network
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
@@ -71,3 +75,21 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 def _left_s(experiment: Experiment) -> float | None:
     """How long its trials take from now on; None where nobody can tell yet."""
     return outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def networks(request: HttpRequest) -> HttpResponse:
+    """The table; on POST keep it, or show the errors at their rows with status 422."""
+    may_edit = may_describe_clusters(request.user)
+    context = {"place": "network", "may_edit": may_edit}
+    if request.method != "POST":
+        return render(request, "network/networks.html", context | {"rows": rows_of(Network.objects.all())})
+    if not may_edit:
+        raise PermissionDenied
+    rows = rows_from(*(request.POST.getlist(name) for name in ("name", "delay", "rate")))
+    kept = read(rows)
+    if kept is None:
+        return render(request, "network/networks.html", context | {"rows": rows}, status=422)
+    Network.replace_all(kept)
+    messages.success(request, f"Saved: {plural(len(kept), 'network')}.", extra_tags="ok")
+    return redirect("networks")

@@ -13,19 +13,18 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.middleware.visitors import OPENED
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import pinned_in
 from dashboard.reports.views import find_report
-from dashboard.requests.lookup import asked, find_experiment, members_asked
-from experiments.access import may_manage, may_share, may_write_reports, visible_reports
+from dashboard.requests import share_links
+from dashboard.requests.lookup import comparison_asked, find_experiment
+from experiments.access import may_manage, may_write_reports, visible_reports
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, Report, ShareLink
 from experiments.models.people.share_link import DAYS
-from experiments.selectors.comparison import compare
 
 _MOST_KEPT: Final = 20
 
@@ -65,20 +64,14 @@ def experiment(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def comparison(request: HttpRequest) -> HttpResponse:
     """The links of one comparison, exactly as its address asks for it; on POST one more."""
-    scope, query = "mpi" if asked(request, "scope") == "mpi" else "all", request.GET.urlencode()
+    query = request.GET.urlencode()
     try:
-        compared = compare(
-            request.user,
-            members_asked(request),
-            baseline=asked(request, "baseline"),
-            at=asked(request, "at"),
-            scope=scope,
-        )
+        compared = comparison_asked(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
-    shared = list({member.experiment.pk: member.experiment for member in compared.members}.values())
     title = ", ".join(member.name for member in compared.members)
-    return _share(request, shared, title=title, back=f"{reverse('compare')}?{query}", query=query)
+    back = f"{reverse('compare')}?{query}"
+    return _share(request, share_links.experiments_of(compared), title=title, back=back, query=query)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,7 +80,7 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
     found = find_report(request, pk)
     if not may_write_reports(request.user, found.project):
         raise PermissionDenied
-    shared = [each for each in pinned_in(found, request.user) if may_share(request.user, each)]
+    shared = [each for each in pinned_in(found, request.user) if share_links.may_share_here(request.user, each)]
     slugs = {slug for part in parts_of(found.current.text) for slug in part.slugs}
     left_out = sorted(slugs - {each.slug for each in shared})
     return _share(request, shared, title=found.title, back=found.get_absolute_url(), report=found, left_out=left_out)
@@ -105,15 +98,11 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     link.delete()
     messages.success(request, "The link is ended: it opens nothing any more.", extra_tags="ok")
     if link.report is not None:
-        return (
-            redirect("report-share", link.report.pk)
-            if visible_reports(request.user).filter(pk=link.report.pk).exists()
-            else redirect("reports")
-        )
+        is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
+        return redirect("report-share", link.report.pk) if is_visible else redirect("reports")
     return redirect("experiment-share", shown[0].slug) if not link.query else redirect("experiments")
 
 
-@sensitive_variables("key")
 def _share(
     request: HttpRequest,
     shared: list[Experiment],
@@ -124,12 +113,11 @@ def _share(
     report: Report | None = None,
     left_out: Sequence[str] = (),
 ) -> HttpResponse:
-    if not all(may_share(request.user, each) for each in shared):
-        raise PermissionDenied
+    share_links.require_may_share(request.user, shared)
     form, address = ShareForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
-        _, key = ShareLink.issue(shared, by=request.user, days=form.cleaned_data["days"], query=query, report=report)
-        address = request.build_absolute_uri(reverse("shared", args=[key]))
+        days = form.cleaned_data["days"]
+        _, address = share_links.issue(request, shared, days=days, query=query, report=report)
     of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
     links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
     context = {

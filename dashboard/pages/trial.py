@@ -1,4 +1,4 @@
-"""One trial: its state and live rate while it runs, then its six headline metrics, its wire, its output, its surroundings."""
+"""The page of a trial: state and rates while it runs, then its metrics, traffic, hosts, output and environment."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from analysis import numbers
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
+from dashboard.panels.trial.host_charts import host_views
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
 from dashboard.panels.trial.live import left_s, live_charts
@@ -26,6 +27,7 @@ from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
 from dashboard.panels.trial.packets import PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
 from dashboard.panels.trial.siblings import environment_beside, observer_of
+from dashboard.panels.trial.stored_samples import NoSamples, samples_of
 from dashboard.panels.trial.tiles import published_here, tile_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.panels.trial.wire import wire_of
@@ -267,3 +269,18 @@ def _environment(trial: Trial) -> dict[str, Any]:
     facts = trial.environment.facts if trial.environment else {}
     beside = environment_beside(trial) if trial.is_over else {"siblings": []}
     return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(trial.conditions)), **beside}
+
+
+@require_GET
+def hosts(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the samples of a trial's hosts, which take longer to read than the page may."""
+    trial = find_trial(request, pk)
+    context: dict[str, Any]
+    try:
+        samples = samples_of(trial)
+    except NoSamples as none:
+        context = {"why": str(none)}
+    else:
+        count = len(samples.hosts) + samples.omitted
+        context = {"views": host_views(samples, trial), "samples": samples, "hosts": count}
+    return render(request, "trial/_hosts.html", context)

@@ -1,20 +1,31 @@
-"""Workloads: the programs that can be measured, with their parameters and figures of merit."""
+"""Workloads: their list, and the form that registers programs."""
 
 from __future__ import annotations
 
-from typing import Any
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
+import yaml
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
 from pydantic.fields import FieldInfo
 
 from analysis.numbers import NOTHING
+from dashboard.panels.new.form import Field
 from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
-from experiments.models import Experiment
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Experiment, Program
+from experiments.workloads.command_parameters import MAX_INPUT_CHARACTERS
+from experiments.workloads.program import ProgramDefinition
+from workers import queue
 
 
 @require_GET
@@ -66,3 +77,183 @@ def _allowed(low: float | None, high: float | None, *, low_open: bool) -> str:
         return NOTHING if high is None else f"up to {cell(high)}"
     least = f"over {cell(low)}" if low_open else cell(low)
     return f"{least} to {cell(high)}" if high is not None else least if low_open else f"{least} or more"
+
+
+_GROUPS: Final = (
+    (
+        "What it is",
+        "Specifications say workload: NAME, and everybody who may submit can run it.",
+        ("name", "title", "summary"),
+    ),
+    (
+        "What is run",
+        "One program for each rank. {name} stands for a parameter, {ranks} for the number of ranks; no shell sees them.",
+        ("program", "placeholders", "inputs", "decks", "threads", "environment"),
+    ),
+    (
+        "Where it is",
+        "What is other on a cluster, and what every host loads first.",
+        ("clusters", "modules", "container", "parts"),
+    ),
+    (
+        "What it tells",
+        "Changes here need no new run: the outputs that are kept are read again.",
+        ("extract", "deciding", "success", "failure", "keep"),
+    ),
+)
+_TITLES: Final = {
+    "name": "Name",
+    "title": "Title",
+    "summary": "Summary",
+    "deciding": "Deciding figure",
+    "clusters": "On clusters",
+    "placeholders": "Parameters",
+}
+_EXAMPLES: Final = {
+    "placeholders": "steps: {type: integer, minimum: 1, default: 100}",
+    "inputs": "in.deck: |\n  run {steps}",
+    "decks": "in.deck: /data/decks/{size}.deck",
+    "environment": "MODE: fast",
+    "clusters": "slurm-lab: {binary: /opt/solver/bin/solver, modules: [openmpi]}",
+    "modules": "[openmpi/4.1, solver]",
+    "parts": "- {from_rank: 4, program: [./ocean]}",
+    "extract": "- {name: time_s, unit: s, direction: lower, regex: 'Total time = (\\S+)'}",
+    "keep": "['*.log']",
+}
+"""Fields that are tables or lists: written as YAML."""
+_UPLOADS: Final = {"inputs": "uploads"}
+"""Fields of which entries may be uploaded as files, under this name."""
+_MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
+_LONG: Final = ("program", "container", "success", "failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Line(Field):
+    """A field of one line, which may be as wide as two."""
+
+    is_long: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Area(Field):
+    """A field of several lines."""
+
+    example: str = ""
+    upload: str = ""
+
+    @property
+    def lines(self) -> int:
+        return max(3, self.value.count("\n") + 2)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def register(request: HttpRequest, name: str = "") -> HttpResponse:
+    """The form of a new program, or of the latest version of one; on POST register it, or show the errors with status 422."""
+    if not may_register_programs(request.user):
+        raise PermissionDenied
+    latest = Program.latest(name) if name else None
+    if name and latest is None:
+        raise Http404(f"no such program: {name}")
+    if request.method != "POST":
+        return _form(request, latest, _texts(latest.definition if latest else {}))
+    texts = {field: request.POST.get(field, "") for field in _fields()}
+    try:
+        definition = _definition(request.POST)
+        if uploaded := _uploaded(request):
+            definition["inputs"] = {**(definition.get("inputs") or {}), **uploaded}
+            texts["inputs"] = _as_yaml(definition["inputs"])
+        program = queue.register_program(definition, author=request.user, name=name or None)
+    except InvalidSpec as error:
+        return _form(request, latest, texts, error)
+    messages.success(request, f"{program.slug} is registered, version {program.version}.", extra_tags="ok")
+    return redirect("workloads")
+
+
+def _fields() -> list[str]:
+    return [field for _, _, fields in _GROUPS for field in fields]
+
+
+def _definition(post: QueryDict) -> dict[str, Any]:
+    """What was filled in, as a definition. Raise InvalidSpec for tables that are no YAML."""
+    definition: dict[str, Any] = {}
+    errors: list[FieldError] = []
+    for field in _fields():
+        text = post.get(field, "").replace("\r\n", "\n").strip()
+        if not text:
+            continue
+        try:
+            definition[field] = _read(field, text)
+        except (yaml.YAMLError, ValueError) as error:
+            errors.append(FieldError(field, f"cannot be read: {str(error).splitlines()[0]}"))
+    if errors:
+        raise InvalidSpec(errors)
+    return definition
+
+
+def _uploaded(request: HttpRequest) -> dict[str, str]:
+    """The texts of input files that were uploaded, by name. Raise InvalidSpec for what is no text."""
+    texts = {}
+    for file in request.FILES.getlist(_UPLOADS["inputs"]):
+        name = file.name or "file"
+        try:
+            texts[name] = file.read(_MOST_BYTES).decode().replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise InvalidSpec(
+                [FieldError("inputs", f"{name} is no text in UTF-8: give its path under decks")]
+            ) from None
+    return texts
+
+
+def _read(field: str, text: str) -> Any:
+    if field in _EXAMPLES:
+        return yaml.safe_load(f"{text}\n")  # the last line of a text ends too
+    if field == "program":
+        return shlex.split(text)
+    return int(text) if field == "threads" and text.isdecimal() else text
+
+
+def _texts(definition: Mapping[str, Any]) -> dict[str, str]:
+    """A stored definition as the form writes it."""
+    texts = {field: str(definition.get(field, "")) for field in _fields() if field not in _EXAMPLES}
+    texts["program"] = shlex.join(definition.get("program", ()))
+    for field in _EXAMPLES:
+        held = definition.get(field)
+        texts[field] = _as_yaml(held) if held else ""
+    return texts
+
+
+class _Dumper(yaml.SafeDumper):
+    """Texts of several lines as they are, as people write them."""
+
+
+def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text_node)
+
+
+def _as_yaml(held: Any) -> str:
+    return yaml.dump(held, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).strip()
+
+
+def _form(
+    request: HttpRequest, latest: Program | None, texts: Mapping[str, str], error: InvalidSpec | None = None
+) -> HttpResponse:
+    errors = error.by_path() if error else {}
+    groups = [(title, purpose, [_field(name, texts, errors) for name in names]) for title, purpose, names in _GROUPS]
+    shown = {"place": "workloads", "program": latest, "groups": groups, "others": errors.get("", ())}
+    return render(request, "workloads/program.html", shown, status=422 if error else 200)
+
+
+def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Field:
+    info = ProgramDefinition.model_fields[name]
+    # An error inside of a table is shown at the table.
+    told = [sentence for path, each in errors.items() if path.split(".")[0] == name for sentence in each]
+    label, hint = _TITLES.get(name, info.title or name), info.description or ""
+    if name == "program":
+        hint = "As you would type it: ./solver control --steps={steps}"
+    if name in _EXAMPLES:
+        upload = _UPLOADS.get(name, "")
+        return Area(name, label, texts[name], hint=hint, errors=told, example=_EXAMPLES[name], upload=upload)
+    return Line(name, label, texts[name], hint=hint, errors=told, is_long=name in _LONG)

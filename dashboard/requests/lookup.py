@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
 
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import Experiment, Trial
+from experiments.errors import CannotCompare
+from experiments.models import Experiment, Measurement, Trial
+from experiments.selectors.comparison import Compared, compare
 
 
 def asked(request: HttpRequest, name: str) -> str:
@@ -14,9 +18,18 @@ def asked(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").strip()
 
 
-def members_asked(request: HttpRequest) -> list[str]:
-    """The tokens of `of`, in order."""
-    return [token for text in request.GET.getlist("of") for token in text.split(",") if token.strip()]
+def members_asked(given: QueryDict) -> list[str]:
+    """Return the tokens of `of`, in order."""
+    return [token for text in given.getlist("of") for token in text.split(",") if token.strip()]
+
+
+def comparison_asked(user: Any, given: QueryDict) -> Compared:
+    """Return the comparison that a query string names. Raise CannotCompare."""
+    scope = given.get("scope", "").strip() or str(Measurement.Scope.ALL)
+    if scope not in Measurement.Scope.values:
+        raise CannotCompare("The scope is all or mpi.")
+    baseline, at = (given.get(name, "").strip() for name in ("baseline", "at"))
+    return compare(user, members_asked(given), baseline=baseline, at=at, scope=scope)
 
 
 def without(given: QueryDict, *names: str) -> str:

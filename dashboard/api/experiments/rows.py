@@ -24,7 +24,7 @@ from dashboard.api.experiments.serializers import (
 )
 from dashboard.api.rest import chart_tables, fields, schema
 from dashboard.api.rest.filtering import StrictFilterBackend
-from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, validated
 from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
@@ -34,7 +34,7 @@ from dashboard.api.serializers import (
     QueuedSerializer,
     RepetitionsSerializer,
 )
-from dashboard.api.specifications import project_of, specification_of
+from dashboard.api.validate import project_of, specification_of
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
 from dashboard.panels.parts.chart_tables import charts_of
@@ -128,11 +128,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def move(self, request: Request, slug: str) -> Response:
         """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
         experiment = self._repeatable(request)
-        wanted = MovedSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        slug = validated(MovedSerializer, request)["project"]
         constants = experiment.specification.get("parameters")
         able = access.projects_for(request.user, experiment.workload, constants)
-        project = next((each for each in able if each.slug == wanted.validated_data["project"]), None)
+        project = next((each for each in able if each.slug == slug), None)
         if project is None:
             raise PermissionDenied("There is no such project, or you may not start this workload in it.")
         experiment.move_to(project)
@@ -156,9 +155,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def repetitions(self, request: Request, slug: str) -> Response:
         """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
-        wanted = RepetitionsSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        count = wanted.validated_data["count"]
+        count = validated(RepetitionsSerializer, request)["count"]
         return idempotent_response(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
 
     @extend_schema(
@@ -170,10 +167,9 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment = self._editable(request)
         if not access.may_prioritise(request.user, experiment):
             raise PermissionDenied("Only maintainers of this project may set priorities.")
-        wanted = PrioritySerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        experiment.prioritise(Priority[wanted.validated_data["priority"].upper()])
-        return Response({"priority": wanted.validated_data["priority"]})
+        priority = validated(PrioritySerializer, request)["priority"]
+        experiment.prioritise(Priority[priority.upper()])
+        return Response({"priority": priority})
 
     @extend_schema(responses={200: FindingsSerializer, **schema.errors(404)})
     @action(detail=True, methods=["get"])

@@ -88,84 +88,45 @@ _SLICE: Final = _object(
 )
 
 
-@extend_schema_field(_ANSWER)
-class AnswerField(serializers.DictField):
-    """The answer to an experiment's question."""
-
-
-@extend_schema_field(_list(told(Fact)))
-class FactsField(serializers.ListField):
-    """Findings, each once, ranked by what they explain."""
-
-
-@extend_schema_field(told(Verdict))
-class VerdictField(serializers.DictField):
-    """Does it scale."""
-
-
-@extend_schema_field(_list(told(Finding)))
-class FindingListField(serializers.ListField):
-    """Conclusions with their evidence."""
-
-
-@extend_schema_field(_list(_REPORT))
-class ReportListField(serializers.ListField):
-    """The same for each combination of the other swept parameters."""
-
-
-@extend_schema_field(_WHOLE_REPORT)
-class ReportField(serializers.DictField):
-    """Verdict and findings."""
-
-
-@extend_schema_field(_list(_SLICE))
-class SlicesField(serializers.ListField):
-    """The numbers of each combination of the other swept parameters."""
-
-
-@extend_schema_field(_list(_with(told(ObserverEffect), parameters=_ANY)))
-class ObserverField(serializers.ListField):
-    """Time with capture against time without, by configuration."""
+def _shaped(shape: Schema, **options: Any) -> Any:
+    """Return a field that the OpenAPI document describes by ``shape``."""
+    base = serializers.ListField if shape.get("type") == "array" else serializers.DictField
+    return extend_schema_field(shape)(type("ShapedField", (base,), {}))(**options)
 
 
 class FindingsSerializer(serializers.Serializer[Any]):
     """What an experiment shows."""
 
-    answer = AnswerField()
-    facts = FactsField()
+    answer = _shaped(_ANSWER)
+    facts = _shaped(_list(told(Fact)))
     name = serializers.CharField()
     where = serializers.DictField()
-    verdict = VerdictField()
-    findings = FindingListField()
+    verdict = _shaped(told(Verdict))
+    findings = _shaped(_list(told(Finding)))
     cannot_tell = serializers.ListField(child=serializers.CharField())
-    slices = ReportListField()
+    slices = _shaped(_list(_REPORT))
 
 
 class DiagnosisSerializer(serializers.Serializer[Any]):
     """The numbers behind the findings."""
 
     stamp = serializers.CharField(help_text="Another one where another configuration has completed.")
-    answer = AnswerField()
-    facts = FactsField()
-    report = ReportField()
+    answer = _shaped(_ANSWER)
+    facts = _shaped(_list(told(Fact)))
+    report = _shaped(_WHOLE_REPORT)
     trials = serializers.IntegerField()
     kind = serializers.ChoiceField(choices=("strong", "weak"))
     axis = serializers.CharField()
-    slices = SlicesField()
+    slices = _shaped(_list(_SLICE))
     slices_left_out = serializers.IntegerField()
     next_queued = serializers.IntegerField(help_text="Trials that queueing the suggested points would add.")
-    observer = ObserverField()
-
-
-@extend_schema_field(_or_null(_ANSWER))
-class AnswerOrNullField(serializers.DictField):
-    """Null where no trial counts yet, and of a long experiment whose answer nobody has asked for."""
+    observer = _shaped(_list(_with(told(ObserverEffect), parameters=_ANY)))
 
 
 class ResultSerializer(serializers.Serializer[Any]):
     """An experiment with everything measured."""
 
-    answer = AnswerOrNullField(allow_null=True)
+    answer = _shaped(_or_null(_ANSWER), allow_null=True)
     experiment = ExperimentDetailSerializer()
     predictions = serializers.ListField(child=serializers.DictField())
     trials = ResultTrialSerializer(many=True)

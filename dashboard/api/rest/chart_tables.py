@@ -9,12 +9,12 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.filtering import one_of, refuse_unknown
 from dashboard.charts.tables import ChartTables
 
 NAME: Final = r"charts/(?P<name>[-a-zA-Z0-9_]+)"
@@ -59,9 +59,7 @@ RESPONSES: Final = {
 def table_answer(request: Request, charts: ChartTables, name: str) -> HttpResponse:
     """Return the table behind the chart ``name`` in the form that is asked for. Raise ValidationError, NotFound."""
     refuse_unknown(request, {"view", "form"})
-    form = request.query_params.get("form", "json")
-    if form not in ("json", "csv"):
-        raise ValidationError({"form": ["must be json or csv"]})
+    form = one_of(request, "form", ("json", "csv"))
     try:
         table = charts.table(name, request.query_params.get("view"))
     except LookupError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -82,6 +82,16 @@ def refuse_empty(request: Request, filters: type[ListFilter]) -> None:
 def clean(request: Request, name: str) -> str:
     """The value of ``name``, trimmed; '' when it is not there."""
     return str(request.query_params.get(name, "")).strip()
+
+
+def one_of(request: Request, name: str, allowed: Sequence[str]) -> str:
+    """Return the value of ``name``; the first of ``allowed`` if it is left out. Raise ValidationError."""
+    if name not in request.query_params:
+        return allowed[0]
+    value = clean(request, name)
+    if value not in allowed:
+        raise ValidationError({name: [f"must be one of {', '.join(allowed)}"]})
+    return value
 
 
 def refuse_unknown(request: Request, known: Collection[str]) -> None:

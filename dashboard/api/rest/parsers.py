@@ -1,14 +1,23 @@
-"""Reading bodies: strict JSON, and YAML as text so that errors can name their lines."""
+"""Request bodies: strict JSON, YAML as text so that errors can name their lines, and validation."""
 
 from __future__ import annotations
 
 import json
 from typing import IO, Any, NoReturn
 
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 
 from experiments.specification.yaml_lines import MAX_BYTES
+
+
+def validated(serializer: type[serializers.Serializer[Any]], request: Request, **options: Any) -> Any:
+    """Return the validated body of a request. Raise ValidationError."""
+    body = serializer(data=request.data, **options)
+    body.is_valid(raise_exception=True)
+    return body.validated_data
 
 
 class YamlText(str):

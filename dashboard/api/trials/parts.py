@@ -6,18 +6,20 @@ connections come in pages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from dashboard.api.rest import etag, schema
-from dashboard.api.rest.filtering import clean, refuse_unknown
+from dashboard.api.rest import chart_tables, etag, schema
+from dashboard.api.rest.filtering import clean, one_of, refuse_unknown
 from dashboard.api.rest.pagination import FURTHEST, MOST, Pagination
 from dashboard.api.trials.serializers import (
     OF,
@@ -28,6 +30,7 @@ from dashboard.api.trials.serializers import (
     PairSerializer,
     SeriesSerializer,
 )
+from dashboard.panels.trial.chart_tables import charts_of
 from dashboard.panels.trial.host_samples import MOST_HOSTS, QUANTITIES
 from dashboard.panels.trial.stored_samples import NoSamples, samples_of
 from experiments.files import read_analysis, read_mpi_profile
@@ -81,7 +84,7 @@ class PartActions:
         """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
         trial = self._trial()
         refuse_unknown(request, {"scope", "of", "limit", "offset"})
-        scope, of = _one_of(request, "scope", Measurement.Scope.values), _one_of(request, "of", OF)
+        scope, of = one_of(request, "scope", Measurement.Scope.values), one_of(request, "of", OF)
         if of == "hosts":
             if scope != Measurement.Scope.ALL:
                 raise ValidationError({"scope": ["hosts do not tell which of their traffic is of MPI"]})
@@ -100,7 +103,8 @@ class PartActions:
         """How many packets had which size, and how the times between packets are distributed."""
         trial = self._trial()
         refuse_unknown(request, {"scope"})
-        curves, missing = _curves(trial, _one_of(request, "scope", Measurement.Scope.values))
+        scope = one_of(request, "scope", Measurement.Scope.values)
+        curves, missing = _curves(trial, scope)
         sizes, gaps = curves.get("size_histogram") or {}, curves.get("interarrival") or {}
         longer, dispersion = gaps.get("ccdf") or {}, gaps.get("idc") or {}
         told = {
@@ -113,7 +117,6 @@ class PartActions:
             },
         }
         units = _units((*told["sizes"], *told["gaps"]))
-        scope = _one_of(request, "scope", Measurement.Scope.values)
         whole = {**told, "scope": scope, "units": units, "missing": missing}
         return etag.answer(request, HistogramsSerializer(whole).data)
 
@@ -171,19 +174,26 @@ class PartActions:
         }
         return etag.answer(request, MatricesSerializer(whole).data)
 
+    @extend_schema(
+        operation_id="trials_charts_list",
+        responses={200: chart_tables.ChartSerializer(many=True), **schema.errors(400, 404, 409)},
+    )
+    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    def charts(self, request: Request, pk: str) -> Response:
+        """The charts of the trial's page: the names under which their tables are asked for."""
+        charts = charts_of(self._trial())
+        refuse_unknown(request, set())
+        return Response(charts.listed())
+
+    @extend_schema(parameters=[*chart_tables.PARAMETERS], responses={**chart_tables.RESPONSES, **schema.errors(409)})
+    @action(detail=True, methods=["get"], url_path=chart_tables.NAME, filter_backends=[])
+    def chart(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
+        return chart_tables.table_answer(request, charts_of(self._trial()), name)
+
     def _trial(self) -> Trial:
         trial: Trial = self.get_object()  # type: ignore[attr-defined]  # of the view set
         return trial
-
-
-def _one_of(request: Request, name: str, known: Sequence[str]) -> str:
-    """The value of ``name``, the first of ``known`` where it is left out. Raise ValidationError."""
-    if name not in request.query_params:
-        return known[0]
-    value = clean(request, name)
-    if value not in known:
-        raise ValidationError({name: [f"must be one of {', '.join(known)}"]})
-    return value
 
 
 def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:

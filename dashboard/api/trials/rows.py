@@ -16,9 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import etag, fields, schema
-from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest.filtering import StrictFilterBackend, clean, one_of, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
-from dashboard.api.trials.charts import ChartActions
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
 from dashboard.panels.trial.siblings import around, differing
@@ -80,13 +79,7 @@ class FileRenderer(JSONRenderer):
     format = "bin"
 
 
-class TrialViewSet(
-    ChartActions,
-    PartActions,
-    mixins.ListModelMixin,
-    mixins.RetrieveModelMixin,
-    viewsets.GenericViewSet[Trial],
-):
+class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
     """Trials of the experiments that the caller may see."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")
@@ -140,9 +133,7 @@ class TrialViewSet(
         """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
         trial = self.get_object()
         refuse_unknown(request, {"scope"})
-        scope = clean(request, "scope") or Measurement.Scope.ALL
-        if scope not in Measurement.Scope.values:
-            raise ValidationError({"scope": [f"must be one of {', '.join(Measurement.Scope.values)}"]})
+        scope = one_of(request, "scope", Measurement.Scope.values)
         analysis = read_analysis(trial) or {}
         curves = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
         told = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}

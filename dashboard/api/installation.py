@@ -1,8 +1,9 @@
-"""``/api/v1/status/``: what runs and waits now."""
+"""``/api/v1/metrics/``, ``quotas/`` and ``status/``: the metric catalogue, limits of projects, and running and waiting trials."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import Any, get_args
 
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -12,10 +13,68 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analysis.catalogue import METRICS, Direction, Section, Shape
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import refuse_unknown
 from experiments import access
+from experiments.access import visible_projects
 from experiments.models import ACTIVE, Cluster, LastSeen, State, Trial
+from experiments.selectors.quotas import quotas_of
+
+
+class MetricSerializer(serializers.Serializer[Any]):
+    """One metric. `unit` is for readers: `1` for a count or factor, `share` for a ratio that is read in per cent."""
+
+    id = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # a field, not the option of fields
+    unit = serializers.CharField()
+    direction = serializers.ChoiceField(choices=get_args(Direction), help_text="Which is better.")
+    definition = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a field, not the option of fields
+    section = serializers.ChoiceField(choices=get_args(Section))
+    headline = serializers.BooleanField()
+    shape = serializers.ChoiceField(choices=get_args(Shape), help_text="Curves and tables are in `trials/ID/wire/`.")
+
+
+class MetricsView(APIView):
+    """The catalogue."""
+
+    @extend_schema(operation_id="metrics_list", responses={200: MetricSerializer(many=True), **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """Every metric of the catalogue, in its order; figures of programs are with their workloads."""
+        refuse_unknown(request, set())
+        return Response(MetricSerializer([asdict(metric) for metric in METRICS.values()], many=True).data)
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """One limit; `most` is 0 where there is none."""
+
+    name = serializers.CharField()
+    unit = serializers.CharField()
+    used = serializers.FloatField()
+    most = serializers.IntegerField()
+
+
+class ProjectQuotasSerializer(serializers.Serializer[Any]):
+    """All limits of one project."""
+
+    project = serializers.CharField()
+    quotas = QuotaSerializer(many=True)
+
+
+class QuotasView(APIView):
+    """What projects may take."""
+
+    @extend_schema(
+        operation_id="quotas_list", responses={200: ProjectQuotasSerializer(many=True), **schema.errors(400)}
+    )
+    def get(self, request: Request) -> Response:
+        """Of every project of the caller: waiting trials, machine-hours in 30 days, GiB of files and of captures."""
+        refuse_unknown(request, set())
+        projects = list(visible_projects(request.user).order_by("slug"))
+        taken = quotas_of(projects)
+        rows = [{"project": project.slug, "quotas": taken[project.pk]} for project in projects]
+        return Response(ProjectQuotasSerializer(rows, many=True).data)
 
 
 class ProcessSerializer(serializers.Serializer[Any]):
