@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.view_sets import RowsViewSet
 from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
@@ -25,7 +26,7 @@ from experiments.access import only_project
 from experiments.models import BackgroundTask
 
 
-class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
+class BackgroundTaskSerializer(RowSerializer[BackgroundTask]):
     """One task; `file` is the address of what it made, once it is done."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:task-detail")
@@ -38,7 +39,6 @@ class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
             *("id", "url", "kind", "title", "state", "experiment", "done", "total", "message"),
             *("asked_at", "begun_at", "ended_at", "file"),
         ]
-        read_only_fields = fields
 
     def get_file(self, task: BackgroundTask) -> str | None:
         return reverse("api:task-file", [task.pk], request=self.context.get("request")) if task.has_file else None

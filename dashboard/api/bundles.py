@@ -24,7 +24,6 @@ from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import concurrency_limits
 from experiments import access
-from experiments.errors import BadBundle, CannotExport
 from experiments.exchange.exporting import IN_CONTENTS
 from experiments.exchange.import_plan import ImportPlan, ImportResult
 from experiments.exchange.intake import take_in_sent
@@ -121,11 +120,7 @@ class BundlesView(APIView):
     def post(self, request: Request) -> Response:
         """Have a bundle made: 202 with the task whose `file` it will be."""
         wanted = dict(validated(WantedBundleSerializer, request))
-        try:
-            task = ask_bundle(request.user, wanted.pop("of"), **wanted)
-        except CannotExport as error:
-            raise ValidationError({"of": [str(error)]}) from None
-        return accepted(task, request)
+        return accepted(ask_bundle(request.user, wanted.pop("of"), **wanted), request)
 
 
 class ImportsView(APIView):
@@ -158,11 +153,8 @@ class ImportsView(APIView):
                 raise ValidationError("the body is empty: send a bundle as application/zip")
             body: Any = request.data  # as ZipParser returns it
             with body["file"] as file:
-                try:
-                    brought = take_in_sent(
-                        Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
-                    )
-                except BadBundle as error:
-                    raise ValidationError(str(error)) from None
+                brought = take_in_sent(
+                    Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
+                )
         created = not dry_run and brought.trials
         return Response(BroughtSerializer(brought).data, status=201 if created else 200)

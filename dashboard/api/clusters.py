@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.api.rest.in_place import in_place
 from dashboard.api.rest.view_sets import RowsViewSet
@@ -37,7 +38,7 @@ class StepSerializer(serializers.Serializer[Any]):
     commands = serializers.ListField(child=serializers.CharField())
 
 
-class ClusterTestSerializer(serializers.ModelSerializer[ClusterTest]):
+class ClusterTestSerializer(RowSerializer[ClusterTest]):
     """The last test of a cluster; `ended_at` is null while it waits for a worker or runs."""
 
     steps = StepSerializer(many=True, read_only=True)
@@ -46,10 +47,9 @@ class ClusterTestSerializer(serializers.ModelSerializer[ClusterTest]):
     class Meta:
         model = ClusterTest
         fields: ClassVar = ["asked_at", "begun_at", "ended_at", "trying", "outdated", "steps"]
-        read_only_fields = fields
 
 
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+class ClusterSerializer(RowSerializer[Cluster]):
     """A cluster with its facts. `settings` is null for who may not change them."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:cluster-detail", lookup_field="slug")
@@ -70,7 +70,6 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             *("slug", "url", "name", "kind", "enabled", "state", "most_hosts", "facts", "settings", "settings_errors"),
             *("active", "queued", "finished", "last_end", "test"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong", "elsewhere"]))
     def get_state(self, cluster: Any) -> str:

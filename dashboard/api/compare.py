@@ -6,14 +6,12 @@ from typing import Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import clean, one_of, refuse_unknown
-from experiments.errors import CannotCompare
 from experiments.models import Measurement
 from experiments.selectors.compared_members import FEWEST, MOST
 from experiments.selectors.comparison import compare
@@ -45,10 +43,5 @@ class CompareView(APIView):
         refuse_unknown(request, {each.name for each in _PARAMETERS})
         scope = one_of(request, "scope", Measurement.Scope.values)
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
-        try:
-            compared = compare(
-                request.user, tokens, baseline=clean(request, "baseline"), at=clean(request, "at"), scope=scope
-            )
-        except CannotCompare as error:
-            raise ValidationError({"of": [str(error)]}) from None
-        return Response(compared.to_dict())
+        baseline, at = clean(request, "baseline"), clean(request, "at")
+        return Response(compare(request.user, tokens, baseline=baseline, at=at, scope=scope).to_dict())

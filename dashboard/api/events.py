@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import refuse_unknown
 from dashboard.api.rest.pagination import CursorPages
 from dashboard.api.rest.view_sets import ListViewSet
@@ -36,7 +37,7 @@ class EventPages(CursorPages):
         return cursor
 
 
-class EventSerializer(serializers.ModelSerializer[Event]):
+class EventSerializer(RowSerializer[Event]):
     """One event. `url` is the page to look at, without the address of the installation."""
 
     title = serializers.SerializerMethodField(help_text="The experiment or report that it happened to.")
@@ -50,7 +51,6 @@ class EventSerializer(serializers.ModelSerializer[Event]):
     class Meta:
         model = Event
         fields = ("id", "kind", "at", "title", "sentence", "url", "project", "experiment", "trial", "report")
-        read_only_fields = fields
 
     def get_title(self, event: Event) -> str:
         return events.title(event)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,8 +19,7 @@ from dashboard.api.rest.filtering import described, refuse_empty, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter
-from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
-from experiments.errors import CannotExplore
+from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, ask, cells_as_data
 from experiments.models import BackgroundTask, Measurement
 from experiments.selectors.explorer import flagged, pivot
 
@@ -49,13 +48,12 @@ class ExploreView(APIView):
     @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
         """Cells of the pivot with the number of configurations and trials behind each."""
-        question = _question(request)
+        refuse_unknown(request, NAMES)
+        refuse_empty(request, ConfigurationFilter)
+        question = ask(request.user, request._request.GET)
         # A program asks for cells; each says how many configurations it holds.
         query, matched = replace(question.query, pooled=True), question.counts()
-        try:
-            pivoted = pivot(question.configurations, query)
-        except CannotExplore as error:
-            raise ValidationError({error.field: [str(error)]}) from None
+        pivoted = pivot(question.configurations, query)
         return Response(
             {
                 "x": query.x,
@@ -104,17 +102,5 @@ class ExploreExportView(APIView):
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
         refuse_unknown(request, NAMES | {"rows", "every"})
         refuse_empty(request, ConfigurationFilter)
-        try:
-            made = exported(request.user, request._request.GET, form)
-        except CannotExplore as error:
-            raise ValidationError({error.field: [str(error)]}) from None
+        made = exported(request.user, request._request.GET, form)
         return accepted(made, request) if isinstance(made, BackgroundTask) else made
-
-
-def _question(request: Request) -> Question:
-    refuse_unknown(request, NAMES)
-    refuse_empty(request, ConfigurationFilter)
-    try:
-        return ask(request.user, request._request.GET)
-    except CannotExplore as error:
-        raise ValidationError({error.field: [str(error)]}) from None

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import PAGE, refuse_unknown
 from dashboard.api.rest.parsers import validated
 from dashboard.people.people import (
@@ -36,7 +37,7 @@ _CHANGE = OpenApiParameter("change", str, OpenApiParameter.PATH, enum=list(CHANG
 _NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User name.")
 
 
-class RoleSerializer(serializers.ModelSerializer[Membership]):
+class RoleSerializer(RowSerializer[Membership]):
     """A role in a project; `by_group` where it came with a group of the identity provider."""
 
     project = serializers.CharField(source="project.slug", read_only=True)
@@ -44,10 +45,9 @@ class RoleSerializer(serializers.ModelSerializer[Membership]):
     class Meta:
         model = Membership
         fields: ClassVar = ["project", "role", "by_group"]
-        read_only_fields = fields
 
 
-class PersonSerializer(serializers.ModelSerializer[Any]):
+class PersonSerializer(RowSerializer[Any]):
     """An account; `email` may be empty. Nobody signs in where `open` is false; `seen_at` is when a page of it was open last."""
 
     name = serializers.CharField(source="username", read_only=True)
@@ -65,7 +65,6 @@ class PersonSerializer(serializers.ModelSerializer[Any]):
         fields: ClassVar = [
             *("name", "email", "superuser", "open", "second_factor", "tokens", "since", "seen_at", "roles"),
         ]
-        read_only_fields = fields
 
     def get_second_factor(self, person: Any) -> bool:
         return bool(person.factors)

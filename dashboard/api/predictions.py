@@ -24,6 +24,7 @@ from rest_framework.views import APIView
 from analysis.sensitivity import Link
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import StrictFilterBackend, refuse_unknown
 from dashboard.api.rest.parsers import validated
 from dashboard.api.trials.rows import FileRenderer
@@ -54,7 +55,7 @@ class CheckSerializer(serializers.Serializer[Check]):
     inside = serializers.BooleanField(allow_null=True, help_text="Whether the median lies in the interval.")
 
 
-class PredictionSerializer(serializers.ModelSerializer[Prediction]):
+class PredictionSerializer(RowSerializer[Prediction]):
     """A prediction; the context holds ``checks``: its key -> Check."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:prediction-detail")
@@ -84,7 +85,6 @@ class PredictionSerializer(serializers.ModelSerializer[Prediction]):
             ),
             "check",
         ]
-        read_only_fields = fields
 
     @extend_schema_field(CheckSerializer)
     def get_check(self, prediction: Prediction) -> Any:
@@ -174,9 +174,16 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             with _at_fields():
                 task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
             return accepted(task, request)
-        return idempotent_response(
-            request, lambda: _foretold(request, experiment, link, asked["at"], check=asked["check"])
-        )
+
+        def keep() -> Response:
+            with _at_fields(), transaction.atomic():
+                prediction = foretell(experiment, link, asked["at"], author=request.user).keep()
+                if asked["check"]:
+                    queue.check_prediction(prediction, author=request.user)
+            data = as_data([prediction], request)[0]
+            return Response(data, status=201, headers={"Location": str(data["url"])})
+
+        return idempotent_response(request, keep)
 
     @extend_schema(
         parameters=[PARAMETER],
@@ -188,7 +195,12 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Queue two trials, or two more, on the link of a prediction."""
         prediction = self.get_object()
         self._require_run(request, prediction.experiment)
-        return idempotent_response(request, lambda: _checked(request, prediction))
+
+        def check() -> Response:
+            queue.check_prediction(prediction, author=request.user)
+            return Response(as_data([prediction], request)[0])
+
+        return idempotent_response(request, check)
 
     def _experiment(self, request: Request, slug: str) -> Experiment:
         visible = access.visible_experiments(request.user).select_related("project", "cluster")
@@ -206,21 +218,6 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             raise PermissionDenied(
                 "Only maintainers of the project and the owner of the experiment may run more trials."
             )
-
-
-def _foretold(request: Request, experiment: Experiment, link: Link, at: str, *, check: bool) -> Response:
-    with transaction.atomic():
-        with _at_fields():
-            prediction = foretell(experiment, link, at, author=request.user).keep()
-        if check:
-            queue.check_prediction(prediction, author=request.user)
-    shown = as_data([prediction], request)[0]
-    return Response(shown, status=201, headers={"Location": str(shown["url"])})
-
-
-def _checked(request: Request, prediction: Prediction) -> Response:
-    queue.check_prediction(prediction, author=request.user)
-    return Response(as_data([prediction], request)[0])
 
 
 class NetworkSerializer(serializers.Serializer[Any]):

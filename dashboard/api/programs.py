@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.in_place import in_place
 from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.api.rest.view_sets import RowsViewSet
@@ -24,7 +25,7 @@ from workers import queue
 _BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}
 
 
-class ProgramSerializer(serializers.ModelSerializer[Program]):
+class ProgramSerializer(RowSerializer[Program]):
     """The latest version of a registered program; specifications say `workload: NAME`. `definition` is null for who may not register."""
 
     name = serializers.CharField(source="slug", read_only=True)
@@ -34,7 +35,6 @@ class ProgramSerializer(serializers.ModelSerializer[Program]):
     class Meta:
         model = Program
         fields: ClassVar = ["name", "url", "version", "created_at", "changed_at", "definition"]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_definition(self, program: Program) -> dict[str, Any] | None:
@@ -68,9 +68,7 @@ class ProgramViewSet(RowsViewSet[Program]):
     def _registered(self, request: Request, name: str | None = None) -> Any:
         if not may_register_programs(request.user):
             raise PermissionDenied("Only maintainers of a project may register programs: they say what submitters run.")
-        body = request.data
-        if isinstance(body, YamlText):
-            program = queue.register_program_yaml(body, author=request.user, name=name)
-        else:
-            program = queue.register_program(body, author=request.user, name=name)
-        return self.get_serializer(program).data
+        is_yaml = isinstance(request.data, YamlText)
+        body: Any = request.data
+        register = queue.register_program_yaml if is_yaml else queue.register_program
+        return self.get_serializer(register(body, author=request.user, name=name)).data

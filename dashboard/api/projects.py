@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.parsers import validated
 from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
@@ -35,7 +36,7 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         read_only_fields: ClassVar = ["name", "by_group"]
 
 
-class ProjectSerializer(serializers.ModelSerializer[Project]):
+class ProjectSerializer(RowSerializer[Project]):
     """A project; `role` is the caller's own, null for a superuser who is no member and so may do everything."""
 
     role = serializers.SerializerMethodField()
@@ -44,7 +45,6 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
     class Meta:
         model = Project
         fields: ClassVar = ["slug", "name", "role", "members"]
-        read_only_fields = fields
 
     def get_role(self, project: Project) -> str | None:
         user = self.context["request"].user

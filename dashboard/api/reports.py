@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
 from dashboard.api.rest.parsers import validated
 from dashboard.filters import ReportFilter
@@ -21,7 +22,7 @@ from dashboard.reports.parts import Source
 from dashboard.reports.rendering import checked, freeze
 from experiments.access import may_write_reports, report_projects, visible_reports
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Project, Report, ReportVersion
+from experiments.models import Report, ReportVersion
 from experiments.models.report import LONGEST_TEXT, LONGEST_TITLE
 
 _LARGEST = 2**31 - 1
@@ -36,7 +37,7 @@ _NOT_BLANK: Final = r"\S"
 """So that the schema tells it too."""
 
 
-class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
+class VersionSerializer(RowSerializer[ReportVersion]):
     """A version without its text."""
 
     author = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
@@ -44,10 +45,9 @@ class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
     class Meta:
         model = ReportVersion
         fields: ClassVar = ["number", "note", "author", "created_at"]
-        read_only_fields = fields
 
 
-class ReportSerializer(serializers.ModelSerializer[Report]):
+class ReportSerializer(RowSerializer[Report]):
     """A report as lists tell it; `version` is the number of its newest version."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:report-detail")
@@ -58,7 +58,6 @@ class ReportSerializer(serializers.ModelSerializer[Report]):
     class Meta:
         model = Report
         fields: ClassVar = ["id", "url", "page", "title", "project", "owner", "version", "created_at", "changed_at"]
-        read_only_fields = fields
 
 
 class WholeReportSerializer(ReportSerializer):
@@ -70,7 +69,6 @@ class WholeReportSerializer(ReportSerializer):
 
     class Meta(ReportSerializer.Meta):
         fields: ClassVar = [*ReportSerializer.Meta.fields, "text_version", "text", "versions"]
-        read_only_fields = fields
 
     def get_text_version(self, report: Report) -> int:
         return int(self.context["version"].number)
@@ -146,7 +144,10 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         if not report_projects(request.user):
             raise PermissionDenied("Submitters and maintainers of a project write its reports.")
         wanted = validated(NewReportSerializer, request)
-        project = _project(request.user, wanted["project"])
+        project = next((each for each in report_projects(request.user) if each.slug == wanted["project"]), None)
+        if project is None:
+            words = f"there is no project {wanted['project']!r} in which you may write"
+            raise InvalidSpec([FieldError("project", words)])
         text, source = one_ending(wanted["text"]), Source(request.user)
         checked(text, source)
         report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
@@ -174,10 +175,3 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
     def _whole(self, request: Request, report: Report, version: ReportVersion) -> dict[str, Any]:
         return dict(WholeReportSerializer(report, context={"request": request, "version": version}).data)
-
-
-def _project(user: Any, slug: str) -> Project:
-    project = next((each for each in report_projects(user) if each.slug == slug), None)
-    if project is None:
-        raise InvalidSpec([FieldError("project", f"there is no project {slug!r} in which you may write")])
-    return project

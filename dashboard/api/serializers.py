@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from dashboard.api.rest.fields import Sparse
+from dashboard.api.rest.fields import RowSerializer, Sparse
 from dashboard.api.rest.in_place import told
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
@@ -31,7 +31,7 @@ class TrialCounts(TypedDict):
     flagged: int
 
 
-class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
+class ExperimentSerializer(Sparse, RowSerializer[Experiment]):
     """One line of the list. The context holds ``progress``: experiment key -> Progress."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
@@ -48,7 +48,6 @@ class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
             *("slug", "url", "name", "workload", "cluster", "project", "owner", "version", "tags", "published"),
             *("created_at", "status", "trials"),
         ]
-        read_only_fields = fields
 
     def get_status(self, experiment: Experiment) -> str:
         return str(self.context["progress"][experiment.pk].status)
@@ -71,10 +70,9 @@ class ExperimentDetailSerializer(ExperimentSerializer):
             *ExperimentSerializer.Meta.fields,
             *("specification", "specification_hash", "source", "uid", "origin"),
         ]
-        read_only_fields = fields
 
 
-class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
+class TrialSerializer(Sparse, RowSerializer[Trial]):
     """One line of the list of trials."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:trial-detail")
@@ -97,10 +95,9 @@ class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
             *("repetition", "attempt", "superseded", "in_design", "state", "trust", "message"),
             *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"),
         ]
-        read_only_fields = fields
 
 
-class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
+class ArtifactSerializer(RowSerializer[Artifact]):
     """One file of a trial; ``url`` downloads it, and is empty once retention has removed it."""
 
     url = serializers.SerializerMethodField()
@@ -108,7 +105,6 @@ class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
     class Meta:
         model = Artifact
         fields: ClassVar = ["kind", "name", "size_bytes", "sha256", "created_at", "removed_at", "url"]
-        read_only_fields = fields
 
     def get_url(self, artifact: Artifact) -> str | None:
         if artifact.removed_at is not None:
@@ -160,7 +156,6 @@ class TrialDetailSerializer(TrialSerializer):
             *("apart", "metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
             *("certificate", "tables", "environment", "artifacts", "repeats_disturbed"),
         ]
-        read_only_fields = fields
 
     def get_metrics(self, trial: Trial) -> Values:
         return _values(trial, Measurement.Scope.ALL)
@@ -198,7 +193,6 @@ class ResultTrialSerializer(TrialDetailSerializer):
             *TrialDetailSerializer.Meta.fields,
             *("warmup", "control", "environment_hash", "started_at"),
         ]
-        read_only_fields = fields
 
     def get_warmup(self, trial: Trial) -> bool:
         return trial.kind == Kind.WARMUP

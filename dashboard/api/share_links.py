@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.parsers import validated
 from dashboard.api.rest.view_sets import ListViewSet
 from dashboard.reports.parts import pinned_in
@@ -31,7 +32,7 @@ from experiments.models import Experiment, Report, ShareLink
 from experiments.models.people.share_link import DAYS
 
 
-class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
+class ShareLinkSerializer(RowSerializer[ShareLink]):
     """A link without its key; `compare` is the query of the comparison that it shows, empty for others; `report` is the number of
     the report that it shows, with its parts of `experiments`.
     """
@@ -45,7 +46,6 @@ class ShareLinkSerializer(serializers.ModelSerializer[ShareLink]):
         fields: ClassVar = [
             *("id", "experiments", "compare", "report", "made_by", "created_at", "expires_at", "last_used_at"),
         ]
-        read_only_fields = fields
 
 
 class MadeLinkSerializer(ShareLinkSerializer):
@@ -55,7 +55,6 @@ class MadeLinkSerializer(ShareLinkSerializer):
 
     class Meta(ShareLinkSerializer.Meta):
         fields: ClassVar = [*ShareLinkSerializer.Meta.fields, "address"]
-        read_only_fields = fields
 
     def get_address(self, link: ShareLink) -> str:
         return str(self.context["address"])
@@ -103,7 +102,7 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
 
     def get_queryset(self) -> QuerySet[ShareLink]:
         user: Any = self.request.user
-        projects = _managed(user)
+        projects = [project.pk for project in visible_projects(user) if may_manage(user, project)]
         managed = Q(experiments__project__in=projects) | Q(report__project__in=projects)
         project = only_project(user)
         links = ShareLink.objects.filter(managed | Q(made_by=user))
@@ -133,11 +132,6 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
         return Response(
             MadeLinkSerializer(link, context=context).data, status=201, headers={"Cache-Control": "no-store"}
         )
-
-
-def _managed(user: Any) -> list[int]:
-    """The projects whose links ``user`` may end: where they are a maintainer, and their token lets them be one."""
-    return [project.pk for project in visible_projects(user) if may_manage(user, project)]
 
 
 def _experiment(user: Any, wanted: dict[str, Any]) -> list[Experiment]:

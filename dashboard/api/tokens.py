@@ -10,11 +10,12 @@ from rest_framework import mixins, serializers
 from rest_framework.permissions import IsAuthenticated
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.models import ApiToken
 
 
-class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+class TokenSerializer(RowSerializer[ApiToken]):
     """A token without its key; `prefix` is how the key begins."""
 
     project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
@@ -22,7 +23,6 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
     class Meta:
         model = ApiToken
         fields: ClassVar = ["id", "name", "prefix", "scope", "project", "created_at", "expires_at", "last_used_at"]
-        read_only_fields = fields
 
 
 @extend_schema_view(

@@ -41,16 +41,11 @@ class Nowhere(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        beside = (
-            ""
-            if request.path.endswith("/") or _is_nowhere(f"{request.path_info}/")
-            else f" The address is {request.path}/."
-        )
-        raise NotFound(f"There is nothing at {request.path}.{beside}")
-
-
-def _is_nowhere(path: str) -> bool:
-    return getattr(resolve(path).func, "view_class", None) is Nowhere
+        sentence = f"There is nothing at {request.path}."
+        view = resolve(f"{request.path_info}/").func
+        if not request.path.endswith("/") and getattr(view, "view_class", None) is not Nowhere:
+            sentence += f" The URL is {request.path}/."
+        raise NotFound(sentence)
 
 
 router = DefaultRouter()

@@ -40,16 +40,11 @@ def project_of(request: Request) -> Project:
 
 def specification_of(request: Request, project: Project) -> ExperimentSpec:
     """Return the specification in the body. Raise InvalidSpec, or PermissionDenied where its sender may not start it in the project."""
-    spec = _parsed(request.data)
+    read = parse_yaml if isinstance(request.data, YamlText) else parse
+    spec = read(request.data, max_trials=settings.MAX_TRIALS)
     if not access.may_submit(request.user, project, spec.workload, spec.parameters):
         raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
     return spec
-
-
-def _parsed(body: Any) -> ExperimentSpec:
-    if isinstance(body, YamlText):
-        return parse_yaml(body, max_trials=settings.MAX_TRIALS)
-    return parse(body, max_trials=settings.MAX_TRIALS)
 
 
 MOST_POINTS: Final = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import django_filters
@@ -12,7 +12,7 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from dashboard.filters.fields import Choices
+from dashboard.filters.fields import Choices, ConditionsFilter, Day, MomentFilter, Words
 from experiments import workloads
 from experiments.models import Cluster, Experiment
 
@@ -81,27 +81,54 @@ def with_text(experiments: QuerySet[Experiment], name: str, value: str) -> Query
     return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
 
 
-def _workload_choices() -> list[tuple[str, str]]:
-    return [(workload.slug, workload.title) for workload in workloads.registry()]
-
-
-def _cluster_choices() -> list[tuple[str, str]]:
-    return [*Cluster.objects.order_by("name").values_list("slug", "name")]
-
-
 def of_workload(**options: Any) -> django_filters.ChoiceFilter:
-    """Is of this workload."""
-    return django_filters.ChoiceFilter(
-        choices=_workload_choices, empty_label="Any workload", label="Workload", help_text="Workload.", **options
-    )
+    """Filter by workload."""
+    options["choices"] = lambda: [(workload.slug, workload.title) for workload in workloads.registry()]
+    return django_filters.ChoiceFilter(empty_label="Any workload", label="Workload", help_text="Workload.", **options)
 
 
 def of_cluster() -> django_filters.CharFilter:
-    """Is of this cluster."""
-    widget = Choices("Any cluster", _cluster_choices)
+    """Filter by cluster."""
+    widget = Choices("Any cluster", lambda: [*Cluster.objects.order_by("name").values_list("slug", "name")])
     return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
 
 
-def of_project() -> django_filters.CharFilter:
-    """Is of this project."""
-    return django_filters.CharFilter(field_name="project__slug", label="Project", help_text="Project.")
+def of_project(field_name: str = "project__slug") -> django_filters.CharFilter:
+    """Filter by project."""
+    return django_filters.CharFilter(field_name=field_name, label="Project", help_text="Slug of the project.")
+
+
+def of_owner(field_name: str = "owner__username") -> django_filters.CharFilter:
+    """Filter by owner."""
+    return django_filters.CharFilter(field_name=field_name, label="Owner", help_text="User name of the owner.")
+
+
+def by_text(label: str, help_text: str, method: Any = with_text) -> django_filters.CharFilter:
+    """Filter by words."""
+    return django_filters.CharFilter(method=method, widget=Words, label=label, help_text=help_text)
+
+
+def by_conditions(placeholder: str, label: str, help_text: str) -> ConditionsFilter:
+    """Filter by conditions on configurations."""
+    widget = forms.TextInput(attrs={"class": "form-control mono", "placeholder": placeholder})
+    return ConditionsFilter(method="filter_where", widget=widget, label=label, help_text=help_text)
+
+
+def by_choice(choices: Iterable[tuple[str, str]], label: str, help_text: str, **options: Any) -> Any:
+    """Filter by any of several choices."""
+    widget = forms.CheckboxSelectMultiple
+    return django_filters.MultipleChoiceFilter(
+        choices=list(choices), widget=widget, distinct=False, label=label, help_text=help_text, **options
+    )
+
+
+def since(verb: str, **options: Any) -> MomentFilter:
+    """Filter rows from a moment on."""
+    options = {"lookup_expr": "gte", "widget": Day, "help_text": f"{verb} then or later (ISO 8601).", **options}
+    return MomentFilter(label=f"{verb} on or after", **options)
+
+
+def until(verb: str, **options: Any) -> MomentFilter:
+    """Filter rows before a moment."""
+    options = {"lookup_expr": "lt", "widget": Day, "help_text": f"{verb} earlier than that (ISO 8601).", **options}
+    return MomentFilter(label=f"{verb} before", **options)

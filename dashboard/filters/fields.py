@@ -95,8 +95,8 @@ class Day(forms.DateInput):
         return str(value or "")[:10]
 
 
-class Several(forms.TextInput):
-    """All values of a name in the query string; the first of them is drawn."""
+class SeveralValues(forms.TextInput):
+    """Input of all values of a name in the query string, of which the first is drawn."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         return [text for text in data.getlist(name) if text.strip()]
@@ -105,19 +105,13 @@ class Several(forms.TextInput):
         return value[0] if value else ""
 
 
-class SeveralField(forms.Field):
-    """Any number of words."""
-
-    widget = Several
-
-
 class AnyOfFilter(django_filters.Filter):  # type: ignore[misc]
-    """Is one of several."""
+    """Filter by any of several values."""
 
-    field_class = SeveralField
+    field_class = forms.Field
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(lookup_expr="in", **options)
+        super().__init__(lookup_expr="in", widget=SeveralValues, **options)
 
 
 class MomentField(IsoDateTimeField):  # type: ignore[misc]
@@ -157,20 +151,10 @@ class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
     field_class = ConditionsField
 
 
-class MetricField(forms.CharField):
-    """The name of a metric."""
-
-    def clean(self, value: Any) -> Any:
-        name = super().clean(value)
-        if name and not is_metric(name):
-            raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
-        return name
-
-
-class MetricFilter(django_filters.Filter):  # type: ignore[misc]
-    """Is about a metric."""
-
-    field_class = MetricField
+def require_metric(name: str) -> None:
+    """Raise ValidationError unless ``name`` is a metric."""
+    if not is_metric(name):
+        raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
 
 
 def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:

@@ -63,23 +63,23 @@ class FrontMiddleware:
         """
         if isinstance(error, budget.Exhausted):
             most = plural(settings.REQUEST_CPU_SECONDS, "second")
-            return _refusal(
+            return refuse(
                 request, 503, f"This took more than {most} of a processor and was ended. Ask for less at once."
             )
         if not isinstance(error, Busy):
             return None
-        refusal = _refusal(request, 429, str(error))
+        refusal = refuse(request, 429, str(error))
         refusal.headers["Retry-After"] = str(RETRY_AFTER_S)
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         if _body_bytes(request) > (limit := _limit_bytes(request)):
             most = plural(limit >> 20, "MiB", "MiB")
-            return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
+            return refuse(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
         if not self._signing_in.acquire(blocking=False):
-            refusal = _refusal(request, 429, "Many people are signing in just now. Try again in a moment.")
+            refusal = refuse(request, 429, "Many people are signing in just now. Try again in a moment.")
             refusal.headers["Retry-After"] = "1"
             return refusal
         try:
@@ -91,7 +91,7 @@ class FrontMiddleware:
 def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: Mapping[str, Any]) -> HttpResponse:
     """The answer to one more attempt after too many wrong passwords for this name from this address."""
     minutes = plural(int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60, "minute")
-    return _refusal(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
+    return refuse(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
 
 
 def _limit_bytes(request: HttpRequest) -> int:
@@ -104,7 +104,7 @@ def _body_bytes(request: HttpRequest) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
+def refuse(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         return refusal(status, [whole(message)])
     context = {"message": message, "advice": _ADVICE.get(status), "signs_in": request.path == reverse("login")}

@@ -62,7 +62,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
     context["toured"] = bool(asked(request, "tour"))
-    context["repeatable"] = _repeatable(len(context["results"].rows))
+    configurations = len(context["results"].rows)
+    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
+    context["repeatable"] = {"configurations": configurations, "choices": choices}
     return render(request, "experiment/page.html", context)
 
 
@@ -116,25 +118,18 @@ def _network(experiment: Experiment, results: Results) -> str:
     return "study" if asks_of_network(experiment, results.rows) else ""
 
 
-def _repeatable(configurations: int) -> dict[str, Any]:
-    """How many trials so many more repetitions would be."""
-    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
-    return {"configurations": configurations, "choices": choices}
-
-
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
     """What this reader may do with the experiment as it is, with the counts that the buttons name."""
     role = None if experiment.published else role_in(user, experiment.project)
     may_change = role is not None and may_run_more(user, experiment, role)
     is_own = not experiment.published and may_cancel(user, experiment, role)
+    may_prioritise = role == Membership.Role.MAINTAINER and not experiment.is_imported
     return {
         "may_change": may_change,
         "may_cancel": is_own and not progress.is_over,
         "may_delete": is_own and progress.is_over,
         "may_share": may_change or role in (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER),
-        "priorities": Priority.choices[::-1]
-        if role == Membership.Role.MAINTAINER and not experiment.is_imported
-        else [],
+        "priorities": Priority.choices[::-1] if may_prioritise else [],
         "may_report": bool(report_projects(user)) if experiment.published else role in _REPORTS,
         "without_result": progress.failed + progress.cancelled,
     }
@@ -242,15 +237,13 @@ def _oversubscription(experiment: Experiment, results: Results) -> str:
 
 def _versions(experiment: Experiment) -> list[dict[str, Any]]:
     """All versions, newest first, each with what it changed; one query."""
-    versions = list(experiment.versions.select_related("author"))
+    rows: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
-    rows = []
-    for version in versions:
-        rows.append(
-            {"version": version, "changes": list(changed_fields(before, version.specification)) if before else []}
-        )
+    for version in experiment.versions.select_related("author"):
+        changes = list(changed_fields(before, version.specification)) if before else []
+        rows.insert(0, {"version": version, "changes": changes})
         before = version.specification
-    return rows[::-1]
+    return rows
 
 
 def _apart(experiment: Experiment) -> list[dict[str, Any]]:

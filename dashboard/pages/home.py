@@ -107,7 +107,11 @@ def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[di
     """One entry per experiment that has a trial in a worker's hands."""
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
-    marks = _marks([pk for pk, p in progress.items() if p.total <= MOST_SQUARES])
+    marks: dict[int, list[str]] = {}
+    drawn = [pk for pk, p in progress.items() if p.total <= MOST_SQUARES]
+    rows = Trial.objects.current().filter(experiment__in=drawn).order_by("experiment_id", "position")
+    for pk, state in rows.values_list("experiment_id", "state"):
+        marks.setdefault(pk, []).append(state)
     return [
         {
             "experiment": experiment,
@@ -118,14 +122,6 @@ def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[di
         }
         for pk, experiment in experiments.items()
     ]
-
-
-def _marks(experiments: list[int]) -> dict[int, list[str]]:
-    marks: dict[int, list[str]] = {}
-    rows = Trial.objects.current().filter(experiment__in=experiments).order_by("experiment_id", "position")
-    for experiment, state in rows.values_list("experiment_id", "state"):
-        marks.setdefault(experiment, []).append(state)
-    return marks
 
 
 def _storage() -> dict[str, Any]:

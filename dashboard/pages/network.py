@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -20,7 +22,7 @@ from dashboard.panels.network.what_if import what_if
 from dashboard.panels.new.network_draft import asks_of_network
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_describe_clusters, may_predict, may_run_more
-from experiments.models import Experiment, Network
+from experiments.models import Network
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
 from experiments.selectors.network import network_studies, network_study_of
@@ -52,7 +54,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     """What the trials of one experiment say about other networks, or how to get those that do; while they run, how far they are."""
     experiment = find_experiment(request, slug)
     progress = progress_of([experiment])[experiment.pk]
-    live = {"experiment": experiment, "progress": progress, "left_s": None if progress.is_over else _left_s(experiment)}
+    live: dict[str, Any] = {"experiment": experiment, "progress": progress, "left_s": None}
+    if not progress.is_over:
+        live["left_s"] = outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s
     if request.htmx and request.htmx.target == "live":  # type: ignore[attr-defined]
         # With the last trial the page has an answer, charts and sliders that it had not.
         return HttpResponseClientRefresh() if progress.is_over else render(request, "network/_live.html", live)
@@ -70,11 +74,6 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         **what_if(study, [Named(each.name, each.link) for each in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)
-
-
-def _left_s(experiment: Experiment) -> float | None:
-    """How long its trials take from now on; None where nobody can tell yet."""
-    return outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -47,13 +47,17 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         if request.POST.get("predictor") == Prediction.Predictor.REPLAY:
             return redirect(replays.ask(request.user, experiment, link_of(request.POST), at, check=checking))
-        return idempotent_redirect(request, lambda: _kept(request, experiment, at, check=checking))
+        return idempotent_redirect(request, lambda: _store(request, experiment, at, check=checking))
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
-        return redirect(f"{reverse('network', args=[experiment.slug])}?{_positions(request.POST)}")
+        # The sliders stay where they were.
+        sliders = {
+            name: text[:_LONGEST] for name in ("delay", "rate", "loss", "at") if (text := request.POST.get(name))
+        }
+        return redirect(f"{reverse('network', args=[experiment.slug])}?{urlencode(sliders)}")
 
 
-def _kept(request: HttpRequest, experiment: Experiment, at: str, *, check: bool) -> HttpResponseRedirect:
+def _store(request: HttpRequest, experiment: Experiment, at: str, *, check: bool) -> HttpResponseRedirect:
     with transaction.atomic():
         prediction = foretell(experiment, link_of(request.POST), at, author=request.user).keep()
         queued = queue.check_prediction(prediction, author=request.user) if check else 0
@@ -113,11 +117,6 @@ def link_of(sent: Mapping[str, str]) -> Link:
         return Link(*(float(sent.get(name, "")) for name in ("delay", "rate", "loss")))
     except ValueError:
         raise InvalidSpec([FieldError("link", "needs a delay in s, a rate in bit/s and a loss as numbers")]) from None
-
-
-def _positions(sent: Mapping[str, str]) -> str:
-    """The sliders as the address of the page has them, so that a refusal moves none."""
-    return urlencode({name: sent[name][:_LONGEST] for name in ("delay", "rate", "loss", "at") if sent.get(name)})
 
 
 def _sentences(error: RepositoryError) -> str:

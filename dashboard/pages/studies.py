@@ -79,7 +79,9 @@ def built_in_experiments() -> tuple[BuiltIn, ...]:
 @require_GET
 def studies(request: HttpRequest) -> HttpResponse:
     """Every published study, with the latest own experiment of the same workload beside it."""
-    published = sorted(visible_experiments(request.user).filter(published=True).order_by("pk"), key=_place)
+    order = {slug: number for number, slug in enumerate(STUDIES)}
+    published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
+    published.sort(key=lambda study: order.get(study.slug, len(STUDIES)))
     latest = _latest_own(request.user, {study.workload for study in published})
     progress = progress_of(latest.values())
     answers = answers_of([*published, *latest.values()])
@@ -109,10 +111,6 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         reasons = "; ".join(each.message for each in error.errors)
         messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
     return redirect("studies")
-
-
-def _place(study: Experiment) -> int:
-    return STUDIES.index(study.slug) if study.slug in STUDIES else len(STUDIES)
 
 
 def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:

@@ -58,25 +58,30 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
+    may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
+    is_current = trial.is_over and not trial.superseded
     context = {
         "place": "experiments",
         "trial": trial,
         "title": _title(trial),
         "point": _point(trial),
         "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
-        "link": _link(trial),
+        "link": "" if trial.experiment.published else design.link_of(trial.configuration.parameters).describe(),
         "before": before,
         "after": after,
-        **_allowed(request.user, trial),
+        "may_cancel": may_change and not trial.is_over,
+        "may_run_again": is_current and may_change and may_run_more(request.user, trial.experiment),
         "artifacts": artifacts,
         "has_packets": has_packets,
         "packet_query": PacketQuery.of(request),
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
-        **_parameters(trial),
-        **_output(trial),
-        **_environment(trial),
+        "parameters": _parameters(trial),
+        "texts": _output(trial),
+        "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
+        "conditions": list(fact_rows(trial.conditions)),
+        **(environment_beside(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:
         context |= _measured(trial, has_packets=has_packets)
@@ -174,15 +179,6 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, **plain)
 
 
-def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
-    """What this reader may do with the trial as it is."""
-    allowed = not trial.experiment.published and may_cancel(user, trial.experiment)
-    return {
-        "may_cancel": allowed and not trial.is_over,
-        "may_run_again": trial.is_over and not trial.superseded and allowed and may_run_more(user, trial.experiment),
-    }
-
-
 def _point(trial: Trial) -> str:
     return parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
 
@@ -195,13 +191,7 @@ def _title(trial: Trial) -> str:
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"
 
 
-def _link(trial: Trial) -> str:
-    if trial.experiment.published:
-        return ""
-    return design.link_of(trial.configuration.parameters).describe()
-
-
-def _parameters(trial: Trial) -> dict[str, Any]:
+def _parameters(trial: Trial) -> list[tuple[str, str]]:
     values = trial.configuration.parameters
     known = workloads.find(trial.experiment.workload, values)
     fields = {} if known is None else known.parameters_type.model_fields
@@ -211,7 +201,7 @@ def _parameters(trial: Trial) -> dict[str, Any]:
         # Sizes have theirs already: 4 MiB.
         bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
         rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
-    return {"parameters": rows}
+    return rows
 
 
 def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
@@ -253,7 +243,7 @@ def _output(trial: Trial) -> dict[str, Any]:
         with suppress(FileNotFoundError):
             text, cut = _tail(artifact)
             texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
-    return {"texts": texts}
+    return texts
 
 
 def _tail(artifact: Artifact) -> tuple[str, bool]:
@@ -263,12 +253,6 @@ def _tail(artifact: Artifact) -> tuple[str, bool]:
             return stream.read().decode(errors="replace"), artifact.size_bytes > SHOWN_BYTES
     except (Tampered, NotPlain, StoreAway) as error:
         return f"({error})", False
-
-
-def _environment(trial: Trial) -> dict[str, Any]:
-    facts = trial.environment.facts if trial.environment else {}
-    beside = environment_beside(trial) if trial.is_over else {"siblings": []}
-    return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(trial.conditions)), **beside}
 
 
 @require_GET

@@ -124,20 +124,15 @@ _EXAMPLES: Final = {
 _UPLOADS: Final = {"inputs": "uploads"}
 """Fields of which entries may be uploaded as files, under this name."""
 _MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
+_STRING: Final = "tag:yaml.org,2002:str"
 _LONG: Final = ("program", "container", "success", "failure")
 
 
 @dataclass(frozen=True, slots=True)
-class Line(Field):
-    """A field of one line, which may be as wide as two."""
+class ProgramField(Field):
+    """A field of the form; one with an ``example`` has several lines."""
 
     is_long: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Area(Field):
-    """A field of several lines."""
-
     example: str = ""
     upload: str = ""
 
@@ -226,11 +221,9 @@ class _Dumper(yaml.SafeDumper):
     """Texts of several lines as they are, as people write them."""
 
 
-def _text_node(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _text_node)
+_Dumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar(_STRING, text, style="|" if "\n" in text else None)
+)
 
 
 def _as_yaml(held: Any) -> str:
@@ -253,7 +246,6 @@ def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Fi
     label, hint = _TITLES.get(name, info.title or name), info.description or ""
     if name == "program":
         hint = "As you would type it: ./solver control --steps={steps}"
-    if name in _EXAMPLES:
-        upload = _UPLOADS.get(name, "")
-        return Area(name, label, texts[name], hint=hint, errors=told, example=_EXAMPLES[name], upload=upload)
-    return Line(name, label, texts[name], hint=hint, errors=told, is_long=name in _LONG)
+    upload, example = _UPLOADS.get(name, ""), _EXAMPLES.get(name, "")
+    options: dict[str, Any] = {"is_long": name in _LONG, "example": example, "upload": upload}
+    return ProgramField(name, label, texts[name], hint=hint, errors=told, **options)

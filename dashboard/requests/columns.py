@@ -1,4 +1,4 @@
-"""Columns that a list can be asked for in its address: which ones it has, and which of them it shows."""
+"""Columns of a list: those that a query string names, and headers that sort."""
 
 from __future__ import annotations
 
@@ -30,3 +30,22 @@ class Columns:
         """What the templates of a list need: the columns shown, and all that can be ticked."""
         shown = self.asked(request)
         return {"columns": shown, "offered": [(name, title, name in shown) for name, title in self.titles.items()]}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column that the list can be sorted by; ``sort`` is what a click asks for."""
+
+    name: str
+    title: str
+    unit: str
+    sort: str
+    now: str
+    """'ascending', 'descending' or '' for ``aria-sort``."""
+
+
+def head(name: str, title: str, sort: str, *, first: str = "", unit: str = "") -> Head:
+    """Return a head under the present ``sort``: a click on the sorted one turns it round; ``first`` '-' sorts down at a first click."""
+    turned = {name: f"-{name}", f"-{name}": name}
+    now = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
+    return Head(name, title, unit, turned.get(sort, f"{first}{name}"), now)

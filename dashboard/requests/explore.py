@@ -227,7 +227,7 @@ def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
     is_mean = look.statistic == "mean"
     value = cell.mean if is_mean else cell.median
     low, high = (cell.interval or (None, None)) if is_mean else (cell.low, cell.high)
-    return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.own(cell))
+    return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.suffix(cell))
 
 
 def _together(cell: Cell) -> str:

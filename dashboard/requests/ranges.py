@@ -27,24 +27,11 @@ _KEPT: Final = ("Content-Type", "Content-Disposition", "ETag", "Accept-Ranges")
 log = structlog.get_logger()
 
 
-class Part:
-    """Bytes of a file from where it stands, as a stream that closes it."""
-
-    def __init__(self, file: IO[bytes], length: int) -> None:
-        self._file, self._left = file, length
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        piece = self._file.read(min(self._left, _PIECE)) if self._left else b""
-        if not piece:
-            raise StopIteration
-        self._left -= len(piece)
-        return piece
-
-    def close(self) -> None:
-        self._file.close()
+def _part(file: IO[bytes], length: int) -> Iterator[bytes]:
+    with file:
+        while length and (piece := file.read(min(length, _PIECE))):
+            length -= len(piece)
+            yield piece
 
 
 def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
@@ -71,11 +58,11 @@ def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
     asked = _asked(request, etag)
     if asked is None:
         return StreamingHttpResponse(_checked(own.pieces(kept.path), kept), headers=headers)
-    first, last = _bounds(asked, kept.size_bytes)
-    if first >= kept.size_bytes or last < first:
+    first, last, part_headers = _bounds(asked, kept.size_bytes)
+    if not part_headers:
         return _outside(kept.size_bytes)
     part = own.pieces(kept.path, first, last - first + 1)
-    return StreamingHttpResponse(part, status=206, headers=headers | _part_headers(first, last, kept.size_bytes))
+    return StreamingHttpResponse(part, status=206, headers=headers | part_headers)
 
 
 def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
@@ -106,14 +93,13 @@ def download(request: Any, file: Path, name: str, etag: str = "") -> HttpRespons
     if asked is None:
         return response
     size = int(response["Content-Length"])
-    first, last = _bounds(asked, size)
-    if first >= size or last < first:
+    first, last, part_headers = _bounds(asked, size)
+    if not part_headers:
         response.close()
         return _outside(size)
     opened.seek(first)
-    headers = {name: response[name] for name in _KEPT if name in response}
-    headers |= _part_headers(first, last, size)
-    return StreamingHttpResponse(Part(opened, last - first + 1), status=206, headers=headers)
+    headers = {name: response[name] for name in _KEPT if name in response} | part_headers
+    return StreamingHttpResponse(_part(opened, last - first + 1), status=206, headers=headers)
 
 
 def _asked(request: Any, etag: str) -> re.Match[str] | None:
@@ -128,12 +114,11 @@ def _outside(size: int) -> HttpResponseBase:
     return refused
 
 
-def _part_headers(first: int, last: int, size: int) -> dict[str, str]:
-    return {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(last - first + 1)}
-
-
-def _bounds(asked: re.Match[str], size: int) -> tuple[int, int]:
-    first, last, final = asked.groups()
-    if final is not None:  # so many at the end
-        return (max(size - int(final), 0), size - 1) if int(final) else (size, size)
-    return int(first), min(int(last), size - 1) if last is not None else size - 1
+def _bounds(asked: re.Match[str], size: int) -> tuple[int, int, dict[str, str]]:
+    """Return the first and last byte of a part with its headers, which are empty if the file has no such bytes."""
+    first_text, last_text, count_text = asked.groups()
+    first = int(first_text) if count_text is None else max(size - int(count_text), 0)
+    last = min(int(last_text), size - 1) if last_text is not None else size - 1
+    if last < first:
+        return first, last, {}
+    return first, last, {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(last - first + 1)}

@@ -12,9 +12,8 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import QueryDict
 
 from dashboard.filters import TrialPageFilter
-from dashboard.requests.columns import names_in
+from dashboard.requests.columns import Head, head, names_in
 from dashboard.requests.keyset import Key, Listing
-from dashboard.requests.sort_headers import Head, head
 from experiments.access import visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import described, is_metric

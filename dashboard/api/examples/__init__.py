@@ -8,7 +8,6 @@ answers of a small installation in which long lists and mappings are cut.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +32,17 @@ class WithExamples(AutoSchema):
     """What the OpenAPI document is made with: each operation has the examples that are told of it here."""
 
     def get_examples(self) -> list[OpenApiExample]:
-        return list(_examples(f"{self.method} {self.path.removeprefix(ROOT)}"))
+        stored = known().get(f"{self.method} {self.path.removeprefix(ROOT)}", {})
+        examples = [
+            OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
+            for media_type, body in stored.get("request", {}).items()
+        ]
+        for status, body in stored.get("answers", {}).items():
+            value = next(iter(known()[body]["answers"].values())) if isinstance(body, str) else body
+            examples.append(
+                OpenApiExample("Answer", value=value, media_type=_JSON, response_only=True, status_codes=[status])
+            )
+        return examples
 
     def get_response_serializers(self) -> Any:
         """Describe lists and rows that declare no answers of their own."""
@@ -41,16 +50,3 @@ class WithExamples(AutoSchema):
             200: super().get_response_serializers(),
             **errors(400 if getattr(self.view, "action", "") == "list" else 404),
         }
-
-
-def _examples(operation: str) -> Iterator[OpenApiExample]:
-    told = known().get(operation, {})
-    for media_type, body in told.get("request", {}).items():
-        yield OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
-    for status, body in told.get("answers", {}).items():
-        shown = _first_answer(body) if isinstance(body, str) else body
-        yield OpenApiExample("Answer", value=shown, media_type=_JSON, response_only=True, status_codes=[status])
-
-
-def _first_answer(operation: str) -> Any:
-    return next(iter(known()[operation]["answers"].values()))

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import refuse_unknown
 from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.metrics import find
@@ -28,7 +29,7 @@ class CitationSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(help_text="Of the cluster, in base units.")
 
 
-class PublishedSerializer(serializers.ModelSerializer[Experiment]):
+class PublishedSerializer(RowSerializer[Experiment]):
     """A published study. As an experiment it has trials, findings and a diagnosis as every other (`experiment`)."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:published-detail", lookup_field="slug")
@@ -39,7 +40,6 @@ class PublishedSerializer(serializers.ModelSerializer[Experiment]):
     class Meta:
         model = Experiment
         fields: ClassVar = ["slug", "url", "experiment", "name", "workload", "citation", "configurations"]
-        read_only_fields = fields
 
 
 class PrintedTableSerializer(serializers.Serializer[Any]):
@@ -50,7 +50,7 @@ class PrintedTableSerializer(serializers.Serializer[Any]):
     printed_as = serializers.DictField(child=serializers.CharField())
 
 
-class PrintedSerializer(serializers.ModelSerializer[Configuration]):
+class PrintedSerializer(RowSerializer[Configuration]):
     """One configuration. `hosts` and `ranks` are 0 where they are not printed."""
 
     configuration = serializers.CharField(source="hash")
@@ -61,7 +61,6 @@ class PrintedSerializer(serializers.ModelSerializer[Configuration]):
     class Meta:
         model = Configuration
         fields: ClassVar = ["configuration", "parameters", "hosts", "ranks", "figures", "conditions"]
-        read_only_fields = fields
 
     def get_figures(self, configuration: Configuration) -> dict[str, float]:
         return {row.metric: row.value for trial in configuration.trials.all() for row in trial.measurements.all()}
@@ -85,7 +84,6 @@ class PublishedDetailSerializer(PublishedSerializer):
 
     class Meta(PublishedSerializer.Meta):
         fields: ClassVar = [*PublishedSerializer.Meta.fields, "notes", "statements", "tables", "units"]
-        read_only_fields = fields
 
     def get_units(self, study: Experiment) -> dict[str, str]:
         printed = {metric for table in study.specification["tables"] for metric in table["printed_as"]}

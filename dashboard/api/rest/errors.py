@@ -19,6 +19,9 @@ from experiments.common import outage
 from experiments.errors import (
     AccountAsItIs,
     BadBundle,
+    CannotCompare,
+    CannotExplore,
+    CannotExport,
     InvalidSpec,
     KeyOfAnother,
     LastMaintainer,
@@ -52,14 +55,16 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; a surprise stays one (500)."""
     if isinstance(error, InvalidSpec):
         return _answer(400, [entry(each) for each in error.errors])
-    if isinstance(error, BadBundle):
-        return _answer(400, [whole(error)])
-    if isinstance(error, _CONFLICTS):
-        return _answer(409, [whole(error)])
-    if isinstance(error, StoreAway):
-        return _answer(503, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
-    if isinstance(error, Busy):
-        return _answer(429, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
+    if isinstance(error, CannotExplore):
+        return _answer(400, [{"path": error.field, "message": str(error)}])
+    if isinstance(error, CannotCompare | CannotExport):
+        return _answer(400, [{"path": "of", "message": str(error)}])
+    for kinds, status in ((BadBundle, 400), (_CONFLICTS, 409)):
+        if isinstance(error, kinds):
+            return _answer(status, [whole(error)])
+    if isinstance(error, Busy | StoreAway):
+        status = 429 if isinstance(error, Busy) else 503
+        return _answer(status, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
     response = exception_handler(error, context)
     if response is not None:
         response.data = problem(response.status_code, list(_entries(response.data)))

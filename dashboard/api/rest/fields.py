@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from django.db.models import Model
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -12,6 +13,7 @@ from rest_framework.request import Request
 from dashboard.api.rest.filtering import refuse_unknown
 
 NAME: Final = "fields"
+Row = TypeVar("Row", bound=Model)
 
 
 def parameter(serializer: type[serializers.Serializer[Any]]) -> OpenApiParameter:
@@ -30,6 +32,13 @@ def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> l
     if unknown := [name for name in wanted if name not in known]:
         raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(known)}"]})
     return [name for name in known if name in wanted]
+
+
+class RowSerializer(serializers.ModelSerializer[Row]):
+    """A model's row as JSON, all of it read-only: specifications and forms are validated elsewhere."""
+
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class Sparse(serializers.Serializer[Any]):

@@ -47,25 +47,18 @@ def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
     return [
         OpenApiParameter(
             name,
-            _type(each),
+            bool if isinstance(each, BooleanFilter) else datetime if isinstance(each, MomentFilter) else str,
             many=isinstance(each, AnyOfFilter | MultipleChoiceFilter),
-            enum=_words(each),
+            enum=_fixed_choices(each),
             description=each.extra["help_text"],
         )
         for name, each in filters.base_filters.items()
     ]
 
 
-def _words(described: Any) -> list[str] | None:
-    """What a filter takes, where that is the same in every installation."""
+def _fixed_choices(described: Any) -> list[str] | None:
     choices = described.extra.get("choices")
     return None if choices is None or callable(choices) else [word for word, _ in choices]
-
-
-def _type(described: Any) -> Any:
-    if isinstance(described, BooleanFilter):
-        return bool
-    return datetime if isinstance(described, MomentFilter) else str
 
 
 def refuse_empty(request: Request, filters: type[ListFilter]) -> None:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_http_methods
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
 
-from analysis.numbers import plural
+from analysis.numbers import amount, plural
 from dashboard.labels import workload_title
-from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.pages.lists.chosen import SLUG, ListChange, TickedList, TickedRow, view
 from dashboard.panels.experiment.list_rows import chip_state
 from experiments import deletion
-from experiments.access import may_cancel, visible_experiments, visible_reports
-from experiments.models import Experiment, ReportVersion
+from experiments.access import may_bring_back, may_cancel, visible_deleted, visible_experiments, visible_reports
+from experiments.models import Deleted, Experiment, ReportVersion
 from experiments.models.experiment import LONGEST_TAG
 from experiments.selectors import progress_of
 
-_SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,100}", re.ASCII)
 _MOST_TAGS: Final = 20
 MOST_DELETED: Final = 5000
 """Trials of an experiment that is deleted while somebody waits."""
@@ -61,14 +60,6 @@ def _against_tagging(user: Any, experiment: Experiment) -> str:
     return "was measured elsewhere and imported" if experiment.is_imported else _against(user, experiment)
 
 
-def _archived(experiment: Experiment, _: Mapping[str, Any]) -> None:
-    experiment.archive()
-
-
-def _restored(experiment: Experiment, _: Mapping[str, Any]) -> None:
-    experiment.unarchive()
-
-
 def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
     """Read the tags to add and to remove. Raise ValueError."""
     tags = {name: [tag for text in given[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
@@ -84,52 +75,59 @@ def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
     return tags
 
 
-ARCHIVE: Final = Change(
+def _deletion() -> str:
+    until = "at any time"
+    if settings.DELETED_DAYS:
+        until = f"for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials go too"
+    return f"They leave the repository with their trials and all measurements. They can be restored {until}."
+
+
+ARCHIVE: Final = ListChange(
     "Archive",
     "Archive {count}",
     "They leave the list and Home. They stay under their addresses, their trials go on counting, and they can be brought back at any time.",
     "{count} archived.",
     _against_archiving,
-    _archived,
+    lambda experiment, _: experiment.archive(),
     undo="experiments-restore",
 )
-RESTORE: Final = Change(
+RESTORE: Final = ListChange(
     "Bring back",
     "Bring {count} back",
     "They stand in the list and on Home again.",
     "{count} brought back.",
     _against_restoring,
-    _restored,
+    lambda experiment, _: experiment.unarchive(),
     undo="experiments-archive",
 )
-DELETE: Final = Change(
+DELETE: Final = ListChange(
     "Delete",
     "Delete {count}",
-    "They leave the repository with their trials and all that was measured in them, at once and everywhere. {until}",
+    _deletion,
     "{count} deleted.",
     _against_deleting,
     lambda experiment, settled: deletion.delete(experiment, by=settled["author"]),
     undo="experiments-undelete",
 )
-TAG: Final = Change(
+TAG: Final = ListChange(
     "Tag",
     "Tag {count}",
     "Each gets a new version with other tags; nothing else changes and no trial is queued.",
     "{count} tagged.",
     _against_tagging,
     lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),
-    settle=_tags,
+    read_fields=_tags,
     fields="lists/_tags.html",
 )
 
 
-def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
+def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
     by_slug = {experiment.slug: experiment for experiment in experiments}
     found = [by_slug[token] for token in tokens if token in by_slug]
     progress, quoted = progress_of(found), _quoted(user, found)
     return [
-        Row(
+        TickedRow(
             f"e:{each.slug}",
             each,
             each.name,
@@ -155,38 +153,46 @@ def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[s
     return quoted
 
 
-EXPERIMENTS: Final = Ticked(
-    "experiment", "experiments", "Experiments", "e:", _find, lambda token: _SLUG.fullmatch(token) is not None
+EXPERIMENTS: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find, SLUG)
+
+
+archived = view(EXPERIMENTS, ARCHIVE)
+restored = view(EXPERIMENTS, RESTORE)
+tagged = view(EXPERIMENTS, TAG)
+deleted = view(EXPERIMENTS, DELETE)
+
+
+@require_GET
+def trash(request: HttpRequest) -> HttpResponse:
+    """What was deleted, by whom, and until when it can be brought back."""
+    rows = [{"kept": kept, "about": _about(kept)} for kept in visible_deleted(request.user)]
+    return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
+
+
+def _about(kept: Deleted) -> str:
+    return f"{workload_title(kept.workload)}, {plural(len(kept.trials), 'trial')}, {amount(kept.bytes, 'B')} of files"
+
+
+def _against_bringing_back(user: Any, kept: Deleted) -> str:
+    return "" if may_bring_back(user, kept) else "belonged to others: its owner and maintainers may bring it back"
+
+
+def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
+    by_slug = {kept.slug: kept for kept in visible_deleted(user)}
+    found = [by_slug[token] for token in tokens if token in by_slug]
+    return [TickedRow(f"e:{kept.slug}", kept, kept.name, _about(kept), "deleted") for kept in found]
+
+
+BRING_BACK: Final = ListChange(
+    "Bring back",
+    "Bring {count} back",
+    "They are as they were: under their addresses, with their trials, and counted again.",
+    "{count} brought back.",
+    _against_bringing_back,
+    lambda kept, _: deletion.bring_back(kept),
+    undo="experiments-delete",
 )
+DELETED: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find_deleted, SLUG)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def archived(request: HttpRequest) -> HttpResponse:
-    """Take the ticked experiments out of the lists."""
-    return answer(request, EXPERIMENTS, ARCHIVE)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def restored(request: HttpRequest) -> HttpResponse:
-    """Bring the ticked experiments back into the lists."""
-    return answer(request, EXPERIMENTS, RESTORE)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def tagged(request: HttpRequest) -> HttpResponse:
-    """Give the ticked experiments tags, and take some away."""
-    return answer(request, EXPERIMENTS, TAG)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def deleted(request: HttpRequest) -> HttpResponse:
-    """Delete the ticked experiments with all that was measured in them."""
-    return answer(request, EXPERIMENTS, replace(DELETE, consequence=DELETE.consequence.format(until=_until())))
-
-
-def _until() -> str:
-    if not settings.DELETED_DAYS:
-        return "They can be brought back at any time."
-    return (
-        f"They can be brought back for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials go too."
-    )
+undeleted = view(DELETED, BRING_BACK)

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import percent_change
-from analysis.statistics.changes import Change as Step
+from analysis.statistics.changes import Change
 from dashboard.labels import parameters_sentence, telling, workload_title
-from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedRow, view
 from experiments.access import may_submit
 from experiments.models import Cluster, ExpectedChange, Trial
 from experiments.selectors.history import expect
@@ -28,7 +26,7 @@ class _Stepped:
     first: Trial | None
 
     @property
-    def last(self) -> Step | None:
+    def last(self) -> Change | None:
         return self.kept.history.changes[-1] if self.kept.history.changes else None
 
     @property
@@ -64,36 +62,28 @@ def _reason(given: Mapping[str, str]) -> Mapping[str, Any]:
     return {"reason": reason}
 
 
-def _marked(history: _Stepped, settled: Mapping[str, Any]) -> None:
-    expect(cast("Trial", history.first), METRIC, settled["reason"], settled["author"])  # no step is an obstacle
-
-
-def _cleared(history: _Stepped, _: Mapping[str, Any]) -> int:
-    return ExpectedChange.objects.filter(trial=history.first, metric=METRIC).delete()[0]
-
-
-EXPECTED: Final = Change(
+EXPECTED: Final = ListChange(
     "Mark as expected",
     "Mark the last step of {count} as expected",
     "Steps that somebody expected need no look. The histories themselves stay as they are.",
     "The last step of {count} is marked as expected.",
     _against_marking,
-    _marked,
+    lambda history, values: expect(history.first, METRIC, values["reason"], values["author"]),
     undo="histories-unexpected",
-    settle=_reason,
+    read_fields=_reason,
     fields="lists/_reason.html",
 )
-UNEXPECTED: Final = Change(
+UNEXPECTED: Final = ListChange(
     "Take the mark away",
     "Take the mark of {count} away",
     "Their last steps need a look again.",
     "The last step of {count} is no longer marked as expected.",
     _against_clearing,
-    _cleared,
+    lambda history, _: ExpectedChange.objects.filter(trial=history.first, metric=METRIC).delete()[0],
 )
 
 
-def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
+def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     listed = {str(kept.configuration.pk): kept for kept in standing(user, named(user, map(int, tokens)))}
     found = [listed[token] for token in tokens if token in listed]
     trials = Trial.objects.select_related("experiment__project").in_bulk(
@@ -102,7 +92,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
     return [_row(_Stepped(kept, trials.get(kept.stepped_at))) for kept in found]
 
 
-def _row(history: _Stepped) -> Row:
+def _row(history: _Stepped) -> TickedRow:
     own = history.kept.configuration
     name = f"{workload_title(own.experiment.workload)}, {parameters_sentence(own.parameters, telling(own.parameters))}"
     step = (
@@ -111,23 +101,11 @@ def _row(history: _Stepped) -> Row:
         else f"last step {percent_change(history.last.ratio)} from {history.last.label}"
     )
     state = "look" if history.kept.history.flagged else "expected"
-    return Row(f"c:{own.pk}", history, name, f"on {history.cluster.name}, {step}", state)
+    return TickedRow(f"c:{own.pk}", history, name, f"on {history.cluster.name}, {step}", state)
 
 
-def _is_number(token: str) -> bool:
-    return token.isascii() and token.isdecimal() and len(token) <= 18 and str(int(token)) == token
+HISTORIES: Final = TickedList("history", "histories", "Histories", "c:", _find, NUMBER)
 
 
-HISTORIES: Final = Ticked("history", "histories", "Histories", "c:", _find, _is_number)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def expected(request: HttpRequest) -> HttpResponse:
-    """Mark the last steps of the ticked histories as expected."""
-    return answer(request, HISTORIES, EXPECTED)
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def unexpected(request: HttpRequest) -> HttpResponse:
-    """Take the marks of the last steps of the ticked histories away."""
-    return answer(request, HISTORIES, UNEXPECTED)
+expected = view(HISTORIES, EXPECTED)
+unexpected = view(HISTORIES, UNEXPECTED)

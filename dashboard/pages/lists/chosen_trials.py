@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_http_methods
 
 from dashboard.labels import parameters_sentence, trial_role
-from dashboard.pages.lists.chosen import Change, Row, Ticked, answer
+from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedRow, answer
 from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.models import Trial
@@ -39,7 +39,7 @@ def _against_cancelling(user: Any, trial: Trial) -> str:
 
 
 CHANGES: Final = {
-    "again": Change(
+    "again": ListChange(
         "Run again",
         "Run {count} again",
         "Each is queued as a new attempt. It replaces the old one, which stays as a superseded attempt and is no longer counted.",
@@ -47,7 +47,7 @@ CHANGES: Final = {
         _against_rerun,
         lambda trial, _: queue.run_again(trial),
     ),
-    "cancel": Change(
+    "cancel": ListChange(
         "Cancel",
         "Cancel {count}",
         "They give no result; the other trials of their experiments run as planned.",
@@ -58,24 +58,20 @@ CHANGES: Final = {
 }
 
 
-def _find(user: Any, tokens: Sequence[str]) -> list[Row]:
+def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     related = ("experiment__project", "configuration")
     trials = visible_trials(user, Trial.objects.select_related(*related)).filter(pk__in=tokens)
     by_number = {str(trial.pk): trial for trial in trials}
     return [_row(by_number[token]) for token in tokens if token in by_number]
 
 
-def _row(trial: Trial) -> Row:
+def _row(trial: Trial) -> TickedRow:
     point = parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
     name = f"{point}, {trial_role(trial.kind, trial.repetition)}"
-    return Row(f"t:{trial.pk}", trial, name, f"#{trial.pk}, {trial.experiment.name}", trial.state)
+    return TickedRow(f"t:{trial.pk}", trial, name, f"#{trial.pk}, {trial.experiment.name}", trial.state)
 
 
-def _is_number(token: str) -> bool:
-    return token.isascii() and token.isdecimal() and len(token) <= 18 and str(int(token)) == token
-
-
-TRIALS: Final = Ticked("trial", "trials", "Trials", "t:", _find, _is_number)
+TRIALS: Final = TickedList("trial", "trials", "Trials", "t:", _find, NUMBER)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

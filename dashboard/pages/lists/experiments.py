@@ -15,9 +15,8 @@ from django.views.decorators.http import require_GET
 from dashboard.filters import ExperimentFilter
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.list_rows import experiment_rows
-from dashboard.requests.columns import Columns
+from dashboard.requests.columns import Columns, head
 from dashboard.requests.lookup import asked, without
-from dashboard.requests.sort_headers import head
 from experiments.access import may_submit_somewhere, visible_deleted, visible_experiments, visible_trials
 from experiments.models import Experiment, SavedView
 

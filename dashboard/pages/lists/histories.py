@@ -12,9 +12,8 @@ from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.views import views_of
-from dashboard.requests.columns import Columns
+from dashboard.requests.columns import Columns, head
 from dashboard.requests.lookup import asked, without
-from dashboard.requests.sort_headers import head
 from experiments.access import may_submit_somewhere
 from experiments.metrics import described
 from experiments.models import SavedView
@@ -51,7 +50,9 @@ COLUMNS: Final = Columns(
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the list; a change of a filter gets the list alone (htmx)."""
     filters = HistoryFilter.of_page(request.GET, with_histories(request.user))
-    flagged, number = filters.only_flagged, _page(asked(request, "page"))
+    text = asked(request, "page")
+    number = min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
+    flagged = filters.only_flagged
     most = FLAGGED_PER_PAGE if flagged else PER_PAGE
     first = (number - 1) * most
     rows, more = histories(filters.matching, first=first, most=most, ordering=filters.order)
@@ -73,10 +74,6 @@ def index(request: HttpRequest) -> HttpResponse:
     }
     template = "history/_list.html" if request.htmx else "history/index.html"  # type: ignore[attr-defined]
     return render(request, template, context)
-
-
-def _page(text: str) -> int:
-    return min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
 
 
 def history_row(each: Kept) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def measure(library: Project, person: User) -> None:
     for superseded in (True, False):  # so that it is summarised anew
         Trial.objects.filter(pk=without.pk).update(superseded=superseded)
     for number, own in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
-        own.parameters |= {"said": HOURS if number % 2 else "a, b", "mixed": True if number % 3 else 1}
+        own.parameters |= {"said": HOURS if number % 2 else "a, b"}
         own.save()
     sent = Trial.objects.filter(experiment__slug="plain", configuration__hosts=2, kind="measured", repetition__lt=3)
     Measurement.objects.bulk_create(Measurement(trial=t, metric="packets", scope="mpi", value=9) for t in sent)
@@ -111,7 +111,6 @@ def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> 
         POOLED | {"tag": "night"},
         POOLED | {"after": "2020-01-01"},
         POOLED | {"workload": ["water", "pingpong"]},
-        POOLED | {"x": "mixed", "text": "wide"},
         POOLED | {"colour": "link.congestion_control"},
         POOLED | {"where": "link.mtu = 1500" + " " * 950 + ", hosts > 1", "facet": "link.topology"},
     ],

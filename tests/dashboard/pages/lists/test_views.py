@@ -122,8 +122,3 @@ def test_what_cannot_be_kept_says_why(sent: dict[str, str], why: str, page: Clie
 
 def test_another_page_has_no_views(page: Client) -> None:
     assert page.post(reverse("view-save"), {"page": "clusters", "name": "Mine", "query": ""}).status_code == 404
-
-
-def test_links_given_before_lists_had_views_lead_on(page: Client) -> None:
-    view = keep(page, "explore")
-    assert page.get(f"/explore/views/{view.pk}/").url == f"/explore/?{ASKED['explore']}"
