@@ -9,7 +9,6 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
-from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -18,7 +17,7 @@ from rest_framework.reverse import reverse
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.fields import RowSerializer
-from dashboard.api.rest.view_sets import RowsViewSet
+from dashboard.api.rest.filtering import RowsViewSet
 from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
 from dashboard.requests import ranges
@@ -72,15 +71,16 @@ class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask
     def perform_destroy(self, instance: BackgroundTask) -> None:
         instance.forget()
 
-    @extend_schema(
-        parameters=[schema.RANGE],
-        responses={
+    @schema.row_action(
+        "get",
+        {
             (200, "application/octet-stream"): OpenApiTypes.BINARY,
             (206, "application/octet-stream"): OpenApiTypes.BINARY,
-            **schema.errors(404, 410, 416),
         },
+        (404, 410, 416),
+        parameters=[schema.RANGE],
+        renderer_classes=[JSONRenderer, FileRenderer],
     )
-    @action(detail=True, methods=["get"], renderer_classes=[JSONRenderer, FileRenderer])
     def file(self, request: Request, pk: str) -> HttpResponseBase:
         """Download what was made; 410 when its days are over, or who asks sees less today than what it was made of."""
         task = self.get_object()

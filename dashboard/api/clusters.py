@@ -1,27 +1,28 @@
-"""``/api/v1/clusters/`` and ``/api/v1/workloads/``: where trials can run, and what can be run there."""
+"""``/api/v1/clusters/``, ``workloads/`` and ``programs/``: clusters and the programs that can run on them."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
 from django.db.models import Count, Max, Q, QuerySet
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.fields import RowSerializer
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
-from dashboard.api.rest.in_place import in_place
-from dashboard.api.rest.view_sets import RowsViewSet
+from dashboard.api.rest.filtering import PAGE, RowsViewSet, refuse_unknown
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.rest.schema import in_place
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
-from experiments.access import may_set_up_clusters, may_test_clusters
-from experiments.models import ACTIVE, Cluster, ClusterTest, State
+from experiments.access import may_register_programs, may_set_up_clusters, may_test_clusters
+from experiments.models import ACTIVE, Cluster, ClusterTest, Program, State
 from experiments.workloads import WorkloadDefinition
+from experiments.workloads.program import ProgramDefinition
 from workers import queue
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -105,8 +106,7 @@ class ClusterViewSet(RowsViewSet[Cluster]):
             last_end=Max("trials__ended_at"),
         )  # fmt: skip
 
-    @extend_schema(request=None, responses={202: ClusterSerializer, **schema.errors(403, 404)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", {202: ClusterSerializer}, (403, 404))
     def test(self, request: Request, slug: str) -> Response:
         """Have a worker test the cluster; look at `test` of the cluster until it has an end. One that is under way goes on."""
         cluster = self.get_object()
@@ -212,3 +212,55 @@ def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
             for f in workload.figures
         ],
     }
+
+
+_BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}
+
+
+class ProgramSerializer(RowSerializer[Program]):
+    """The latest version of a registered program; specifications say `workload: NAME`. `definition` is null for who may not register."""
+
+    name = serializers.CharField(source="slug", read_only=True)
+    url = serializers.HyperlinkedIdentityField(view_name="api:program-detail", lookup_field="slug")
+    definition = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Program
+        fields: ClassVar = ["name", "url", "version", "created_at", "changed_at", "definition"]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_definition(self, program: Program) -> dict[str, Any] | None:
+        return program.definition if may_register_programs(self.context["request"].user) else None
+
+
+class ProgramViewSet(RowsViewSet[Program]):
+    """Registered programs by name, each in its latest version."""
+
+    serializer_class = ProgramSerializer
+    parser_classes = (StrictJsonParser, YamlParser)
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    def get_queryset(self) -> QuerySet[Program]:
+        latest = Program.objects.values("slug").annotate(newest=Max("pk")).values("newest")
+        return Program.objects.filter(pk__in=latest).order_by("slug")
+
+    @extend_schema(request=_BODIES, responses={201: ProgramSerializer, **schema.errors(400, 403, 415)})
+    def create(self, request: Request) -> Response:
+        """Register a program, or the next version of one: input files and decks stand in it as texts."""
+        shown = self._registered(request)
+        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+
+    @extend_schema(request=_BODIES, responses={200: ProgramSerializer, **schema.errors(400, 403, 404, 415)})
+    def update(self, request: Request, slug: str) -> Response:
+        """Replace a definition. What is run begins a new version; where only the reading changed, kept outputs are read again."""
+        known: Program = self.get_object()
+        return Response(self._registered(request, name=known.slug))
+
+    def _registered(self, request: Request, name: str | None = None) -> Any:
+        if not may_register_programs(request.user):
+            raise PermissionDenied("Only maintainers of a project may register programs: they say what submitters run.")
+        is_yaml = isinstance(request.data, YamlText)
+        body: Any = request.data
+        register = queue.register_program_yaml if is_yaml else queue.register_program
+        return self.get_serializer(register(body, author=request.user, name=name)).data

@@ -1,4 +1,4 @@
-"""``/api/v1/explore/``: the pivot as data, and the tables behind it as files."""
+"""``/api/v1/compare/`` and ``explore/``: comparisons, and the pivot as data and files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,46 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import described, refuse_empty, refuse_unknown
+from dashboard.api.rest.filtering import clean, described, one_of, refuse_empty, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter
 from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, ask, cells_as_data
 from experiments.models import BackgroundTask, Measurement
+from experiments.selectors.compared_members import FEWEST, MOST
+from experiments.selectors.comparison import compare
 from experiments.selectors.explorer import flagged, pivot
+
+_MEMBER: Final = {"type": "string", "pattern": r"^(e:[-a-zA-Z0-9_]{1,100}|[ct]:[0-9]{1,18})$"}
+_PARAMETERS: Final = [
+    OpenApiParameter(
+        "of",
+        {"type": "array", "items": _MEMBER, "minItems": FEWEST, "maxItems": MOST, "uniqueItems": True},
+        required=True,
+        description="`e:slug`, `c:key` or `t:key`; two to eight.",
+    ),
+    OpenApiParameter("baseline", _MEMBER, description="One of them; the first when left out."),
+    OpenApiParameter(
+        "at",
+        {"type": "integer", "minimum": 0},
+        description="Position among the common points, from 0; left out, where what decides changed most.",
+    ),
+    OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
+]
+
+
+class CompareView(APIView):
+    """The same comparison as the page /compare/ shows."""
+
+    @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """Differences of configuration and environment, and every metric with ratio, interval, test and effect size."""
+        refuse_unknown(request, {each.name for each in _PARAMETERS})
+        scope = one_of(request, "scope", Measurement.Scope.values)
+        tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
+        baseline, at = clean(request, "baseline"), clean(request, "at")
+        return Response(compare(request.user, tokens, baseline=baseline, at=at, scope=scope).to_dict())
+
 
 _AXES: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",

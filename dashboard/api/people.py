@@ -131,22 +131,20 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         user = form.make()
         return _linked(user, new_account_link(request, user), status=201)
 
-    @extend_schema(
-        parameters=[_NAME], request=None, responses={200: PasswordLinkSerializer, **schema.errors(403, 404, 409)}
-    )
-    @action(detail=True, methods=["post"], url_path="password-link")
+    @schema.row_action("post", PasswordLinkSerializer, (403, 404, 409), parameters=[_NAME], url_path="password-link")
     def password_link(self, request: Request, name: str) -> Response:
         """Make a link with which the owner of an open account chooses a new password (superusers)."""
         user = self.get_object()
         return _linked(user, password_link_of(request, user))
 
-    @extend_schema(
-        operation_id="people_change",
+    @schema.row_action(
+        "post",
+        PersonSerializer,
+        (403, 404, 409),
         parameters=[_NAME, _CHANGE],
-        request=None,
-        responses={200: PersonSerializer, **schema.errors(403, 404, 409)},
+        operation_id="people_change",
+        url_path=f"(?P<change>{'|'.join(CHANGES)})",
     )
-    @action(detail=True, methods=["post"], url_path=f"(?P<change>{'|'.join(CHANGES)})")
     def change(self, request: Request, name: str, change: str) -> Response:
         """Close an account, open it again, unlock it, reset its second factor, make or end a superuser (superusers).
 
@@ -164,5 +162,4 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
 
 def _linked(user: Any, link: str, *, status: int = 200) -> Response:
-    """The one answer that has the link."""
     return once(Response({"name": user.get_username(), "link": link}, status=status))

@@ -185,12 +185,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
         return idempotent_response(request, keep)
 
-    @extend_schema(
-        parameters=[PARAMETER],
-        request=None,
-        responses={200: PredictionSerializer, **schema.errors(400, 403, 404, 409)},
-    )
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", PredictionSerializer, (400, 403, 404, 409), parameters=[PARAMETER])
     def check(self, request: Request, pk: str) -> Response:
         """Queue two trials, or two more, on the link of a prediction."""
         prediction = self.get_object()

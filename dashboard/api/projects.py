@@ -8,15 +8,14 @@ from django.contrib.auth import get_user_model
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import RowsViewSet
 from dashboard.api.rest.parsers import validated
-from dashboard.api.rest.view_sets import RowsViewSet
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
@@ -74,12 +73,15 @@ class ProjectViewSet(RowsViewSet[Project]):
         project.remove()
         return Response(status=204)
 
-    @extend_schema(
-        parameters=[_NAME],
+    @schema.row_action(
+        "put",
+        ProjectSerializer,
+        (400, 403, 404, 409, 415),
         request=MemberSerializer,
-        responses={200: ProjectSerializer, **schema.errors(400, 403, 404, 409, 415)},
+        parameters=[_NAME],
+        url_path=r"members/(?P<name>[^/]{1,150})",
+        url_name="member",
     )
-    @action(detail=True, methods=["put"], url_path=r"members/(?P<name>[^/]{1,150})", url_name="member")
     def member(self, request: Request, slug: str, name: str) -> Response:
         """Give somebody a role, as a member or a new one. A project keeps a maintainer."""
         project = self._managed(request)

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.api.rest.fields import RowSerializer, Sparse
-from dashboard.api.rest.in_place import told
+from dashboard.api.rest.schema import told
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
@@ -229,24 +229,6 @@ class CancelledSerializer(serializers.Serializer[Any]):
     """The answer to a cancellation."""
 
     cancelled = serializers.IntegerField(read_only=True, help_text="Trials that were waiting or asked to stop.")
-
-
-class ErrorEntrySerializer(serializers.Serializer[Any]):
-    """One thing that is wrong, at the dotted path of its field (empty: the request as a whole)."""
-
-    path = serializers.CharField(allow_blank=True, read_only=True)
-    message = serializers.CharField(read_only=True)
-    line = serializers.IntegerField(required=False, help_text="Where the body was YAML.")
-
-
-class ErrorsSerializer(serializers.Serializer[Any]):
-    """The body of every error: a problem document (RFC 9457)."""
-
-    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status says what kind of problem it is.")
-    title = serializers.CharField(read_only=True, help_text="The status in words.")
-    status = serializers.IntegerField(read_only=True)
-    detail = serializers.CharField(read_only=True, help_text="The first of the errors as a sentence.")
-    errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
 
 
 def with_everything(trials: QuerySet[Trial]) -> QuerySet[Trial]:

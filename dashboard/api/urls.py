@@ -12,24 +12,20 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.activity import ChangeViewSet, EventViewSet
 from dashboard.api.background import BackgroundTaskViewSet
 from dashboard.api.bundles import BundlesView, ImportsView
-from dashboard.api.changes import ChangeViewSet
-from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
-from dashboard.api.compare import CompareView
-from dashboard.api.events import EventViewSet
+from dashboard.api.clusters import ClusterViewSet, ProgramViewSet, WorkloadViewSet
+from dashboard.api.credentials import ShareLinkViewSet, TokenViewSet
 from dashboard.api.experiments.published import PublishedViewSet
 from dashboard.api.experiments.rows import ExperimentViewSet
-from dashboard.api.explore import ExploreExportView, ExploreView
+from dashboard.api.explore import CompareView, ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
 from dashboard.api.installation import MetricsView, QuotasView, StatusView
 from dashboard.api.people import PersonViewSet
 from dashboard.api.predictions import NetworksView, PredictionViewSet
-from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
 from dashboard.api.reports import ReportViewSet
-from dashboard.api.share_links import ShareLinkViewSet
-from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView
 

@@ -95,7 +95,6 @@ def locked_out(request: HttpRequest, original: HttpResponse | None, credentials:
 
 
 def _limit_bytes(request: HttpRequest) -> int:
-    """Bundles are larger than anything else that is sent; they are written to disk as they come."""
     return int(settings.IMPORT_LIMIT_BYTES) if request.path in map(reverse, _BUNDLES) else settings.MAX_BODY_BYTES
 
 

@@ -82,7 +82,6 @@ def _facts_form(
 
 
 def _processor(cluster: Cluster) -> str:
-    """What the latest trial found of the processor; '' before there is one."""
     latest = Trial.objects.filter(cluster=cluster, environment__isnull=False).select_related("environment")
     trial = latest.only("environment").order_by("-pk").first()
     cpu = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
@@ -177,14 +176,12 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _set_up(request: HttpRequest, slug: str) -> Cluster:
-    """The cluster under this address, where the reader may change how it is set up."""
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
     return get_object_or_404(Cluster, slug=slug, elsewhere=False)
 
 
 def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
-    """The last test, for those parts of the page that show it."""
     last = ClusterTest.objects.filter(cluster=cluster).first()
     took_s = None
     if last is not None and last.begun_at is not None and last.ended_at is not None:

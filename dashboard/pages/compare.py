@@ -109,7 +109,6 @@ def _cells(each: Difference) -> dict[str, Any]:
 
 
 def _points(compared: Compared, scope: str) -> list[dict[str, Any]]:
-    """The switch between common points; none where there is only one."""
     if len(compared.points) < 2:
         return []
     return [

@@ -100,7 +100,6 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _tabs(chosen: str, results: Results) -> dict[str, Any]:
-    """The tabs of the page with the one that the address asks for; without scripts each is a page of its own."""
     tabs = {
         "answer": "Answer",
         "charts": "More charts",
@@ -179,7 +178,6 @@ def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: O
 
 
 def _shares(progress: Progress) -> list[tuple[str, float]]:
-    """Widths of the progress bar in percent, by tone."""
     if not progress.total:
         return []
     parts = (
@@ -236,7 +234,6 @@ def _oversubscription(experiment: Experiment, results: Results) -> str:
 
 
 def _versions(experiment: Experiment) -> list[dict[str, Any]]:
-    """All versions, newest first, each with what it changed; one query."""
     rows: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
     for version in experiment.versions.select_related("author"):

@@ -93,7 +93,6 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
 
 
 def _choices(matched: Counts, question: Question) -> dict[str, Any]:
-    """What the axes offer, and the filters that count what matches."""
     asked = question.filters.form.cleaned_data
     return {
         **options(matched, question.query),
@@ -106,7 +105,6 @@ def _choices(matched: Counts, question: Question) -> dict[str, Any]:
 
 
 def _counted(counted: list[tuple[str, str, int]], chosen: list[str]) -> list[tuple[str, str, int, bool]]:
-    """Counts of what matches, with chosen ones that match nothing kept in sight."""
     there = {value for value, _, _ in counted}
     missing = [(value, value, 0) for value in chosen if value not in there]
     return [(value, name, count, value in chosen) for value, name, count in [*counted, *missing]]

@@ -104,7 +104,6 @@ def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, An
 
 
 def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[dict[str, Any]]:
-    """One entry per experiment that has a trial in a worker's hands."""
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
     marks: dict[int, list[str]] = {}

@@ -106,7 +106,6 @@ def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _editing(request: HttpRequest) -> Experiment | None:
-    """The experiment whose next version the form is, where it is one."""
     slug = request.POST.get("editing", "")
     return visible_experiments(request.user).filter(slug=slug, published=False).first() if slug else None
 
@@ -130,7 +129,6 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:
-    """The form filled with the study of what an experiment's program needs from the network; back where none can follow."""
     experiment = get_object_or_404(visible_experiments(request.user), slug=asked(request, "network"), published=False)
     try:
         draft = network_draft(experiment)
@@ -145,7 +143,6 @@ def _clusters() -> list[Cluster]:
 
 
 def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
-    """The project that was chosen, or the first one; either must take this workload from the reader."""
     able = projects_for(request.user, spec.workload, spec.parameters)
     wanted = request.POST.get("project", "")
     project = next((each for each in able if wanted in ("", each.slug)), None)

@@ -114,7 +114,6 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
 
 
 def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
-    """Return the newest experiment with a finished trial by workload; a running one where there is none yet."""
     measured = Q(trials__state=State.FINISHED)
     own = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
     newest = {e.workload: e for e in own.distinct("workload")}

@@ -101,7 +101,6 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _running(trial: Trial, length_s: float | None) -> dict[str, Any]:
-    """What grows; how long such trials take is asked once, with the page, and comes back with every look."""
     left = left_s(trial, length_s)
     return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": left}
 

@@ -72,7 +72,6 @@ def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:
 
 
 def _allowed(low: float | None, high: float | None, *, low_open: bool) -> str:
-    """The range in words; a dash where nothing bounds the parameter."""
     if low is None:
         return NOTHING if high is None else f"up to {cell(high)}"
     least = f"over {cell(low)}" if low_open else cell(low)
@@ -169,7 +168,6 @@ def _fields() -> list[str]:
 
 
 def _definition(post: QueryDict) -> dict[str, Any]:
-    """What was filled in, as a definition. Raise InvalidSpec for tables that are no YAML."""
     definition: dict[str, Any] = {}
     errors: list[FieldError] = []
     for field in _fields():
@@ -208,7 +206,6 @@ def _read(field: str, text: str) -> Any:
 
 
 def _texts(definition: Mapping[str, Any]) -> dict[str, str]:
-    """A stored definition as the form writes it."""
     texts = {field: str(definition.get(field, "")) for field in _fields() if field not in _EXAMPLES}
     texts["program"] = shlex.join(definition.get("program", ()))
     for field in _EXAMPLES:

@@ -103,7 +103,6 @@ def download(request: Any, file: Path, name: str, etag: str = "") -> HttpRespons
 
 
 def _asked(request: Any, etag: str) -> re.Match[str] | None:
-    """The one part that is asked for, of this version of the file."""
     asked = _ONE.fullmatch("".join(request.headers.get("Range", "").split()).lower())
     return None if request.headers.get("If-Range", etag) != etag else asked
 

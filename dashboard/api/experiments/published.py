@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.fields import RowSerializer
-from dashboard.api.rest.filtering import refuse_unknown
-from dashboard.api.rest.view_sets import RowsViewSet
+from dashboard.api.rest.filtering import RowsViewSet, refuse_unknown
 from experiments.metrics import find
 from experiments.models import Configuration, Experiment, Measurement, Trial
 

@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -99,14 +98,12 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = specification_of(request, project)
         return idempotent_response(request, lambda: self._submitted(request, spec, project))
 
-    @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", CancelledSerializer, (403, 404, 409))
     def cancel(self, request: Request, slug: str) -> Response:
         """Cancel every trial that is not over; running ones stop within seconds."""
         return Response({"cancelled": self._editable(request).cancel()})
 
-    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"], url_path="go-on")
+    @schema.row_action("post", QueuedSerializer, (403, 404, 409), url_path="go-on")
     def go_on(self, request: Request, slug: str) -> Response:
         """Start the trials of a held experiment although its first one failed; `queued` is how many wait."""
         return Response({"queued": queue.go_on(self._repeatable(request))})
@@ -121,10 +118,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = specification_of(request, experiment.project)
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 
-    @extend_schema(
-        request=MovedSerializer, responses={200: ExperimentDetailSerializer, **schema.errors(400, 403, 404, 409, 415)}
+    @schema.row_action(
+        "post",
+        ExperimentDetailSerializer,
+        (400, 403, 404, 409, 415),
+        request=MovedSerializer,
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def move(self, request: Request, slug: str) -> Response:
         """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
         experiment = self._repeatable(request)
@@ -137,31 +137,33 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.move_to(project)
         return Response(self._shown(self.get_object()))
 
-    @extend_schema(
-        parameters=[PARAMETER], request=None, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 429)}
-    )
-    @action(detail=True, methods=["post"], url_path="rerun-failed")
+    @schema.row_action("post", _QUEUED, (400, 403, 404, 409, 429), parameters=[PARAMETER], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
         """Queue every trial that ended without a result once more; many in the background (202)."""
         experiment = self._repeatable(request)
         return idempotent_response(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
 
-    @extend_schema(
-        parameters=[PARAMETER],
+    @schema.row_action(
+        "post",
+        _QUEUED,
+        (400, 403, 404, 409, 415, 429),
         request=RepetitionsSerializer,
-        responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)},
+        parameters=[PARAMETER],
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def repetitions(self, request: Request, slug: str) -> Response:
         """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
         count = validated(RepetitionsSerializer, request)["count"]
         return idempotent_response(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
 
-    @extend_schema(
-        request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
+    @schema.row_action(
+        "post",
+        PrioritySerializer,
+        (400, 403, 404, 409, 415),
+        request=PrioritySerializer,
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def priority(self, request: Request, slug: str) -> Response:
         """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
         experiment = self._editable(request)
@@ -171,42 +173,46 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         experiment.prioritise(Priority[priority.upper()])
         return Response({"priority": priority})
 
-    @extend_schema(responses={200: FindingsSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", FindingsSerializer, (404,))
     def findings(self, request: Request, slug: str) -> Response:
         """What the experiment shows: answer, facts ranked by what they explain, verdict, findings, and what it cannot tell."""
         return Response(diagnosis_of(self.get_object()).findings())
 
-    @extend_schema(responses={200: DiagnosisSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", DiagnosisSerializer, (404,))
     def diagnosis(self, request: Request, slug: str) -> Response:
         """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
         return Response(diagnosis_of(self.get_object()).to_dict())
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", OpenApiTypes.OBJECT, (404,))
     def efficiencies(self, request: Request, slug: str) -> Response:
         """Time inside MPI by size: the efficiencies of the POP project, the shares of the ranks' time, and what counting it cost."""
         trees = efficiency_trees(Measured.alone(self.get_object()))
         return Response({"tables": [tree.to_dict() for tree in trees]})
 
-    @extend_schema(
+    @schema.row_action(
+        "get",
+        chart_tables.ChartSerializer(many=True),
+        (404,),
         operation_id="experiments_charts_list",
-        responses={200: chart_tables.ChartSerializer(many=True), **schema.errors(404)},
+        **schema.UNFILTERED,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def charts(self, request: Request, slug: str) -> Response:
         """The charts of the experiment's page: the names under which their tables are asked for."""
         return Response(charts_of(self.get_object()).listed())
 
-    @extend_schema(parameters=[*chart_tables.PARAMETERS], responses=chart_tables.RESPONSES)
-    @action(detail=True, methods=["get"], url_path=chart_tables.NAME, filter_backends=[])
+    @schema.row_action(
+        "get",
+        chart_tables.RESPONSES,
+        (),
+        parameters=[*chart_tables.PARAMETERS],
+        url_path=chart_tables.NAME,
+        filter_backends=[],
+    )
     def chart(self, request: Request, slug: str, name: str) -> HttpResponse:
         """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
         return chart_tables.table_answer(request, charts_of(self.get_object()), name)
 
-    @extend_schema(responses={200: ResultSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", ResultSerializer, (404,))
     def result(self, request: Request, slug: str) -> HttpResponseBase:
         """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
         return result_answer(self.get_object(), request)

@@ -15,7 +15,7 @@ from analysis.conclusions.diagnosis import Curve
 from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.scaling.models import Misfit
-from dashboard.api.rest.in_place import told
+from dashboard.api.rest.schema import told
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
 
 Schema = dict[str, Any]

@@ -115,7 +115,6 @@ def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
 
 
 def _page(title: str, sentence: str) -> str:
-    """Return a page that needs neither database nor user."""
     return render_to_string("parts/refusal.html", {"title": title, "sentence": sentence})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -13,10 +14,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.encoders import JSONEncoder
 
+from dashboard.api.rest import schema
+
 PARAMETER = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of an earlier answer: 304 while it holds."
 )
 NOT_MODIFIED = {304: OpenApiResponse(description="As it was when it was answered with this `ETag`.")}
+
+
+def row_action(answer: Any, *parameters: OpenApiParameter, codes: Sequence[int] = (400, 404, 409)) -> Any:
+    """Declare an action that reads a part of one row and answers with an ETag."""
+    answers = {200: answer, **NOT_MODIFIED}
+    return schema.row_action("get", answers, codes, parameters=[PARAMETER, *parameters], **schema.UNFILTERED)
 
 
 def of(data: Any) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django_filters import BooleanFilter, MultipleChoiceFilter, NumberFilter
 from django_filters.rest_framework import DjangoFilterBackend
 from django_filters.utils import translate_validation
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import mixins, viewsets
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from dashboard.filters import ListFilter
 from dashboard.filters.fields import AnyOfFilter, MomentFilter
 
 PAGE: Final = ("limit", "offset", "cursor")
 Filters = TypeVar("Filters", bound=ListFilter)
+Row = TypeVar("Row", bound=Model, covariant=True)
 
 
 _NO_TEXT: Final = (BooleanFilter, NumberFilter, MultipleChoiceFilter, MomentFilter)
@@ -96,3 +99,17 @@ def refuse_unknown(request: Request, known: Collection[str]) -> None:
     }
     if wrong:
         raise ValidationError(wrong)
+
+
+class ListViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Row]):
+    """A list in pages; ``list_parameters`` are its query parameters besides those of pages."""
+
+    list_parameters: ClassVar[tuple[str, ...]] = ()
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        refuse_unknown(request, {*PAGE, *self.list_parameters})
+        return super().list(request, *args, **kwargs)
+
+
+class RowsViewSet(mixins.RetrieveModelMixin, ListViewSet[Row]):
+    """A list in pages and each of its rows."""

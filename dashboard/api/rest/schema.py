@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from pydantic import BaseModel, TypeAdapter
+from rest_framework import serializers
+from rest_framework.decorators import action
 
-from dashboard.api.rest.in_place import in_place
-from dashboard.api.serializers import ErrorsSerializer
 from dashboard.requests.problems import PROBLEM, problem, whole
 from experiments.specification import ExperimentSpec
 
+View = TypeVar("View", bound=Callable[..., Any])
+_BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 _SENTENCES: Final = {
     400: "Something in the request is wrong; every error names its field.",
     401: "Not signed in, or the token is wrong.",
@@ -30,6 +34,52 @@ RANGE: Final = OpenApiParameter(
     description="`bytes=FIRST-LAST`: that part alone (206); `If-Range` with an `ETag`.",
 )
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
+
+
+class ErrorEntrySerializer(serializers.Serializer[Any]):
+    """One thing that is wrong, at the dotted path of its field (empty: the request as a whole)."""
+
+    path = serializers.CharField(allow_blank=True, read_only=True)
+    message = serializers.CharField(read_only=True)
+    line = serializers.IntegerField(required=False, help_text="Where the body was YAML.")
+
+
+class ErrorsSerializer(serializers.Serializer[Any]):
+    """The body of every error: a problem document (RFC 9457)."""
+
+    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status says what kind of problem it is.")
+    title = serializers.CharField(read_only=True, help_text="The status in words.")
+    status = serializers.IntegerField(read_only=True)
+    detail = serializers.CharField(read_only=True, help_text="The first of the errors as a sentence.")
+    errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
+
+
+UNFILTERED: Final[dict[str, Any]] = {"pagination_class": None, "filter_backends": []}
+"""Options of actions that take other query parameters than the list."""
+
+
+def row_action(
+    method: str,
+    answers: Any,
+    codes: Sequence[int],
+    *,
+    request: Any = None,
+    parameters: Sequence[Any] = (),
+    **options: Any,
+) -> Callable[[View], View]:
+    """Declare an action of one row: its answers (a serializer for 200), errors, body and query parameters."""
+    responses = {**(answers if isinstance(answers, dict) else {200: answers}), **errors(*codes)}
+    operation_id = options.pop("operation_id", None)
+
+    def declare(view: View) -> View:
+        described = action(detail=True, methods=[method], **options)(view)
+        describe = extend_schema(
+            operation_id=operation_id, parameters=list(parameters), request=request, responses=responses
+        )
+        declared: View = describe(described)
+        return declared
+
+    return declare
 
 
 def errors(*codes: int) -> dict[Any, Any]:
@@ -75,8 +125,64 @@ def fields_may_be_left_out(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _named(node: Any) -> list[str]:
-    """The components that a part of the document refers to."""
     if isinstance(node, dict):
         own = [str(node["$ref"]).rpartition("/")[2]] if "$ref" in node else []
         return [*own, *(name for value in node.values() for name in _named(value))]
     return [name for each in node for name in _named(each)] if isinstance(node, list) else []
+
+
+def in_place(model: type[BaseModel]) -> dict[str, Any]:
+    """Return a model's JSON schema with its parts written in place."""
+    return _resolved(model.model_json_schema())
+
+
+def told(kind: Any) -> dict[str, Any]:
+    """Return the JSON schema, with its parts in place, of what ``dataclasses.asdict`` makes of a class that does not contain itself."""
+    schema = TypeAdapter(kind).json_schema(mode="serialization")
+    for part in (schema, *schema.get("$defs", {}).values()):
+        part["required"] = list(part["properties"])  # those that have a default are told too
+    whole: dict[str, Any] = _without_places(_resolved(schema))
+    return whole
+
+
+def _without_places(node: Any) -> Any:
+    """Say of tuples what any of their items may be: few programs that read schemas know items by place."""
+    if isinstance(node, list):
+        return [_without_places(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    told = {name: _without_places(value) for name, value in node.items() if name != "prefixItems"}
+    items = node.get("prefixItems", [])
+    kinds = [kind for place, kind in enumerate(items) if kind not in items[:place]]
+    if not kinds:
+        return told
+    return {**told, "items": _without_places(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    parts = schema.pop("$defs", {})
+    whole: dict[str, Any] = _in_place(schema, parts)
+    return whole
+
+
+def _in_place(node: Any, parts: dict[str, Any]) -> Any:
+    if isinstance(node, dict):
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            rest = {name: value for name, value in node.items() if name != "$ref"}
+            return _in_place({**parts[reference.rpartition("/")[2]], **rest}, parts)
+        return _bounded({name: _in_place(value, parts) for name, value in node.items()})
+    if isinstance(node, list):
+        return [_in_place(item, parts) for item in node]
+    return node
+
+
+def _bounded(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with its bounds in the words of JSON schemas: pydantic leaves those of a number that may also be text as its own."""
+    bounds = {_BOUNDS[name]: node.pop(name) for name in _BOUNDS if name in node}
+    if not bounds:
+        return node
+    kinds = [
+        {**kind, **bounds} if kind.get("type") in ("number", "integer") else kind for kind in node.get("anyOf", ())
+    ]
+    return {**node, "anyOf": kinds} if kinds else {**node, **bounds}

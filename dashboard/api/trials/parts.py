@@ -12,8 +12,7 @@ from typing import Any, Final
 import numpy as np
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.decorators import action
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -70,16 +69,12 @@ class HostPages(Pagination):
 class PartActions:
     """Addresses of one trial. Mixed into its view set, whose ``get_object`` judges who may see it."""
 
-    @extend_schema(
-        parameters=[
-            _SCOPE,
-            etag.PARAMETER,
-            OpenApiParameter("of", enum=OF, description="The capture, or what the hosts did; `traffic` when left out."),
-            *_page(MOST_HOSTS, HostPages.default_limit),
-        ],
-        responses={200: SeriesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        SeriesSerializer,
+        _SCOPE,
+        OpenApiParameter("of", enum=OF, description="The capture or the samples of hosts; `traffic` when left out."),
+        *_page(MOST_HOSTS, HostPages.default_limit),
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def series(self, request: Request, pk: str) -> HttpResponseBase:
         """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
         trial = self._trial()
@@ -94,11 +89,7 @@ class PartActions:
                 raise ValidationError({name: ["is for hosts: the capture has one series"]})
         return etag.answer(request, SeriesSerializer(_of_traffic(trial, scope)).data)
 
-    @extend_schema(
-        parameters=[_SCOPE, etag.PARAMETER],
-        responses={200: HistogramsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
-    )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    @etag.row_action(HistogramsSerializer, _SCOPE)
     def histograms(self, request: Request, pk: str) -> HttpResponseBase:
         """How many packets had which size, and how the times between packets are distributed."""
         trial = self._trial()
@@ -120,19 +111,15 @@ class PartActions:
         whole = {**told, "scope": scope, "units": units, "missing": missing}
         return etag.answer(request, HistogramsSerializer(whole).data)
 
-    @extend_schema(
-        parameters=[
-            etag.PARAMETER,
-            OpenApiParameter(
-                "ordering",
-                enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
-                description="Column to sort by, with `-` the largest first; what has no value is last. As in the analysis when left out.",
-            ),
-            *_page(MOST, Pagination.default_limit),
-        ],
-        responses={200: FlowsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        FlowsSerializer,
+        OpenApiParameter(
+            "ordering",
+            enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
+            description="Column to sort by, with `-` the largest first; rows without a value are last.",
+        ),
+        *_page(MOST, Pagination.default_limit),
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def flows(self, request: Request, pk: str) -> HttpResponseBase:
         """Connections of all traffic, in pages; of very many the largest alone were kept."""
         trial = self._trial()
@@ -148,11 +135,7 @@ class PartActions:
         units = _units(dict.fromkeys(name for row in page for name in row))
         return etag.answer(request, {"missing": missing, "units": units, **told})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER],
-        responses={200: MatricesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
-    )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    @etag.row_action(MatricesSerializer)
     def matrices(self, request: Request, pk: str) -> HttpResponseBase:
         """Who sent how much to whom: from host to host and rank to rank in packets and bytes, and from rank to rank in messages."""
         trial = self._trial()
@@ -174,19 +157,27 @@ class PartActions:
         }
         return etag.answer(request, MatricesSerializer(whole).data)
 
-    @extend_schema(
+    @schema.row_action(
+        "get",
+        chart_tables.ChartSerializer(many=True),
+        (400, 404, 409),
         operation_id="trials_charts_list",
-        responses={200: chart_tables.ChartSerializer(many=True), **schema.errors(400, 404, 409)},
+        **schema.UNFILTERED,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def charts(self, request: Request, pk: str) -> Response:
         """The charts of the trial's page: the names under which their tables are asked for."""
         charts = charts_of(self._trial())
         refuse_unknown(request, set())
         return Response(charts.listed())
 
-    @extend_schema(parameters=[*chart_tables.PARAMETERS], responses={**chart_tables.RESPONSES, **schema.errors(409)})
-    @action(detail=True, methods=["get"], url_path=chart_tables.NAME, filter_backends=[])
+    @schema.row_action(
+        "get",
+        chart_tables.RESPONSES,
+        (409,),
+        parameters=[*chart_tables.PARAMETERS],
+        url_path=chart_tables.NAME,
+        filter_backends=[],
+    )
     def chart(self, request: Request, pk: str, name: str) -> HttpResponse:
         """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
         return chart_tables.table_answer(request, charts_of(self._trial()), name)
@@ -197,7 +188,6 @@ class PartActions:
 
 
 def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
-    """What the analysis holds of that traffic, and why it is nothing."""
     analysis = read_analysis(trial)
     if analysis is None:
         return {}, _NO_CAPTURE
@@ -271,7 +261,6 @@ def _curve(quantity: str, host: str | None, values: Any, low: Any = None, high: 
 
 
 def _known(values: Any, count: Any) -> list[float | None]:
-    """Values of the steps that have samples, None for the others."""
     return [float(value) if some and np.isfinite(value) else None for value, some in zip(values, count, strict=True)]
 
 

@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, NotFound, PermissionDenied, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -121,14 +120,10 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         fields.refuse_others(request)
         return etag.answer(request, self.get_serializer(self.get_object()).data)
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
-            etag.PARAMETER,
-        ],
-        responses={200: WireSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        WireSerializer,
+        OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
     )
-    @action(detail=True, methods=["get"], filter_backends=[])
     def wire(self, request: Request, pk: str) -> HttpResponseBase:
         """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
         trial = self.get_object()
@@ -140,20 +135,18 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         rest = {"scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
         return etag.answer(request, {**told, **rest})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER],
-        responses={200: ProfileSerializer, **etag.NOT_MODIFIED, **schema.errors(404)},
-    )
-    @action(detail=True, methods=["get"], filter_backends=[])
+    @etag.row_action(ProfileSerializer, codes=(404,))
     def profile(self, request: Request, pk: str) -> HttpResponseBase:
         """Its time inside MPI: every rank, function, size of messages and pair, as the library in the ranks counted them."""
         return etag.answer(request, {"profile": read_mpi_profile(self.get_object())})
 
-    @extend_schema(
+    @schema.row_action(
+        "get",
+        DifferenceSerializer(many=True),
+        (400, 404),
         parameters=[OpenApiParameter("against", _NUMBER, required=True, description="Number of another trial.")],
-        responses={200: DifferenceSerializer(many=True), **schema.errors(400, 404)},
+        **schema.UNFILTERED,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def environment(self, request: Request, pk: str) -> Response:
         """What its environment and conditions had otherwise than another trial's; '' where one has no such fact."""
         here = self.get_object()
@@ -165,8 +158,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         rows = differing(around(here), around(other))
         return Response([{"fact": fact, "this": this, "other": its} for fact, this, its in rows])
 
-    @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", CancelledSerializer, (403, 404, 409))
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel the trial: at once while it waits, within seconds while it runs."""
         trial = self.get_object()
@@ -175,18 +167,15 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
             raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
         return Response({"cancelled": trial.cancel()})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER, schema.RANGE],
-        responses={
+    @schema.row_action(
+        "get",
+        {
             (200, "application/octet-stream"): OpenApiTypes.BINARY,
             (206, "application/octet-stream"): OpenApiTypes.BINARY,
             **etag.NOT_MODIFIED,
-            **schema.errors(404, 409, 410, 416),
         },
-    )
-    @action(
-        detail=True,
-        methods=["get"],
+        (404, 409, 410, 416),
+        parameters=[etag.PARAMETER, schema.RANGE],
         url_path=r"artifacts/(?P<name>[^/].{0,119}?)",
         url_name="artifact",
         renderer_classes=[JSONRenderer, FileRenderer],

@@ -61,7 +61,6 @@ def _against_tagging(user: Any, experiment: Experiment) -> str:
 
 
 def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
-    """Read the tags to add and to remove. Raise ValueError."""
     tags = {name: [tag for text in given[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
     if not any(tags.values()):
         raise ValueError("Write a tag to add or to remove.")

@@ -78,7 +78,6 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
 
 
 def _offered(shown: Sequence[str]) -> dict[str, Any]:
-    """The columns that can be ticked, and the text of those that somebody asked for besides."""
     ticks = [(name, described(name).label, name in shown) for name in HEADLINE]
     return {"ticks": ticks, "others": ",".join(name for name in shown if name not in HEADLINE)}
 
@@ -98,7 +97,6 @@ def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
 
 
 def _values(rows: Sequence[Trial], metrics: Sequence[str]) -> Mapping[int, dict[str, float]]:
-    """Trial -> metric -> value over all traffic."""
     found = Measurement.objects.filter(trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL)
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for trial, metric, value in found.values_list("trial_id", "metric", "value"):

@@ -119,7 +119,6 @@ def _wrong_name(name: str) -> str:
 
 
 def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
-    """Why this cannot be asked, '' where it can."""
     if len(query) > _LONGEST_QUERY:
         return f"A view has at most {_LONGEST_QUERY} characters of filters."
     given = QueryDict(query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from dashboard.api import specifications
+from dashboard.api import validate
 from experiments.models import Project
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
@@ -76,7 +76,7 @@ def test_it_shows_only_what_the_caller_may_see() -> None:
 
 
 def test_it_reads_nothing_of_somebody_who_may_submit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specifications, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
+    monkeypatch.setattr(validate, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
     client = client_of(factories.person("ada", "viewer"))
     assert client.post(EXPERIMENTS, written(), content_type="application/json").status_code == 403
 

@@ -1,4 +1,4 @@
-"""``/api/v1/shares/``: links that let others read one experiment, one comparison or one report: make, list, end."""
+"""``/api/v1/tokens/`` and ``shares/``: the caller's API tokens, and share links."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
 from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import ListViewSet, RowsViewSet
 from dashboard.api.rest.parsers import validated
-from dashboard.api.rest.view_sets import ListViewSet
 from dashboard.reports.parts import pinned_in
 from dashboard.requests import share_links
 from dashboard.requests.lookup import comparison_asked
@@ -28,8 +29,36 @@ from experiments.access import (
     visible_reports,
 )
 from experiments.errors import CannotCompare
-from experiments.models import Experiment, Report, ShareLink
+from experiments.models import ApiToken, Experiment, Report, ShareLink
 from experiments.models.people.share_link import DAYS
+
+
+class TokenSerializer(RowSerializer[ApiToken]):
+    """A token without its key; `prefix` is how the key begins."""
+
+    project = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+
+    class Meta:
+        model = ApiToken
+        fields: ClassVar = ["id", "name", "prefix", "scope", "project", "created_at", "expires_at", "last_used_at"]
+
+
+@extend_schema_view(
+    destroy=extend_schema(description="End a token at once.", responses={204: None, **schema.errors(404)})
+)
+class TokenViewSet(mixins.DestroyModelMixin, RowsViewSet[ApiToken]):
+    """All tokens of who is signed in with a browser; whoever calls with a token sees and ends that one alone."""
+
+    serializer_class = TokenSerializer
+    permission_classes = (IsAuthenticated,)  # a token for reading may end itself
+    queryset = ApiToken.objects.none()
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        auth: Any = self.request.auth
+        user: Any = self.request.user
+        tokens = ApiToken.objects.filter(user=user).select_related("project").order_by("pk")
+        return tokens.filter(pk=auth.pk) if isinstance(auth, ApiToken) else tokens
 
 
 class ShareLinkSerializer(RowSerializer[ShareLink]):
