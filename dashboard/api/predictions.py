@@ -73,17 +73,8 @@ class PredictionSerializer(RowSerializer[Prediction]):
         fields: ClassVar = [
             *("id", "url", "page", "experiment", "workload", "version", "predictor", "metric", "at", "hosts"),
             *("delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended"),
-            *(
-                "parameters",
-                "configuration_hash",
-                "obstacle",
-                "evidence",
-                "evidence_hash",
-                "calibration",
-                "author",
-                "created_at",
-            ),
-            "check",
+            *("parameters", "configuration_hash", "obstacle", "evidence", "evidence_hash", "calibration", "author"),
+            *("created_at", "check"),
         ]
 
     @extend_schema_field(CheckSerializer)

@@ -20,11 +20,7 @@ from experiments.specification import budget
 SIGN_INS_AT_ONCE: Final = 2
 """Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
 _COSTLY: Final = (
-    "login",
-    "account_signup",
-    "account_reauthenticate",
-    "account_change_password",
-    "account_set_password",
+    *("login", "account_signup", "account_reauthenticate", "account_change_password", "account_set_password"),
 )
 """Names of the addresses where a password is hashed."""
 _BUNDLES: Final = ("import", "api:imports")
@@ -62,10 +58,8 @@ class FrontMiddleware:
         to do while they wait, to ask for less.
         """
         if isinstance(error, budget.Exhausted):
-            most = plural(settings.REQUEST_CPU_SECONDS, "second")
-            return refuse(
-                request, 503, f"This took more than {most} of a processor and was ended. Ask for less at once."
-            )
+            limit = plural(settings.REQUEST_CPU_SECONDS, "second")
+            return refuse(request, 503, f"Stopped after {limit} of processor time. Request less at once.")
         if not isinstance(error, Busy):
             return None
         refusal = refuse(request, 429, str(error))

@@ -13,25 +13,14 @@ from experiments.models import Experiment, ShareLink
 
 OPENED: Final = "shares"
 """In the session: the numbers of the links that this browser came by."""
-_OF_EXPERIMENTS: Final = frozenset(
-    {
-        *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
-        *(
-            "trial",
-            "trial-live",
-            "trial-hosts",
-            "trial-packets",
-            "trial-packet",
-            "trial-between",
-            "trial-environment",
-            "artifact",
-        ),
-        "trial-rank-timeline",
-    }
-)
+_OF_EXPERIMENTS: Final = {
+    *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
+    *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-between", "trial-environment"),
+    *("trial-rank-timeline", "artifact"),
+}
 """Names of the addresses that the link of an experiment opens, for reading. A new address is closed until it is named here."""
-_OF_COMPARISONS: Final = frozenset({"compare"})
-_OF_REPORTS: Final = frozenset({"report", "report-html", "report-markdown"})
+_OF_COMPARISONS: Final = {"compare"}
+_OF_REPORTS: Final = {"report", "report-html", "report-markdown"}
 
 
 class VisitorMiddleware:

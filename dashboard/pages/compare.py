@@ -109,13 +109,9 @@ def _cells(each: Difference) -> dict[str, Any]:
 
 
 def _points(compared: Compared, scope: str) -> list[dict[str, Any]]:
-    if len(compared.points) < 2:
-        return []
+    points = compared.points if len(compared.points) > 1 else ()
+    queries = [_query(compared, at=position, scope=scope) for position in range(len(points))]
     return [
-        {
-            "words": point_name(compared, point),
-            "query": _query(compared, at=position, scope=scope),
-            "on": point == compared.at,
-        }
-        for position, point in enumerate(compared.points)
+        {"words": point_name(compared, point), "query": query, "on": point == compared.at}
+        for point, query in zip(points, queries, strict=True)
     ]

@@ -32,6 +32,8 @@ from experiments.specification.network_study import expanded
 from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
 
+_CLUSTERS = Cluster.objects.filter(enabled=True).order_by("slug")
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
@@ -91,8 +93,8 @@ def apply_yaml(request: HttpRequest) -> HttpResponse:
         response = render(request, "new/_yaml_errors.html", {"yaml_errors": error.errors})
         response["HX-Retarget"] = "#yaml-errors"
         return response
-    from_yaml = _plain(text)
-    response = render(request, "new/_steps.html", form_context(from_yaml) | {"applied": True})
+    context = form_context(expanded(YamlDocument(text).data)) | {"applied": True}
+    response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 
@@ -110,11 +112,6 @@ def _editing(request: HttpRequest) -> Experiment | None:
     return visible_experiments(request.user).filter(slug=slug, published=False).first() if slug else None
 
 
-def _plain(text: str) -> dict[str, Any]:
-    """What the form holds of a text that was judged: a short form as the sweep that it stands for."""
-    return expanded(YamlDocument(text).data)
-
-
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     """Of the experiment to clone, of a built-in one, or a first one of the chosen workload on the chosen cluster."""
     if source := asked(request, "from"):
@@ -124,8 +121,8 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
         file = next((file for file in built_in() if file.stem == name), None)
         if file is None:
             raise Http404(f"no built-in experiment {name}")
-        return _plain(file.read_text())
-    return starting_draft(_clusters(), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
+        return expanded(YamlDocument(file.read_text()).data)
+    return starting_draft(list(_CLUSTERS.all()), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:
@@ -136,10 +133,6 @@ def _about_network(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"No study of the network can follow: {error}.", extra_tags="bad")
         return redirect(experiment)
     return _page(request, draft)
-
-
-def _clusters() -> list[Cluster]:
-    return list(Cluster.objects.filter(enabled=True).order_by("slug"))
 
 
 def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
@@ -193,7 +186,7 @@ def form_context(
     draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
 ) -> dict[str, Any]:
     """What the form and its preview show; of the experiment that is edited, also what the new version would do."""
-    clusters = _clusters()
+    clusters = list(_CLUSTERS.all())
     made: Preview | None = None
     change: Revision | None = None
     stale: Stale | None = None

@@ -103,11 +103,12 @@ def _axes(given: QueryDict) -> tuple[Query, Look]:
     for name in columns:
         if not is_metric(name):
             raise CannotExplore(f"columns: {name[:80]!r} is not a metric.", field="columns")
+    drawn = [name for name in (query.y, query.x) if is_metric(name)]
     look = Look(
         statistic=statistic,
         x_log=bool(one("xlog")),
         y_log=bool(one("ylog")),
-        columns=columns[:_MOST_COLUMNS] or default_columns(query),
+        columns=columns[:_MOST_COLUMNS] or tuple(dict.fromkeys([*drawn, *HEADLINE])),
         order=_allowed(one("order"), list(ORDERS), "order"),
     )
     return query, look
@@ -120,12 +121,6 @@ def coloured(question: Question, matched: Counts) -> Question:
     experiments = question.configurations.order_by().values("experiment").distinct()[: MOST_SERIES + 1]
     by = "workload" if len(matched.workloads) > 1 else "experiment" if 1 < len(experiments) <= MOST_SERIES else ""
     return replace(question, query=replace(question.query, colour=by))
-
-
-def default_columns(query: Query) -> tuple[str, ...]:
-    """The published table's six, and what is on the axes."""
-    drawn = [name for name in (query.y, query.x) if is_metric(name)]
-    return tuple(dict.fromkeys([*drawn, *HEADLINE]))
 
 
 def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
@@ -161,14 +156,11 @@ def table_of(question: Question) -> QuerySet[Configuration]:
 
 def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     """One chart per value of the facet."""
-    query, look, leading = (
-        question.query,
-        question.look,
-        leads(question.configurations, question.filters, question.query, pivoted),
-    )
+    query, look = question.query, question.look
+    leading = leads(question.configurations, question.filters, query, pivoted)
     by_facet: dict[Any, list[Cell]] = {}
     for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
-        by_facet.setdefault(_key(cell.facet), []).append(cell)
+        by_facet.setdefault(repr(cell.facet), []).append(cell)
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
@@ -196,29 +188,26 @@ _BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter
 
 def panels_left_out(pivoted: Pivot) -> int:
     """Values of the facet beyond the panels that a page shows."""
-    return max(0, len({_key(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
+    return max(0, len({repr(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
 def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> list[tuple[str, list[list[Mark]]]]:
     """By colour; marks that a line may join stand together."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
-        by_colour.setdefault(_key(cell.colour), []).append(cell)
+        by_colour.setdefault(repr(cell.colour), []).append(cell)
     series = []
     for own in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
-        name = _legend(query.colour, own[0].colour) if query.colour else described(query.y).label
+        name = described(query.y).label
+        if query.colour:
+            prefix = "" if query.colour in COLUMNS else f"{label(query.colour)} "
+            name = shortened(f"{prefix}{words(query.colour, own[0].colour)}", _LONGEST_LEGEND)
         by_line: dict[str, list[Cell]] = {}
         for cell in own:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
         series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
     return series
-
-
-def _legend(colour: str, value: Any) -> str:
-    """What a colour is of: an experiment or cluster by its name alone, shortened to what a phone has room for."""
-    named = words(colour, value)
-    return shortened(named if colour in COLUMNS else f"{label(colour)} {named}", _LONGEST_LEGEND)
 
 
 def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
@@ -239,10 +228,6 @@ def _together(cell: Cell) -> str:
 def _order(value: Any) -> tuple[int, float, str]:
     number = isinstance(value, int | float)
     return (0, float(value), "") if number else (1, 0.0, str(value))
-
-
-def _key(value: Any) -> str:
-    return repr(value)
 
 
 def label(name: str) -> str:

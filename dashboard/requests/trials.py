@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import QueryDict
+from pydantic import AwareDatetime, Field, TypeAdapter
 
 from dashboard.filters import TrialPageFilter
 from dashboard.requests.columns import Head, head, names_in
@@ -23,41 +23,18 @@ DEFAULT_COLUMNS: Final = ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput
 MOST_COLUMNS: Final = 12
 _METRIC: Final = "measurements__value"
 _LONG: Final = (
-    "traceback",
-    "tables",
-    "progress",
-    "certificate",
-    "command",
-    "not_available",
-    "trust_reasons",
-    "conditions",
+    *("traceback", "tables", "progress", "certificate", "command", "not_available", "trust_reasons", "conditions"),
 )
 """Columns of a trial that no list shows and that may be long."""
 
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
-        raise ValueError
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError
-    value.encode()  # half a character is no text to the database
-    return value
+_whole: Final = TypeAdapter(Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]).validate_python
+_number: Final = TypeAdapter(Annotated[float, Field(strict=True, allow_inf_nan=False)]).validate_python
+_text: Final = TypeAdapter(Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]).validate_python
 
 
 def _moment(value: Any) -> datetime:
-    moment = datetime.fromisoformat(_text(value))
-    if moment.tzinfo is None:
-        raise ValueError
+    moment = TypeAdapter(AwareDatetime).validate_python(_text(value))
     return moment.astimezone(UTC)  # PostgreSQL refuses offsets of more than 16 hours
 
 

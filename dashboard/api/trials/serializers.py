@@ -11,13 +11,7 @@ from experiments.models import Measurement
 
 OF: Final = ("traffic", "hosts")
 _NUMBERS: Final = {"type": "array", "items": {"type": ["number", "null"]}}
-_NAMED: Final = {
-    "host_a": "string",
-    "host_b": "string",
-    "handshake": "string",
-    "closing": "string",
-    "aborted": "boolean",
-}
+_NAMED: Final = {**dict.fromkeys(("host_a", "host_b", "handshake", "closing"), "string"), "aborted": "boolean"}
 _COUNTED: Final = ("connection", "port_a", "port_b", "packets", "wire_bytes", "payload_bytes", "goodput_bytes")
 _NOT_ALWAYS: Final = ("rank_a", "rank_b", "start_ns")
 

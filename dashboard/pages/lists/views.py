@@ -28,14 +28,7 @@ MOST: Final = 12
 """Views that stand above a list."""
 _LONGEST_NAME: Final = 80
 _LONGEST_QUERY: Final = 4000
-_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
-    SavedView.Page.EXPLORE: ("page",),
-    SavedView.Page.EXPERIMENTS: ("page",),
-    SavedView.Page.TRIALS: ("after", "before"),
-    SavedView.Page.HISTORIES: ("page",),
-}
-"""What in the address of each page says where one is in it, and so is no part of a view."""
-_ALL: Final = {
+_ALL: Final[Mapping[str, str]] = {
     SavedView.Page.EXPLORE: "All configurations",
     SavedView.Page.EXPERIMENTS: "All experiments",
     SavedView.Page.TRIALS: "All trials",
@@ -77,9 +70,10 @@ def views_of(request: HttpRequest, page: str) -> Views:
     turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
     ordered = _visible(request.user).filter(page=page).annotate(mine=Q(owner=request.user.pk), turn=turn)
     rows = ordered.order_by("-mine", "turn", "name", "pk")[:MOST]
-    query = without(request.GET, *_PLACES[page])
+    position = ("after", "before") if page == SavedView.Page.TRIALS else ("page",)  # not part of a view
+    query = without(request.GET, *position)
     views = [View(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
-    return Views(page, _ALL[SavedView.Page(page)], query, views)
+    return Views(page, _ALL[page], query, views)
 
 
 def _visible(user: Any) -> QuerySet[SavedView]:
@@ -94,7 +88,7 @@ def _address(page: str, query: str) -> str:
 def save(request: HttpRequest) -> HttpResponse:
     """Keep what a page was asked under a name; an own view of that name is replaced."""
     page = request.POST.get("page", SavedView.Page.EXPLORE)
-    if page not in _PLACES:
+    if page not in _ALL:
         raise Http404
     name, query = request.POST.get("name", "").strip(), request.POST.get("query", "")
     wrong = _wrong_query(request, page, query)

@@ -108,11 +108,3 @@ def test_it_lets_owners_and_maintainers_cancel(role: str, own: bool, status: int
     if status == 200:
         assert (one.json(), rest.json()) == ({"cancelled": 1}, {"cancelled": 3})
     assert experiment.trials.filter(state="cancelled").count() == (4 if status == 200 else 0)
-
-
-def test_it_never_cancels_published_results() -> None:
-    PUBLISHED_STUDIES.restore()
-    client = client_of(factories.person("admin", is_superuser=True))
-    answer = client.post(f"{EXPERIMENTS}guster-2007-water/cancel/")
-    assert answer.status_code == 409
-    assert "published" in answer.json()["errors"][0]["message"]

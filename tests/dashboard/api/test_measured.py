@@ -9,9 +9,12 @@ from django.test import Client
 
 from analysis.catalogue import METRICS
 from experiments.files import ANALYSIS_NAME, MPI_PROFILE_NAME, trial_directory, write_analysis
-from experiments.models import Artifact, Environment, Trial
+from experiments.library import load_defaults
+from experiments.metrics import FROM_TWINS
+from experiments.models import Artifact, Environment, Kind, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.experiments import factories
+from tests.experiments.selectors.twins import submitted as with_ideal_network
 
 pytestmark = pytest.mark.django_db
 WIRE = {
@@ -99,15 +102,6 @@ def test_one_object_has_only_the_fields_that_are_asked_for(
     assert told(client, f"{TRIALS}{trial.pk}/?feilds=state", 400)["errors"][0]["path"] == "feilds"
 
 
-def test_who_has_an_answer_gets_it_no_second_time(client: Client, trial: Trial) -> None:
-    address = f"{TRIALS}{trial.pk}/"
-    etag = client.get(address).headers["ETag"]
-    same = client.get(address, headers={"If-None-Match": etag})
-    assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", etag)
-    Trial.objects.filter(pk=trial.pk).update(superseded=True)
-    assert client.get(address, headers={"If-None-Match": etag}).status_code == 200
-
-
 def test_a_file_is_known_by_its_hash_before_it_is_opened(client: Client, trial: Trial) -> None:
     artifact = factories.stored_file(trial)
     artifact.save()
@@ -128,3 +122,12 @@ def test_it_tells_what_runs_and_waits_of_what_one_may_see(client: Client) -> Non
     assert told(client, "/api/v1/status/")["queued"] == 4
     assert told(client, "/api/v1/status/")["clusters"]["testbed"] == {"running": 0, "queued": 4}
     assert told(client_of(factories.person("eve")), "/api/v1/status/")["queued"] == 0
+
+
+@pytest.mark.parametrize("ideal", [True, False], ids=["with a twin", "without"])
+def test_a_trial_has_both_efficiencies_or_the_reason_of_their_absence(client: Client, ideal: bool) -> None:
+    trial = with_ideal_network(load_defaults(), ideal=ideal).trials.filter(kind=Kind.MEASURED).first()
+    assert trial is not None
+    row = told(client, f"{TRIALS}{trial.pk}/")
+    assert set(FROM_TWINS) & {*row["metrics"]} == (set(FROM_TWINS) if ideal else set())
+    assert set(FROM_TWINS) & {*row["not_available"]} == (set() if ideal else set(FROM_TWINS))

@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.api.rest import pagination
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -90,7 +89,6 @@ def test_it_filters_trials(client: Client) -> None:
         (EXPERIMENTS, {"text": "a\0b"}, "text"),
         (EXPERIMENTS, {"ordering": "colour"}, "ordering"),
         (TRIALS, {"state": "tired"}, "state"),
-        (TRIALS, {"hosts": "many"}, "hosts"),
         (TRIALS, {"hosts": "9" * 30}, "hosts"),
     ],
 )
@@ -100,21 +98,6 @@ def test_it_tells_a_wrong_filter_instead_of_answering_with_everything(
     answer = client.get(address, query)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == [path]
-
-
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ({"offset": "9" * 40}, 400),
-        ({"offset": "10000"}, 200),
-        ({"offset": "-1"}, 200),
-        ({"limit": "0"}, 200),
-        ({"limit": "x"}, 400),
-    ],
-)
-def test_it_survives_odd_pages(client: Client, query: dict[str, str], status: int) -> None:
-    factories.experiment()
-    assert client.get(TRIALS, query).status_code == status
 
 
 def test_it_hands_out_at_most_500_rows_at_a_time(client: Client) -> None:
@@ -197,37 +180,7 @@ def test_it_hands_out_stored_files_only(client: Client, name: str) -> None:
     assert answer.json()["errors"]
 
 
-@pytest.mark.parametrize(
-    "address", ["/api/v1/trials/0/", "/api/v1/trials/999999999999999999/", "/api/v1/trials/x/", "/api/v1/experiments/no/",
-                "/api/v1/nothing/", "/api/v1/trials/1/nothing/"]
-)  # fmt: skip
-def test_it_answers_404_in_json(client: Client, address: str) -> None:
-    answer = client.get(address)
-    assert answer.status_code == 404
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.json()["errors"][0]["path"] == ""
-
-
-def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert_num_queries: Any) -> None:
-    factories.experiment()
-    factories.finished()
-    client.get(f"{EXPERIMENTS}water/result/")  # which keeps the answer
-    # Token, experiment, progress, how many count, predictions; trials, configurations, clusters, environments, names, files.
-    with django_assert_num_queries(11):
-        told = client.get(f"{EXPERIMENTS}water/result/").json()
-    assert told["experiment"]["slug"] == "water"
-    assert told["answer"]["asks"] == "Where should I stop, and why?"  # though one point alone has finished
-    assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
-    assert told["trials"][0]["metrics"]["packets"] == 1200
-    assert Trial.objects.count() == 4
-
-
-@pytest.mark.parametrize("far", [500, 10])
-def test_it_gives_every_trial_once_over_pages_of_ties(
-    client: Client, monkeypatch: pytest.MonkeyPatch, far: int
-) -> None:
-    """Pages further down than ``far`` are read by their keys."""
-    monkeypatch.setattr(pagination, "MOST", far)
+def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
     factories.experiment(repetitions=20)
     asked = {"ordering": "ended_at", "limit": 3}
     pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
@@ -269,6 +222,7 @@ def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) ->
         ({"cursor": "", "offset": "3"}, "offset"),
         ({"cursor": "", "ordering": "ended_at"}, "ordering"),
         ({"offset": "10001"}, "offset"),
+        ({"limit": "x"}, "limit"),
     ],
 )
 def test_it_refuses_a_page_that_no_list_has(client: Client, asked: dict[str, str], path: str) -> None:

@@ -43,18 +43,3 @@ def test_it_refuses_a_bad_revision_at_its_field_and_keeps_the_version(client: Cl
     assert answer.json()["errors"][0]["path"] == "sweep.hosts"
     experiment.refresh_from_db()
     assert experiment.version == 1
-
-
-def test_it_adds_repetitions(client: Client, experiment: Experiment) -> None:
-    answer = client.post(address(experiment, "repetitions/"), {"count": 2}, "application/json")
-    assert (answer.status_code, answer.json()) == (200, {"queued": 4})
-    wrong = client.post(address(experiment, "repetitions/"), {"count": 0}, "application/json")
-    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "count")
-
-
-def test_it_runs_failed_trials_again(client: Client, experiment: Experiment) -> None:
-    first = experiment.trials.order_by("position").first()
-    assert first is not None
-    experiment.trials.filter(pk=first.pk).update(state=State.FAILED)
-    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 1}
-    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 0}

@@ -52,13 +52,6 @@ def test_it_repeats_once_for_two_requests_with_one_key(experiment: Experiment, c
     assert experiment.spec.repetitions == before + 6, "another key is another request"
 
 
-def test_it_submits_one_experiment_for_two_requests_with_one_key(experiment: Experiment, client: Client) -> None:
-    first, again = (post(client, "", "retry", experiment.specification) for _ in range(2))
-    assert told(first) == told(again)
-    assert (first.status_code, first["Location"]) == (201, again["Location"])
-    assert Experiment.objects.filter(owner=experiment.owner).count() == 2
-
-
 def test_it_gives_a_page_of_many_trials_at_once_the_same_task(
     experiment: Experiment, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,12 +38,6 @@ def test_it_queues_every_trial_and_answers_with_the_experiment(client: Client) -
     assert client.get(told["url"]).json() == told
 
 
-def test_it_takes_yaml_too(client: Client) -> None:
-    answer = post(client, "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n", "application/yaml")
-    assert answer.status_code == 201
-    assert answer.json()["trials"]["total"] == 9
-
-
 def test_it_submits_to_a_named_project(client: Client) -> None:
     project = Project.objects.create(slug="optics", name="Optics")
     user = factories.person("bob", "submitter", project)
@@ -112,9 +106,3 @@ def test_it_takes_no_forms(client: Client) -> None:
     answer = client.post(EXPERIMENTS, {"name": "Water"})
     assert answer.status_code == 415
     assert answer.json()["errors"][0]["path"] == ""
-
-
-def test_it_obeys_the_limit_of_this_installation(client: Client, settings: Any) -> None:
-    settings.MAX_TRIALS = 3
-    answer = post(client, written())
-    assert answer.status_code == 400

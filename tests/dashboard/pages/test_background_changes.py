@@ -74,8 +74,3 @@ def test_who_may_not_change_the_experiment_any_more_changes_nothing(person: User
     work()
     task.refresh_from_db()
     assert (task.state, waiting(failed)) == ("failed", 0)
-
-
-def test_few_trials_run_again_at_once(person: User, failed: Experiment) -> None:
-    failed.trials.filter(pk__in=failed.trials.values("pk")[:1]).update(state=State.FINISHED)
-    assert changes.rerun_failed(person, failed) == 5

@@ -76,11 +76,6 @@ def test_it_saves_an_edit_as_a_new_version_and_sets_stale_points_aside(page, exp
     assert "4 hosts" not in table
 
 
-def test_it_adds_repetitions_to_every_configuration(page, experiment):
-    page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "2"})
-    assert experiment.trials.filter(state=State.QUEUED).count() == 6
-
-
 @pytest.mark.parametrize("count", ["", "0", "-1", "1000", "²", "x"])
 def test_it_refuses_a_bad_number_of_repetitions(page, experiment, count):
     page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": count})
@@ -130,10 +125,6 @@ def test_it_queues_exactly_as_many_suggested_points_as_it_says(page, experiment)
     assert experiment.trials.filter(state=State.QUEUED).count() == said
 
 
-def previewed(page, experiment: Experiment, hosts: str, **changes: str) -> str:
-    return page.post(reverse("new-preview"), form(experiment, hosts, **changes)).content.decode()
-
-
 def edited(page, experiment: Experiment, hosts: str, **changes: str) -> None:
     answer = page.post(reverse("experiment-edit", args=[experiment.slug]), form(experiment, hosts, **changes))
     assert answer.status_code == 302
@@ -143,14 +134,6 @@ def reasons(page, experiment: Experiment) -> list[str]:
     """The last column of what is set aside, on each row."""
     rows = page.get(experiment.get_absolute_url()).content.decode().partition('id="apart"')[2].partition("</table>")[0]
     return re.findall(r">([^<>]+)</td></tr>", rows)
-
-
-def test_it_lists_the_points_that_become_stale_in_the_preview(page, experiment):
-    html = previewed(page, experiment, "2, 8")
-    assert re.findall(r"<li>(\d hosts?): (\d+) trials?</li>", html) == [("1 host", "5"), ("4 hosts", "5")]
-    everything = previewed(page, experiment, "1, 2, 4", **{"capture.snap_length": "96"})
-    assert re.findall(r"<li>(\d hosts?): \d", everything) == ["1 host", "2 hosts", "4 hosts"]
-    assert "<b>15</b> trials become stale" in everything
 
 
 def test_it_says_the_true_reason_why_a_trial_is_set_aside(page, experiment):

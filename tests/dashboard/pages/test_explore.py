@@ -211,17 +211,6 @@ def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):
     assert page.get("/explore/export.xlsx").status_code == 404
 
 
-def test_it_gives_rest_the_cells(measured, person):
-    told = (
-        client_of(person).get("/api/v1/explore/", {"text": "wide", "project": "default", "colour": "link.mtu"}).json()
-    )
-    assert told["configurations"] == 4
-    assert {(c["x"], c["colour"], c["trials"]) for c in told["cells"]} == {
-        (hosts, mtu, 2) for hosts in (2, 4) for mtu in (1500, 9000)
-    }
-    assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
-
-
 def test_it_leads_to_no_history_where_no_trial_has_finished(page, library, person, measured):
     submitted(library, person, name="Ended early", sweep={"hosts": [2]}, repetitions=1)
     Trial.objects.filter(experiment__slug="ended-early").cancel()

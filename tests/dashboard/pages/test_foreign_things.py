@@ -23,14 +23,6 @@ def test_the_page_of_workloads_counts_only_what_its_reader_may_see(page, submit)
     assert {row["workload"].slug: row["experiments"] for row in rows if row["experiments"]} == {"water": 1}
 
 
-def test_the_bezel_counts_only_what_its_reader_may_see(page, submit) -> None:
-    hidden = Project.objects.create(slug="hidden", name="Hidden")
-    Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
-    assert page.get(reverse("pulse")).context["queued"] == 0
-    submit()
-    assert page.get(reverse("pulse")).context["queued"] == 6
-
-
 def test_an_address_tells_nothing_of_experiments_in_other_projects(page, submit) -> None:
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     foreign = [Experiment.submit(parse(specification(name=name)), project=hidden).slug for name in ("Plan", "Plan")]

@@ -72,11 +72,6 @@ def test_it_takes_marks_only_from_those_who_may_submit(stepped, client, library)
     assert client.post(address(stepped, "mark/"), asked).status_code == 404
 
 
-def test_it_answers_the_page_with_a_fixed_number_of_queries(stepped, page, django_assert_num_queries):
-    with django_assert_num_queries(7):
-        page.get(address(stepped))
-
-
 @pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
 def test_it_does_not_find_what_is_not_there(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404

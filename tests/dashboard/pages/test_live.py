@@ -85,11 +85,3 @@ def test_a_running_trial_has_charts_that_grow(page, submit):
 
 def _figure(html, name):
     return json.loads(re.search(rf'id="figure-{name}"[^>]*>(.*?)</script>', html, re.DOTALL)[1])["data"][0]
-
-
-def test_it_stops_asking_when_an_experiment_is_over(page, submit, run):
-    experiment = submit(repetitions=1)
-    live = reverse("experiment-live", args=[experiment.slug])
-    assert 'hx-trigger="every 2s"' in page.get(live).content.decode()
-    run()
-    assert 'hx-trigger="every 2s"' not in page.get(live).content.decode()

@@ -11,7 +11,6 @@ from django.test import Client
 
 from analysis.sensitivity import Link
 from experiments.models import Experiment, Network, Project
-from experiments.selectors.network import network_study_of
 from tests.dashboard.studies_measured import NEEDY, NETWORK, SCALING, measured, needing, scaling
 from tests.words import plain
 
@@ -42,14 +41,6 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert contours == [1.05, 1.1, 1.25, 1.5]
     box = next(trace for trace in drawn["data"] if trace["name"] == "Measured")
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
-
-
-def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
-    parameters = {"molecules": 216, "steps": 50}
-    changes = {"parameters": parameters, "sweep": {"hosts": [2, 4]}}
-    study = network_study_of(measured(library, {**NETWORK, **changes}, needing))
-    assert [each.at for each in study.fits] == ["2 hosts", "4 hosts"]
-    assert study.fits[1].fit.draws.base.mean() == pytest.approx(2 * study.fits[0].fit.draws.base.mean(), rel=0.05)
 
 
 def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library: Project) -> None:

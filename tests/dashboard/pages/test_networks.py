@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from experiments.library import load_defaults
 from experiments.models import Membership, Network, Project
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 
@@ -21,13 +20,6 @@ def maintainer(page: Client, person: Any, library: Project) -> Client:
 def sent(*rows: tuple[str, str, str]) -> dict[str, list[str]]:
     names, delays, rates = zip(*rows, strict=True)
     return {"name": list(names), "delay": list(delays), "rate": list(rates)}
-
-
-def test_it_has_the_usual_networks_once_and_leaves_edited_ones(library: Project) -> None:
-    assert Network.objects.count() == 6
-    Network.replace_all([Network(name="Ours", delay_s=20e-6, rate_bps=40e9)])
-    load_defaults()
-    assert [each.name for each in Network.objects.all()] == ["Ours"]
 
 
 def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer: Client) -> None:

@@ -78,17 +78,6 @@ def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, stu
     assert row["scores"][0][1].startswith("0 of 1 inside their 90")
 
 
-def test_others_read_but_neither_keep_nor_build(page: Client, study: Experiment, client: Client) -> None:
-    address = f"/network/{study.slug}/predictions/"
-    prediction = factories.prediction(study)
-    client.force_login(factories.person("vera", "viewer"))
-    assert client.get(prediction.get_absolute_url()).status_code == 200
-    assert client.post(address, LINK).status_code == 403
-    client.force_login(factories.person("sam", "submitter"))
-    assert client.post(address, {**LINK, "check": "1"}).status_code == 403
-    assert client.post(address, LINK).status_code == 302
-
-
 def test_its_list_costs_the_same_number_of_queries_whatever_it_holds(
     page: Client, study: Experiment, django_assert_max_num_queries: Any
 ) -> None:

@@ -54,13 +54,6 @@ def test_a_double_click_on_repeat_adds_the_repetitions_once(page: Client, experi
     assert experiment.spec.repetitions == before + 5, "a page that is newly loaded asks anew"
 
 
-def test_a_double_click_on_start_makes_one_experiment(page: Client, experiment: Experiment) -> None:
-    sent = {"name": "Water, twice", "workload": "water", "cluster": "testbed", "repetitions": "1"}
-    sent |= {"parameters.molecules": "216", "parameters.steps": "50", "sweep_name": "hosts", "sweep_values": "1, 2"}
-    twice(page, "/experiments/new/", sent | {"once": token(page, "/experiments/new/", "/experiments/new/")})
-    assert Experiment.objects.filter(name="Water, twice").count() == 1
-
-
 def test_a_form_that_was_refused_may_be_sent_again(page: Client, experiment: Experiment) -> None:
     address = reverse("experiment-rerun", args=[experiment.slug])
     sent = {"once": token(page, experiment.get_absolute_url(), address)}

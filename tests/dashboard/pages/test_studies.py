@@ -39,14 +39,6 @@ def test_it_names_a_missing_program_only_at_what_needs_it(page, monkeypatch, tmp
         assert (" disabled" in form) is missing
 
 
-def test_it_shows_the_latest_own_experiment_with_results(page, submit, run):
-    submit(name="Older")
-    run()
-    submit(name="Not yet run")
-    text = text_of(page.get(reverse("studies")))
-    assert "Older" in text
-
-
 def test_it_starts_the_built_in_experiment_with_one_click(page, person):
     response = page.post(reverse("study-run", args=["water-quick"]))
     experiment = Experiment.objects.get(published=False)

@@ -159,12 +159,6 @@ def test_it_says_why_mpich_is_known_by_host_alone(
     assert answer["ranks_missing"] == (None if why is None else f"The MPI library does not say on a connection {why}")
 
 
-def test_ranks_of_a_capture_without_mpi_are_none(client: Client, trial: Trial) -> None:
-    keep(trial, ANALYSIS_NAME, {"series": {"packets": [1]}, "matrices": {}}, Artifact.Kind.ANALYSIS)
-    answer = told(client, trial, "matrices/")
-    assert (answer["ranks"], "known to be of MPI" in answer["ranks_missing"]) == (None, True)
-
-
 @pytest.mark.parametrize("part", PARTS)
 def test_a_trial_without_capture_says_why_there_is_nothing(client: Client, trial: Trial, part: str) -> None:
     assert "no analysis of a capture" in told(client, trial, f"{part}/")["missing"]
@@ -172,11 +166,6 @@ def test_a_trial_without_capture_says_why_there_is_nothing(client: Client, trial
     keep(trial, ANALYSIS_NAME, {"series": {}}, Artifact.Kind.ANALYSIS)
     (trial_directory(trial) / ANALYSIS_NAME).write_bytes(b"changed")
     assert "as it was written" in told(client, trial, f"{part}/")["missing"]
-
-
-def test_it_says_why_there_are_no_samples_of_hosts(client: Client, trial: Trial) -> None:
-    none = told(client, trial, "series/?of=hosts")
-    assert (none["missing"], none["series"]) == ("No samples of the hosts were stored with this trial.", [])
 
 
 @pytest.mark.parametrize(

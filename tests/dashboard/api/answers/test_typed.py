@@ -73,16 +73,6 @@ def test_of_what_was_measured_here(
     assert part["models"]["elapsed_s"]["fits"]
 
 
-def test_the_schema_tells_what_an_answer_holds(document: dict[str, Any]) -> None:
-    components = document["components"]["schemas"]
-    answer = components["Findings"]["properties"]["answer"]
-    assert answer["properties"]["strength"]["enum"] == ["firm", "moderate", "printed", "open"]
-    assert {"name", "value", "unit", "low", "high", "where"} == set(
-        answer["properties"]["figures"]["items"]["required"]
-    )
-    assert "rows" in components["TrialDetail"]["properties"]["certificate"]["anyOf"][0]["properties"]
-
-
 def test_of_a_certificate(document: dict[str, Any], client: Client, submit: Callable[..., Experiment]) -> None:
     submit()
     trial = factories.finished()

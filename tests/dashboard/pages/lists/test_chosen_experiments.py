@@ -95,11 +95,3 @@ def test_it_tells_what_is_wrong_with_a_tag_and_keeps_what_was_written(page: Clie
         assert f'value="{written.get("add", "")}"' in text
     experiment.refresh_from_db()
     assert experiment.version == 1
-
-
-def test_the_list_is_sorted_by_its_heads(page: Client, submit: Any) -> None:
-    submit(name="Beta"), submit(name="Alpha")
-    html = text_of(page.get("/experiments/", {"source": "own", "ordering": "name"}))
-    assert html.index(">Alpha<") < html.index(">Beta<")
-    assert 'aria-sort="ascending"' in html
-    assert 'href="?source=own&amp;ordering=-name"' in html

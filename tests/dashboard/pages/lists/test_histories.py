@@ -67,12 +67,6 @@ def test_it_judges_as_the_historys_own_page_does(measured, page, person):
         assert (kept.history.flagged, kept.history.latest) == (own.flagged, own.latest)
 
 
-def test_it_does_not_flag_a_step_that_somebody_expected(measured, page, person):
-    first = measured[1].trials.order_by("ended_at")[6]
-    expect(first, "elapsed_s", "New kernel", person)
-    assert [kept.history.flagged for kept in rows(page)] == [False, False]
-
-
 def test_one_configuration_in_two_experiments_is_one_history(measured, library, person, page):
     measure(library, person, "Steady again", LEVEL[:3])
     (newest, _) = rows(page)
