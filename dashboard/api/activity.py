@@ -1,4 +1,4 @@
-"""``/api/v1/changes/`` and ``events/``: the log of changes, and events of experiments and reports."""
+"""``/api/v1/changes/`` and ``events/``: change log and events."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _ACTIONS: Final = {LogEntry.Action.CREATE: "made", LogEntry.Action.UPDATE: "chan
 
 
 class ChangeSerializer(serializers.Serializer[Any]):
-    """One change. `who` is null where no person was signed in: a command, a worker."""
+    """One change; `who` is null for changes by commands and workers."""
 
     at = serializers.DateTimeField(source="timestamp")
     who = serializers.CharField(source="actor.username", allow_null=True, default=None)
     kind = serializers.CharField(source="content_type.model")
     what = serializers.CharField(source="object_repr")
     action = serializers.SerializerMethodField()
-    changes = serializers.DictField(source="changes_dict", help_text="Field: what it was and what it is.")
+    changes = serializers.DictField(source="changes_dict", help_text="Field: old value and new value.")
 
     def get_action(self, entry: Any) -> str:
         return _ACTIONS.get(entry.action, "seen")
@@ -52,7 +52,7 @@ class ChangeViewSet(ListViewSet[Any]):
         responses={200: ChangeSerializer(many=True), **schema.errors(400, 403, 404)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Changes by people, newest first; what trials do is told by them."""
+        """List changes by users, newest first; trials record their own changes."""
         return super().list(request, *args, **kwargs)
 
     def get_queryset(self) -> Any:
@@ -65,12 +65,12 @@ class ChangeViewSet(ListViewSet[Any]):
         if project is None:
             raise NotFound(f"There is no project {slug!r}, or you are not a member of it.")
         if not may_manage(self.request.user, project):
-            raise PermissionDenied("Only maintainers of the project see who changed what.")
+            raise PermissionDenied("Only maintainers of the project see its change log.")
         return changes(project)
 
 
 class EventPages(CursorPages):
-    """Refuses the cursor of who slept longer than events are kept: a page could lack what is forgotten, and not say so."""
+    """Pages by cursor that refuse cursors older than the stored events."""
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         cursor = super().decode_cursor(request)
@@ -79,15 +79,17 @@ class EventPages(CursorPages):
         oldest = Event.objects.kept().order_by("pk").values_list("pk", flat=True).first()
         if oldest is None or int(cursor.position) < oldest:
             days = settings.EVENT_DAYS
-            raise Gone(f"This cursor is older than the events of {days} days, which are kept: begin anew without it.")
+            raise Gone(
+                f"This cursor is older than {days} days, the period that events are stored: start again without it."
+            )
         return cursor
 
 
 class EventSerializer(RowSerializer[Event]):
-    """One event. `url` is the page to look at, without the address of the installation."""
+    """One event; `url` is the path of its page."""
 
     title = serializers.SerializerMethodField(help_text="The experiment or report that it happened to.")
-    sentence = serializers.SerializerMethodField(help_text="What happened; of an experiment that ended its answer.")
+    sentence = serializers.SerializerMethodField(help_text="A sentence; for an experiment that ended, its answer.")
     url = serializers.SerializerMethodField()
     project = serializers.SerializerMethodField()
     experiment = serializers.CharField(source="experiment.slug", allow_null=True, default=None)
@@ -113,7 +115,7 @@ class EventSerializer(RowSerializer[Event]):
 
 
 class EventViewSet(ListViewSet[Event]):
-    """What happened."""
+    """Events of visible experiments and reports."""
 
     queryset = Event.objects.none()
     serializer_class = EventSerializer
@@ -132,6 +134,6 @@ class EventViewSet(ListViewSet[Event]):
         responses={200: EventSerializer(many=True), **schema.errors(400, 404, 410)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Events, newest first, paged by cursor."""
+        """List events, newest first, paged by cursor."""
         refuse_unknown(request, {"cursor", "limit", "kind"})
         return super().list(request, *args, **kwargs)

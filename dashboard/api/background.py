@@ -1,4 +1,4 @@
-"""``/api/v1/tasks/``: what is done for the caller in the background, how far it is, and its file."""
+"""``/api/v1/tasks/``: background tasks of the caller, their progress and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from experiments.models import BackgroundTask
 
 
 class BackgroundTaskSerializer(RowSerializer[BackgroundTask]):
-    """One task; `file` is the address of what it made, once it is done."""
+    """One task; `file` is the URL of its result when it is done."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:task-detail")
     experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
@@ -44,7 +44,7 @@ class BackgroundTaskSerializer(RowSerializer[BackgroundTask]):
 
 
 def accepted(task: BackgroundTask, request: Request) -> Response:
-    """The answer to who asked for what takes longer: 202 with the address of the task."""
+    """Return 202 with the URL of the task."""
     shown = BackgroundTaskSerializer(task, context={"request": request}).data
     return Response(shown, status=202, headers={"Location": str(shown["url"])})
 
@@ -56,7 +56,7 @@ def accepted(task: BackgroundTask, request: Request) -> Response:
     )
 )
 class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask]):
-    """The caller's tasks, newest first; with a token for one project, those that such tokens started."""
+    """The caller's tasks; with a project token, those of such tokens."""
 
     serializer_class = BackgroundTaskSerializer
     queryset = BackgroundTask.objects.none()
@@ -82,10 +82,10 @@ class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask
         renderer_classes=[JSONRenderer, FileRenderer],
     )
     def file(self, request: Request, pk: str) -> HttpResponseBase:
-        """Download what was made; 410 when its days are over, or who asks sees less today than what it was made of."""
+        """Download the result; 410 if it expired or its projects are hidden."""
         task = self.get_object()
         if not task.has_file:
             raise NotFound("This task has no file, or not yet.")
         if not task.file.is_file() or not may_fetch(request.user, task):
-            raise Gone("The file is no longer kept for you; ask for it again.")
+            raise Gone("The file has expired; request it again.")
         return ranges.download(request, task.file, filename(task))

@@ -33,7 +33,7 @@ _PIECE: Final = 1 << 20
 
 
 class WantedBundleSerializer(serializers.Serializer[Any]):
-    """`of` names experiments (`e:SLUG`), configurations (`c:NUMBER`) and trials (`t:NUMBER`), as `compare/` does."""
+    """Contents of a bundle; `of` has tokens as in `compare/`."""
 
     of = serializers.ListField(child=serializers.CharField(max_length=110), min_length=1, max_length=100)
     captures = serializers.ChoiceField(choices=[value for value, _ in CAPTURES], default="all")
@@ -49,36 +49,36 @@ class WantedBundleSerializer(serializers.Serializer[Any]):
 
 
 class ArrivalSerializer(serializers.Serializer[ImportPlan]):
-    """What came, or would come, of one experiment."""
+    """The import, or planned import, of one experiment."""
 
     name = serializers.CharField()
     uid = serializers.UUIDField()
     trials = serializers.IntegerField(help_text="New ones.")
     files = serializers.IntegerField()
     size_bytes = serializers.IntegerField()
-    note = serializers.CharField(help_text="What of it is here already, or why nothing of it comes in.")
-    experiment = serializers.SerializerMethodField(help_text="Its slug here; null where nothing was stored.")
+    note = serializers.CharField(help_text="Parts that exist here already, or the reason why nothing is imported.")
+    experiment = serializers.SerializerMethodField(help_text="Its slug here; null if nothing was stored.")
 
     def get_experiment(self, arrival: ImportPlan) -> str | None:
         return arrival.stored.slug if arrival.stored is not None else None
 
 
 class BroughtSerializer(serializers.Serializer[ImportResult]):
-    """What was sent, with where it is from."""
+    """The result of an import, with its source."""
 
     kind = serializers.ChoiceField(choices=("bundle", "description", "report"))
-    installation = serializers.CharField(help_text="Of a bundle; otherwise the name of what was sent.")
-    written_at = serializers.DateTimeField(allow_null=True, help_text="Null where it is no bundle.")
+    installation = serializers.CharField(help_text="Of a bundle; otherwise the name of the file.")
+    written_at = serializers.DateTimeField(allow_null=True, help_text="Null unless it is a bundle.")
     written_by = serializers.CharField()
     licence = serializers.CharField()
     arrivals = ArrivalSerializer(many=True)
     left_out = serializers.ListField(
-        child=serializers.CharField(), help_text="A sentence for each run or figure of a report that does not come in."
+        child=serializers.CharField(), help_text="A sentence for each run or figure of a report that is not imported."
     )
 
 
 class ZipParser(BaseParser):
-    """A file as the body: written to disk as it comes, never whole in memory."""
+    """A file as the body, written to disk while it is received."""
 
     media_type = "application/zip"
     name = "sent.zip"
@@ -97,7 +97,7 @@ class ZipParser(BaseParser):
 
 
 class DescriptionParser(ZipParser):
-    """A description of what was measured elsewhere."""
+    """A description of external results."""
 
     media_type = "application/yaml"
     name = "sent.yaml"
@@ -111,27 +111,27 @@ class ReportParser(ZipParser):
 
 
 class BundlesView(APIView):
-    """Bundles of what the caller may see."""
+    """Bundles of visible experiments."""
 
     @extend_schema(
         request=WantedBundleSerializer,
         responses={202: BackgroundTaskSerializer, **schema.errors(400, 403, 415, 429)},
     )
     def post(self, request: Request) -> Response:
-        """Have a bundle made: 202 with the task whose `file` it will be."""
+        """Request a bundle: 202 with the task that makes it."""
         wanted = dict(validated(WantedBundleSerializer, request))
         return accepted(ask_bundle(request.user, wanted.pop("of"), **wanted), request)
 
 
 class ImportsView(APIView):
-    """Bundles of others, and what was measured without Rankwire."""
+    """Imports of bundles and of external results."""
 
     parser_classes = (ZipParser, DescriptionParser, ReportParser)
 
     @extend_schema(
         parameters=[
             schema.PROJECT,
-            OpenApiParameter("dry_run", bool, description="Say what would be created, and create nothing."),
+            OpenApiParameter("dry_run", bool, description="Report what would be created without creating it."),
         ],
         request={
             ZipParser.media_type: OpenApiTypes.BINARY,
@@ -141,7 +141,7 @@ class ImportsView(APIView):
         responses={200: BroughtSerializer, 201: BroughtSerializer, **schema.errors(400, 403, 415, 429)},
     )
     def post(self, request: Request) -> Response:
-        """Bring in what was measured elsewhere: 201 where anything of it is new, otherwise 200; nothing where anything is wrong."""
+        """Import results: 201 if anything is new, else 200. An error imports nothing."""
         refuse_unknown(request, {"project", "dry_run"})
         dry_run = one_of(request, "dry_run", ("false", "true")) == "true"
         slug = request.query_params.get("project", DEFAULT_PROJECT)

@@ -1,4 +1,4 @@
-"""``/api/v1/clusters/``, ``workloads/`` and ``programs/``: clusters and the programs that can run on them."""
+"""``/api/v1/clusters/``, ``workloads/`` and ``programs/``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """One thing that a test tried."""
+    """One step of a cluster test."""
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=["ok", "warning", "problem", "skipped"])
@@ -40,7 +40,7 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class ClusterTestSerializer(RowSerializer[ClusterTest]):
-    """The last test of a cluster; `ended_at` is null while it waits for a worker or runs."""
+    """The last test of a cluster; `ended_at` is null until it ends."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)
@@ -51,7 +51,7 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
 
 
 class ClusterSerializer(RowSerializer[Cluster]):
-    """A cluster with its facts. `settings` is null for who may not change them."""
+    """A cluster; `settings` is null for callers who may not change them."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:cluster-detail", lookup_field="slug")
     state = serializers.SerializerMethodField()
@@ -108,12 +108,12 @@ class ClusterViewSet(RowsViewSet[Cluster]):
 
     @schema.row_action("post", {202: ClusterSerializer}, (403, 404))
     def test(self, request: Request, slug: str) -> Response:
-        """Have a worker test the cluster; look at `test` of the cluster until it has an end. One that is under way goes on."""
+        """Test the cluster on a worker; its field `test` has the result."""
         cluster = self.get_object()
         if not may_test_clusters(request.user):
-            raise PermissionDenied("Maintainers and those who set clusters up may test them.")
+            raise PermissionDenied("Only maintainers and users who set up clusters may test them.")
         if cluster.elsewhere:
-            raise PermissionDenied("This cluster is known by imported results alone: nothing here can reach it.")
+            raise PermissionDenied("This cluster belongs to another installation: it cannot be tested here.")
         queue.ask_test(cluster)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 
@@ -139,7 +139,7 @@ class FigureSerializer(serializers.Serializer[Any]):
 
 
 class WorkloadSerializer(serializers.Serializer[Any]):
-    """A program that can be measured. `missing` are Debian packages that this machine lacks for it."""
+    """A workload; `missing` lists Debian packages to install."""
 
     slug = serializers.CharField()
     title = serializers.CharField()
@@ -149,7 +149,7 @@ class WorkloadSerializer(serializers.Serializer[Any]):
     missing = serializers.ListField(child=serializers.CharField())
     parameters = ParameterSerializer(many=True)
     parameters_schema = serializers.DictField(
-        help_text="JSON schema (draft 2020-12) of all of them together, as they stand among `parameters` of a specification."
+        help_text="JSON schema (draft 2020-12) of the field `parameters` of a specification."
     )
     figures = FigureSerializer(many=True)
 
@@ -168,7 +168,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
         responses={200: WorkloadSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request) -> Response:
-        """All of them, with parameters and figures of merit."""
+        """List all workloads with parameters and figures of merit."""
         refuse_unknown(request, PAGE)
         page: Any = self.paginate_queryset([_as_data(workload) for workload in workloads.registry()])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
@@ -178,7 +178,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
         responses={200: WorkloadSerializer, **schema.errors(404)},
     )
     def retrieve(self, request: Request, slug: str) -> Response:
-        """One workload."""
+        """Return one workload."""
         workload = workloads.find(slug)
         if workload is None:
             raise NotFound(f"There is no workload {slug}.")
@@ -218,7 +218,7 @@ _BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/ya
 
 
 class ProgramSerializer(RowSerializer[Program]):
-    """The latest version of a registered program; specifications say `workload: NAME`. `definition` is null for who may not register."""
+    """A registered program; `definition` is null without permission."""
 
     name = serializers.CharField(source="slug", read_only=True)
     url = serializers.HyperlinkedIdentityField(view_name="api:program-detail", lookup_field="slug")
@@ -247,19 +247,19 @@ class ProgramViewSet(RowsViewSet[Program]):
 
     @extend_schema(request=_BODIES, responses={201: ProgramSerializer, **schema.errors(400, 403, 415)})
     def create(self, request: Request) -> Response:
-        """Register a program, or the next version of one: input files and decks stand in it as texts."""
+        """Register a program or its next version; input files and decks are texts in it."""
         shown = self._registered(request)
         return Response(shown, status=201, headers={"Location": str(shown["url"])})
 
     @extend_schema(request=_BODIES, responses={200: ProgramSerializer, **schema.errors(400, 403, 404, 415)})
     def update(self, request: Request, slug: str) -> Response:
-        """Replace a definition. What is run begins a new version; where only the reading changed, kept outputs are read again."""
+        """Replace a definition. A changed command starts a new version."""
         known: Program = self.get_object()
         return Response(self._registered(request, name=known.slug))
 
     def _registered(self, request: Request, name: str | None = None) -> Any:
         if not may_register_programs(request.user):
-            raise PermissionDenied("Only maintainers of a project may register programs: they say what submitters run.")
+            raise PermissionDenied("Only maintainers of a project may register programs.")
         is_yaml = isinstance(request.data, YamlText)
         body: Any = request.data
         register = queue.register_program_yaml if is_yaml else queue.register_program

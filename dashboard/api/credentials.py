@@ -43,11 +43,9 @@ class TokenSerializer(RowSerializer[ApiToken]):
         fields: ClassVar = ["id", "name", "prefix", "scope", "project", "created_at", "expires_at", "last_used_at"]
 
 
-@extend_schema_view(
-    destroy=extend_schema(description="End a token at once.", responses={204: None, **schema.errors(404)})
-)
+@extend_schema_view(destroy=extend_schema(description="Revoke a token.", responses={204: None, **schema.errors(404)}))
 class TokenViewSet(mixins.DestroyModelMixin, RowsViewSet[ApiToken]):
-    """All tokens of who is signed in with a browser; whoever calls with a token sees and ends that one alone."""
+    """The caller's tokens, oldest first; a token sees and revokes only itself."""
 
     serializer_class = TokenSerializer
     permission_classes = (IsAuthenticated,)  # a token for reading may end itself
@@ -62,9 +60,7 @@ class TokenViewSet(mixins.DestroyModelMixin, RowsViewSet[ApiToken]):
 
 
 class ShareLinkSerializer(RowSerializer[ShareLink]):
-    """A link without its key; `compare` is the query of the comparison that it shows, empty for others; `report` is the number of
-    the report that it shows, with its parts of `experiments`.
-    """
+    """A link to `experiments`, a comparison or a report, without its key."""
 
     experiments = serializers.SlugRelatedField[Any](slug_field="slug", many=True, read_only=True)
     compare = serializers.CharField(source="query", read_only=True)
@@ -78,7 +74,7 @@ class ShareLinkSerializer(RowSerializer[ShareLink]):
 
 
 class MadeLinkSerializer(ShareLinkSerializer):
-    """A new link with its address, which nobody is told again."""
+    """A new link with its URL, which is not stored."""
 
     address = serializers.SerializerMethodField()
 
@@ -90,9 +86,7 @@ class MadeLinkSerializer(ShareLinkSerializer):
 
 
 class WantedLinkSerializer(serializers.Serializer[Any]):
-    """What to share: the slug of an experiment, the query of a comparison as on /compare/, or the number of a report; and for how many
-    days.
-    """
+    """An experiment (slug), comparison (query) or report to share."""
 
     experiment = serializers.CharField(required=False, max_length=100)
     compare = serializers.CharField(required=False, max_length=2000)
@@ -123,7 +117,7 @@ _WANTED: Final = {
 
 @extend_schema_view(destroy=extend_schema(description="End a link.", responses={204: None, **schema.errors(403, 404)}))
 class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
-    """The caller's links, newest first, expired ones too; for maintainers also those to experiments of their project."""
+    """The caller's links and, for maintainers, those of their projects; newest first."""
 
     serializer_class = ShareLinkSerializer
     queryset = ShareLink.objects.none()
@@ -145,7 +139,7 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
         request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}
     )
     def create(self, request: Request) -> Response:
-        """Make a link; its address is told this once."""
+        """Create a link; only this answer has its URL."""
         wanted = validated(WantedLinkSerializer, request)
         query = QueryDict(wanted.get("compare", "")).urlencode()
         report = _report(request.user, wanted["report"]) if "report" in wanted else None

@@ -1,4 +1,4 @@
-"""``/api/v1/compare/`` and ``explore/``: comparisons, and the pivot as data and files."""
+"""``/api/v1/compare/`` and ``explore/``."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ _PARAMETERS: Final = [
     OpenApiParameter(
         "at",
         {"type": "integer", "minimum": 0},
-        description="Position among the common points, from 0; left out, where what decides changed most.",
+        description="Position among the common points, from 0; by default the point where the deciding metric changed most.",
     ),
     OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
 ]
 
 
 class CompareView(APIView):
-    """The same comparison as the page /compare/ shows."""
+    """The comparison of the page /compare/."""
 
     @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Differences of configuration and environment, and every metric with ratio, interval, test and effect size."""
+        """Compare configurations, environments and metrics."""
         refuse_unknown(request, {each.name for each in _PARAMETERS})
         scope = one_of(request, "scope", Measurement.Scope.values)
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
@@ -76,15 +76,15 @@ _PARAMETERS: Final = sorted(
 
 
 class ExploreView(APIView):
-    """The question that the page /explore/ asks, answered as data."""
+    """The pivot of the page /explore/ as data."""
 
     @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Cells of the pivot with the number of configurations and trials behind each."""
+        """Return the cells of the pivot with their numbers of configurations and trials."""
         refuse_unknown(request, NAMES)
         refuse_empty(request, ConfigurationFilter)
         question = ask(request.user, request._request.GET)
-        # A program asks for cells; each says how many configurations it holds.
+        # Always pooled: each cell has its number of configurations.
         query, matched = replace(question.query, pooled=True), question.counts()
         pivoted = pivot(question.configurations, query)
         return Response(
@@ -102,16 +102,14 @@ class ExploreView(APIView):
 
 
 class ExploreExportView(APIView):
-    """What the filters of the page /explore/ leave as a file: configurations, trials, or single measurements."""
+    """Matching configurations, trials or measurements as a file."""
 
     renderer_classes = (JSONRenderer, FileRenderer)
 
     @extend_schema(
         parameters=[
             *_PARAMETERS,
-            OpenApiParameter(
-                "rows", str, enum=list(ROWS), description="What stands in a row; configurations when left out."
-            ),
+            OpenApiParameter("rows", str, enum=list(ROWS), description="Content of a row; configurations by default."),
             OpenApiParameter("every", bool, description="Of trials, also those that enter no statistics."),
             OpenApiParameter("form", str, "path", enum=list(FORMATS)),
         ],
@@ -126,10 +124,9 @@ class ExploreExportView(APIView):
         },
     )
     def get(self, request: Request, form: str) -> Any:
-        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; every trial with
-        all parameters and everything measured; or a row per measurement. Streamed. `csvm` tells what the columns mean.
+        """Export matching rows as a file; `csvm` defines the columns.
 
-        A large table is made in the background: 202 with the address of the task.
+        A large table is made in the background: 202 with the URL of the task.
         """
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")

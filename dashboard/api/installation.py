@@ -1,4 +1,4 @@
-"""``/api/v1/metrics/``, ``quotas/`` and ``status/``: the metric catalogue, limits of projects, and running and waiting trials."""
+"""``/api/v1/metrics/``, ``quotas/`` and ``status/``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.selectors.quotas import quotas_of
 
 
 class MetricSerializer(serializers.Serializer[Any]):
-    """One metric. `unit` is for readers: `1` for a count or factor, `share` for a ratio that is read in per cent."""
+    """One metric; `unit` is `1` for factors, `share` for ratios."""
 
     id = serializers.CharField()
     label = serializers.CharField()  # type: ignore[assignment]  # a field, not the option of fields
@@ -41,13 +41,13 @@ class MetricsView(APIView):
 
     @extend_schema(operation_id="metrics_list", responses={200: MetricSerializer(many=True), **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Every metric of the catalogue, in its order; figures of programs are with their workloads."""
+        """List the metrics of the catalogue; figures of programs are with their workloads."""
         refuse_unknown(request, set())
         return Response(MetricSerializer([asdict(metric) for metric in METRICS.values()], many=True).data)
 
 
 class QuotaSerializer(serializers.Serializer[Any]):
-    """One limit; `most` is 0 where there is none."""
+    """One limit; `most` is 0 if unlimited."""
 
     name = serializers.CharField()
     unit = serializers.CharField()
@@ -63,13 +63,13 @@ class ProjectQuotasSerializer(serializers.Serializer[Any]):
 
 
 class QuotasView(APIView):
-    """What projects may take."""
+    """Quotas of projects."""
 
     @extend_schema(
         operation_id="quotas_list", responses={200: ProjectQuotasSerializer(many=True), **schema.errors(400)}
     )
     def get(self, request: Request) -> Response:
-        """Of every project of the caller: waiting trials, machine-hours in 30 days, GiB of files and of captures."""
+        """List limits and use of the caller's projects."""
         refuse_unknown(request, set())
         projects = list(visible_projects(request.user).order_by("slug"))
         taken = quotas_of(projects)
@@ -78,7 +78,7 @@ class QuotasView(APIView):
 
 
 class ProcessSerializer(serializers.Serializer[Any]):
-    """A kind of process that runs all the time, and its last heartbeat."""
+    """A permanent process and its last heartbeat."""
 
     role = serializers.ChoiceField(choices=["beat", "worker", "background"])
     alive = serializers.BooleanField(source="is_alive", help_text="Whether its last heartbeat is at most 60 s old.")
@@ -87,7 +87,7 @@ class ProcessSerializer(serializers.Serializer[Any]):
 
 
 class StatusSerializer(serializers.Serializer[Any]):
-    """What runs and waits, of what the caller may see; of clusters all of it."""
+    """Running and waiting trials of the caller's projects, and of clusters in total."""
 
     time = serializers.DateTimeField(help_text="The server's clock.")
     running = serializers.IntegerField(help_text="Trials that are prepared, run or are analysed.")
@@ -99,11 +99,11 @@ class StatusSerializer(serializers.Serializer[Any]):
 
 
 class StatusView(APIView):
-    """What there is to do."""
+    """Load of the installation."""
 
     @extend_schema(operation_id="status", responses={200: StatusSerializer, **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Trials that run and wait, of the caller's projects and by cluster."""
+        """Count running and waiting trials of the caller's projects and of clusters."""
         refuse_unknown(request, set())
         running, queued = Q(state__in=ACTIVE), Q(state=State.QUEUED)
         own = access.visible_trials(request.user, Trial.objects.unfinished())

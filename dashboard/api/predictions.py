@@ -1,6 +1,4 @@
-"""``/api/v1/predictions/``: what models said a program would take on another network, and what trials said since;
-``/api/v1/networks/``: networks to compare with.
-"""
+"""``/api/v1/predictions/`` and ``networks/``."""
 
 from __future__ import annotations
 
@@ -44,12 +42,14 @@ _FIELDS: Final = {"delay": "delay_s", "rate": "rate_bps"}
 
 
 class CheckSerializer(serializers.Serializer[Check]):
-    """Trials on the link of a prediction that ended after it was made; null where none has."""
+    """Trials on the predicted link that ended after the prediction."""
 
-    trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, whatever became of them.")
-    waiting = serializers.IntegerField(help_text="Those that wait or run.")
+    trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, in any state.")
+    waiting = serializers.IntegerField(help_text="Unfinished trials.")
     seconds = serializers.ListField(child=serializers.FloatField())
-    other_link = serializers.IntegerField(help_text="Those whose certificate found another link: they check nothing.")
+    other_link = serializers.IntegerField(
+        help_text="Trials on another link according to their certificate; they check nothing."
+    )
     measured_s = serializers.FloatField(allow_null=True, help_text="Median.")
     error = serializers.FloatField(allow_null=True, help_text="Predicted / measured - 1.")
     inside = serializers.BooleanField(allow_null=True, help_text="Whether the median lies in the interval.")
@@ -83,7 +83,7 @@ class PredictionSerializer(RowSerializer[Prediction]):
 
 
 class WantedSerializer(serializers.Serializer[Any]):
-    """The link to predict for."""
+    """The link of a prediction."""
 
     experiment = serializers.SlugField(max_length=100)
     delay_s = serializers.FloatField(min_value=DELAYS_S[0], max_value=DELAYS_S[1], help_text="One way.")
@@ -97,18 +97,18 @@ class WantedSerializer(serializers.Serializer[Any]):
         default=Prediction.Predictor.FIT,
         help_text="`replay` simulates the calls of a traced trial, in the background (202).",
     )
-    check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or keep nothing.")
+    check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or store nothing.")
 
 
 def as_data(predictions: list[Prediction], request: Request | None = None) -> Any:
-    """Return predictions as REST tells them."""
+    """Return predictions as REST data."""
     context = {"request": request, "checks": checks_of(predictions)}
     return PredictionSerializer(predictions, many=True, context=context).data
 
 
 @contextmanager
 def _at_fields() -> Iterator[None]:
-    """Raise InvalidSpec at the fields of REST, which have units in their names."""
+    """Rename the fields of InvalidSpec to those of REST."""
     try:
         yield
     except InvalidSpec as error:
@@ -118,7 +118,7 @@ def _at_fields() -> Iterator[None]:
 
 
 class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Prediction]):
-    """Predictions of the experiments that the caller may see."""
+    """Predictions of visible experiments."""
 
     serializer_class = PredictionSerializer
     queryset = Prediction.objects.none()
@@ -131,7 +131,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @extend_schema(responses={200: PredictionSerializer(many=True), **schema.errors(400)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Predictions, newest first, each with what trials said since."""
+        """List predictions, newest first, each with the trials that check it."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
         return self.get_paginated_response(as_data(list(page), request))
@@ -139,12 +139,12 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.BINARY, **schema.errors(400)}, filters=True)
     @action(detail=False, renderer_classes=[JSONRenderer, FileRenderer], pagination_class=None)
     def export(self, request: Request) -> StreamingHttpResponse:
-        """All of them as CSV, with the base unit in the name of every column."""
+        """Export predictions as CSV with base units in the column names."""
         return as_file(self.filter_queryset(self.get_queryset()), "predictions")
 
     @extend_schema(responses={200: PredictionSerializer, **schema.errors(404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One prediction."""
+        """Return one prediction."""
         return Response(as_data([self.get_object()], request)[0])
 
     @extend_schema(
@@ -153,8 +153,9 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={201: PredictionSerializer, 202: BackgroundTaskSerializer, **schema.errors(400, 403, 409, 415)},
     )
     def create(self, request: Request) -> Response:
-        """Keep a prediction, made from the trials as they are, or find the same one that was kept before; with `check` two trials on
-        its link are queued too. A replay is made in the background (202).
+        """Store a prediction from the current trials, or return the same stored one.
+
+        `check` also queues two trials on its link. A replay is made in the background (202).
         """
         asked = validated(WantedSerializer, request)
         experiment = self._experiment(request, asked["experiment"])
@@ -178,7 +179,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @schema.row_action("post", PredictionSerializer, (400, 403, 404, 409), parameters=[PARAMETER])
     def check(self, request: Request, pk: str) -> Response:
-        """Queue two trials, or two more, on the link of a prediction."""
+        """Queue two more trials on the link of a prediction."""
         prediction = self.get_object()
         self._require_run(request, prediction.experiment)
 
@@ -192,11 +193,9 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         visible = access.visible_experiments(request.user).select_related("project", "cluster")
         experiment = visible.filter(slug=slug).first()
         if experiment is None:
-            raise InvalidSpec(
-                [FieldError("experiment", f"there is no experiment {slug!r}, or it is not for you to see")]
-            )
+            raise InvalidSpec([FieldError("experiment", f"there is no experiment {slug!r} that you may see")])
         if not access.may_predict(request.user, experiment):
-            raise PermissionDenied("Only submitters and maintainers of the project keep predictions.")
+            raise PermissionDenied("Only submitters and maintainers of the project store predictions.")
         return experiment
 
     def _require_run(self, request: Request, experiment: Experiment) -> None:
@@ -230,11 +229,11 @@ _NETWORKS: Final = {
 
 
 class NetworksView(APIView):
-    """The named networks that maps and answers compare with."""
+    """Named networks for maps and answers."""
 
     @extend_schema(operation_id="networks_list", responses={200: NetworkSerializer(many=True), **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """All of them, by ascending rate."""
+        """List the named networks by ascending rate."""
         refuse_unknown(request, set())
         return Response(NetworkSerializer(Network.objects.all(), many=True).data)
 
@@ -244,13 +243,13 @@ class NetworksView(APIView):
         responses={200: NetworkSerializer(many=True), **schema.errors(400, 403, 415)},
     )
     def put(self, request: Request) -> Response:
-        """Let exactly these be the named networks (maintainers of any project)."""
+        """Replace the named networks (maintainers of any project)."""
         refuse_unknown(request, set())
         if not access.may_describe_clusters(request.user):
             raise PermissionDenied("Only maintainers edit the named networks.")
         networks = validated(NetworkSerializer, request, many=True, max_length=MOST)
         names = [each["name"].casefold() for each in networks]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name stands twice")])
+            raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name is used twice")])
         Network.replace_all([Network(**each) for each in networks])
         return self.get(request)

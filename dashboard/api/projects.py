@@ -1,4 +1,4 @@
-"""``/api/v1/projects/``: the caller's projects, their members, and for maintainers the roles of those."""
+"""``/api/v1/projects/``: the caller's projects, their members and roles."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User n
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    """A member; `by_group` where the role came with a group of the identity provider."""
+    """A member; `by_group` if a group of the identity provider assigns the role."""
 
     name = serializers.CharField(source="user.username", read_only=True)
     role = serializers.ChoiceField(choices=Membership.Role.choices)
@@ -36,7 +36,7 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
 
 
 class ProjectSerializer(RowSerializer[Project]):
-    """A project; `role` is the caller's own, null for a superuser who is no member and so may do everything."""
+    """A project; `role` is the caller's own, null for a superuser without membership."""
 
     role = serializers.SerializerMethodField()
     members = MemberSerializer(source="memberships", many=True, read_only=True)
@@ -60,13 +60,13 @@ class ProjectViewSet(RowsViewSet[Project]):
 
     def get_queryset(self) -> QuerySet[Project]:
         visible = visible_projects(self.request.user).exclude(slug=PUBLISHED_PROJECT)
-        # By name: the database gives rows in the order it likes, another one after a role has changed.
+        # Sorted by name: the order of unsorted rows changes with updates.
         members = Membership.objects.select_related("user").order_by("user__username")
         return visible.prefetch_related(Prefetch("memberships", members)).order_by("slug")
 
     @extend_schema(responses={204: None, **schema.errors(403, 404, 409)})
     def destroy(self, request: Request, slug: str) -> Response:
-        """Remove a project that holds no experiment and no report (superusers). Its members, invitations, webhooks and tokens end."""
+        """Delete a project without experiments and reports (superusers)."""
         project: Project = self.get_object()
         if not sees_everything(request.user) or not may_manage(request.user, project):
             raise PermissionDenied("Only superusers remove projects.")
@@ -83,7 +83,7 @@ class ProjectViewSet(RowsViewSet[Project]):
         url_name="member",
     )
     def member(self, request: Request, slug: str, name: str) -> Response:
-        """Give somebody a role, as a member or a new one. A project keeps a maintainer."""
+        """Set the role of a user. A project always has a maintainer."""
         project = self._managed(request)
         project.set_role(_person(name), validated(MemberSerializer, request)["role"])
         return Response(self.get_serializer(self.get_object()).data)
@@ -91,7 +91,7 @@ class ProjectViewSet(RowsViewSet[Project]):
     @extend_schema(parameters=[_NAME], responses={204: None, **schema.errors(403, 404, 409)})
     @member.mapping.delete
     def dismiss(self, request: Request, slug: str, name: str) -> Response:
-        """End a membership; everybody may end their own."""
+        """End a membership; users may end their own."""
         is_own = name == request.user.get_username() and role_in(request.user, self.get_object()) is not None
         project = self.get_object() if is_own else self._managed(request)
         if not project.dismiss(_person(name)):
@@ -101,7 +101,7 @@ class ProjectViewSet(RowsViewSet[Project]):
     def _managed(self, request: Request) -> Project:
         project: Project = self.get_object()
         if not may_manage(request.user, project):
-            raise PermissionDenied("Only maintainers of the project give and take roles.")
+            raise PermissionDenied("Only maintainers of the project change roles.")
         return project
 
 

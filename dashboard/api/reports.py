@@ -1,4 +1,4 @@
-"""``/api/v1/reports/``: reports, their Markdown and versions: list, read, make, save a new version."""
+"""``/api/v1/reports/``: reports with their Markdown and versions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VERSION = OpenApiParameter(
 
 
 _NOT_BLANK: Final = r"\S"
-"""So that the schema tells it too."""
+"""A pattern, because the OpenAPI document shows it."""
 
 
 class VersionSerializer(RowSerializer[ReportVersion]):
@@ -48,7 +48,7 @@ class VersionSerializer(RowSerializer[ReportVersion]):
 
 
 class ReportSerializer(RowSerializer[Report]):
-    """A report as lists tell it; `version` is the number of its newest version."""
+    """A report in lists; `version` is the number of its newest version."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:report-detail")
     page = serializers.CharField(source="get_absolute_url", read_only=True)
@@ -61,7 +61,7 @@ class ReportSerializer(RowSerializer[Report]):
 
 
 class WholeReportSerializer(ReportSerializer):
-    """A report with the Markdown of the version that was asked for (`text_version`), and the list of all."""
+    """A report with the Markdown of version `text_version`, and the list of versions."""
 
     text_version = serializers.SerializerMethodField()
     text = serializers.SerializerMethodField()
@@ -78,21 +78,21 @@ class WholeReportSerializer(ReportSerializer):
 
 
 class NewVersionSerializer(serializers.Serializer[Any]):
-    """A version to be saved. `version` is the number of the one that it was written from: a newer one is not overwritten (409)."""
+    """A new version, based on `version`: 409 if there is a newer one."""
 
     version = serializers.IntegerField(min_value=1, max_value=_LARGEST)
     title = serializers.RegexField(
-        _NOT_BLANK, max_length=LONGEST_TITLE, required=False, help_text="As it was when left out."
+        _NOT_BLANK, max_length=LONGEST_TITLE, required=False, help_text="Unchanged by default."
     )
     text = serializers.CharField(
         max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
     )
     note = serializers.CharField(max_length=LONGEST_TITLE, allow_blank=True, default="")
-    anew = serializers.BooleanField(default=False, help_text="Take the data of frozen parts anew.")
+    anew = serializers.BooleanField(default=False, help_text="Refresh the data of frozen parts.")
 
 
 class NewReportSerializer(serializers.Serializer[Any]):
-    """A report to be made."""
+    """A new report."""
 
     title = serializers.RegexField(_NOT_BLANK, max_length=LONGEST_TITLE)
     text = serializers.CharField(
@@ -115,14 +115,14 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
     @extend_schema(responses={200: ReportSerializer(many=True), **schema.errors(400)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Reports, the one that was saved last first."""
+        """List reports, last saved first."""
         return super().list(request, *args, **kwargs)
 
     @extend_schema(
         parameters=[_VERSION], responses={200: WholeReportSerializer, **schema.errors(400, 404)}, filters=False
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One report with its text."""
+        """Return one report with its text."""
         refuse_unknown(request, {"version"})
         report = self._report()
         asked = clean(request, "version")
@@ -140,7 +140,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         responses={201: WholeReportSerializer, **schema.errors(400, 403, 409, 415)},
     )
     def create(self, request: Request) -> Response:
-        """Make a report. Parts of experiments that are not there are refused with their lines."""
+        """Create a report. Errors name the lines of parts of unknown experiments."""
         if not report_projects(request.user):
             raise PermissionDenied("Submitters and maintainers of a project write its reports.")
         wanted = validated(NewReportSerializer, request)
@@ -158,7 +158,7 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         request=NewVersionSerializer, responses={200: WholeReportSerializer, **schema.errors(400, 403, 404, 409, 415)}
     )
     def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Save a new version, written from version `version`."""
+        """Save a new version, based on version `version`."""
         report = self._report()
         if not may_write_reports(request.user, report.project):
             raise PermissionDenied("Submitters and maintainers of the project write its reports.")

@@ -1,4 +1,4 @@
-"""Rows as JSON. Read-only: what comes in is a specification, and only experiments.specification judges it."""
+"""Serializers of experiments, trials and artifacts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Values = dict[str, float]
 
 
 class TrialCounts(TypedDict):
-    """Current trials by what became of them."""
+    """Current trials by state."""
 
     total: int
     queued: int
@@ -32,7 +32,7 @@ class TrialCounts(TypedDict):
 
 
 class ExperimentSerializer(Sparse, RowSerializer[Experiment]):
-    """One line of the list. The context holds ``progress``: experiment key -> Progress."""
+    """An experiment in lists; context ``progress``: key -> Progress."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
     cluster = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
@@ -58,12 +58,12 @@ class ExperimentSerializer(Sparse, RowSerializer[Experiment]):
 
 
 class ExperimentDetailSerializer(ExperimentSerializer):
-    """Everything about one experiment but its trials."""
+    """All data of one experiment except its trials."""
 
     specification = serializers.DictField(read_only=True)
     source = serializers.DictField(read_only=True)  # type: ignore[assignment]  # a field, not the option of fields
     uid = serializers.UUIDField(read_only=True, help_text="The same in every installation.")
-    origin = serializers.DictField(read_only=True, help_text="Imported results: from where, when, by whom.")
+    origin = serializers.DictField(read_only=True, help_text="Source, time and user of an import.")
 
     class Meta(ExperimentSerializer.Meta):
         fields: ClassVar = [
@@ -73,7 +73,7 @@ class ExperimentDetailSerializer(ExperimentSerializer):
 
 
 class TrialSerializer(Sparse, RowSerializer[Trial]):
-    """One line of the list of trials."""
+    """A trial in lists."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:trial-detail")
     experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
@@ -85,7 +85,7 @@ class TrialSerializer(Sparse, RowSerializer[Trial]):
     in_design = serializers.BooleanField(
         source="configuration.in_design",
         read_only=True,
-        help_text="Whether the current version of the experiment asks for its point.",
+        help_text="Whether the current version of the experiment contains its configuration.",
     )
 
     class Meta:
@@ -98,7 +98,7 @@ class TrialSerializer(Sparse, RowSerializer[Trial]):
 
 
 class ArtifactSerializer(RowSerializer[Artifact]):
-    """One file of a trial; ``url`` downloads it, and is empty once retention has removed it."""
+    """One artifact of a trial; ``url`` is null after its retention period."""
 
     url = serializers.SerializerMethodField()
 
@@ -114,7 +114,7 @@ class ArtifactSerializer(RowSerializer[Artifact]):
 
 
 def _certificate() -> dict[str, Any]:
-    """The JSON schema of a certificate. Nothing of it is promised to be there: imported ones are as their installation told them."""
+    """Return the JSON schema of a certificate; imported ones may lack fields."""
     shape = told(Certificate)
     rows = shape["properties"]["rows"]["items"]
     for part in (shape, rows):
@@ -124,14 +124,13 @@ def _certificate() -> dict[str, Any]:
 
 @extend_schema_field(_certificate())
 class CertificateField(serializers.DictField):
-    """What the link of a trial was measured to be beside what was asked for; rows in SI base units."""
+    """Requested and measured properties of a trial's link, in SI base units."""
 
 
 class TrialDetailSerializer(TrialSerializer):
-    """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
+    """All data of one trial; ``mpi_metrics`` are of MPI traffic only.
 
-    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count; and ``repeats``: the keys of
-    those that repeat a disturbed one.
+    The context may have ``apart``: trial key -> reason of exclusion; and ``repeats``: keys of repeats of disturbed trials.
     """
 
     metrics = serializers.SerializerMethodField()
@@ -145,9 +144,9 @@ class TrialDetailSerializer(TrialSerializer):
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)
-    apart = serializers.SerializerMethodField(help_text="Why it is kept but not counted; null where it counts.")
+    apart = serializers.SerializerMethodField(help_text="Why it is excluded from statistics; null if it is included.")
     repeats_disturbed = serializers.SerializerMethodField(
-        help_text="Whether it was queued by itself, because other load disturbed an earlier attempt."
+        help_text="Whether it repeats a trial that other load disturbed."
     )
 
     class Meta(TrialSerializer.Meta):
@@ -180,8 +179,7 @@ class TrialDetailSerializer(TrialSerializer):
 
 
 class ResultTrialSerializer(TrialDetailSerializer):
-    """A trial of a whole result. Beside what a trial is everywhere, names from before it was: they repeat ``kind``,
-    ``running_at`` and the environment by its hash."""
+    """A trial of a whole result, with older names of some fields."""
 
     warmup = serializers.SerializerMethodField()
     control = serializers.SerializerMethodField()
@@ -202,25 +200,25 @@ class ResultTrialSerializer(TrialDetailSerializer):
 
 
 class QueuedSerializer(serializers.Serializer[Any]):
-    """How many trials an order added to the queue."""
+    """Number of queued trials."""
 
     queued = serializers.IntegerField()
 
 
 class PrioritySerializer(serializers.Serializer[Any]):
-    """Which of a project's experiments start first."""
+    """Priority of an experiment within its project."""
 
     priority = serializers.ChoiceField(choices=[each.name.lower() for each in Priority])
 
 
 class MovedSerializer(serializers.Serializer[Any]):
-    """The project that an experiment is moved to."""
+    """The new project of an experiment."""
 
     project = serializers.SlugField(max_length=80)
 
 
 class RepetitionsSerializer(serializers.Serializer[Any]):
-    """How many more repetitions of every configuration are wanted."""
+    """Number of additional repetitions of every configuration."""
 
     count = serializers.IntegerField(min_value=1, max_value=1000)
 
@@ -228,12 +226,14 @@ class RepetitionsSerializer(serializers.Serializer[Any]):
 class CancelledSerializer(serializers.Serializer[Any]):
     """The answer to a cancellation."""
 
-    cancelled = serializers.IntegerField(read_only=True, help_text="Trials that were waiting or asked to stop.")
+    cancelled = serializers.IntegerField(
+        read_only=True, help_text="Waiting trials that were cancelled and running trials that stop."
+    )
 
 
 def with_everything(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-    """Return the trials with what TrialDetailSerializer reads of each, in three queries."""
-    # Of each its array: ten thousand trials have a million measurements.
+    """Return trials with all rows that TrialDetailSerializer reads, in three queries."""
+    # Values as arrays: 10 000 trials have a million measurements.
     beside = ("experiment", "configuration", "cluster", "environment", "as_array")
     return trials.select_related(*beside).prefetch_related("as_array__names", "artifacts")
 

@@ -1,4 +1,4 @@
-"""Addresses of REST, version 1."""
+"""URLs of REST, version 1."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dashboard.api.validate import ValidateView
 
 
 class Nowhere(APIView):
-    """Addresses below /api/ that do not exist answer in JSON too."""
+    """Unknown URLs below /api/ answer 404 in JSON."""
 
     schema = None
 
@@ -78,5 +78,5 @@ urlpatterns = [
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     path("status/", StatusView.as_view(), name="status"),
     path("validate/", ValidateView.as_view(), name="validate"),
-    re_path(r"^", Nowhere.as_view()),  # whatever follows, line feeds included, which no dot stands for
+    re_path(r"^", Nowhere.as_view()),  # any rest, including line feeds
 ]

@@ -1,4 +1,4 @@
-"""``/api/v1/validate/``: a dry run of a specification; and reading specifications that are submitted."""
+"""``/api/v1/validate/``: dry run of a specification."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from workers.errors import ClusterUnavailable
 
 
 def project_of(request: Request) -> Project:
-    """Return the project that the address names, or the default one. Raise PermissionDenied where nothing may be submitted to it."""
+    """Return the named or default project. Raise PermissionDenied."""
     slug = request.query_params.get("project", "default")
     project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
     if project is None:
@@ -39,7 +39,7 @@ def project_of(request: Request) -> Project:
 
 
 def specification_of(request: Request, project: Project) -> ExperimentSpec:
-    """Return the specification in the body. Raise InvalidSpec, or PermissionDenied where its sender may not start it in the project."""
+    """Return the specification in the body. Raise InvalidSpec, PermissionDenied."""
     read = parse_yaml if isinstance(request.data, YamlText) else parse
     spec = read(request.data, max_trials=settings.MAX_TRIALS)
     if not access.may_submit(request.user, project, spec.workload, spec.parameters):
@@ -51,24 +51,24 @@ MOST_POINTS: Final = 200
 
 
 class PointSerializer(serializers.Serializer[Any]):
-    """One configuration: all its parameters, and how long one trial of it may take."""
+    """One configuration with its parameters and the expected time of a trial."""
 
     parameters = serializers.DictField()
     hosts = serializers.IntegerField()
     ranks = serializers.IntegerField()
     seconds = serializers.FloatField()
-    basis = serializers.CharField(help_text="What the time rests on.")
+    basis = serializers.CharField(help_text="Basis of the estimate.")
 
 
 class ValidationSerializer(serializers.Serializer[Any]):
-    """What a specification would do. `points` has the first 200 of the `configurations`."""
+    """Effects of a specification; `points` has the first 200 `configurations`."""
 
-    valid = serializers.BooleanField(help_text="Always true: what is not valid is refused as submitting it would be.")
+    valid = serializers.BooleanField(help_text="Always true: an invalid specification is refused as on submission.")
     configurations = serializers.IntegerField()
     trials = serializers.IntegerField()
-    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by what they are for.")
+    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by kind.")
     seconds = serializers.FloatField(help_text="Expected time of all trials, one after another.")
-    capture_bytes = serializers.FloatField(allow_null=True, help_text="Null where no past trial tells.")
+    capture_bytes = serializers.FloatField(allow_null=True, help_text="Null without past trials.")
     points = PointSerializer(many=True)
     command = serializers.ListField(child=serializers.CharField(), help_text="Of the first configuration.")
     notes = serializers.ListField(child=serializers.CharField())
@@ -86,7 +86,7 @@ class ValidateView(APIView):
         responses={200: ValidationSerializer, **schema.errors(400, 403, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Say what a specification would do, or refuse it with the errors that submitting it would have; nothing is stored."""
+        """Validate a specification and estimate its effects; nothing is stored."""
         project = project_of(request)
         spec = specification_of(request, project)
         plan = design.expand(spec)

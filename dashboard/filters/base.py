@@ -1,4 +1,4 @@
-"""What the filters of every list share: how an address is read, how the form is drawn, filters that several lists have."""
+"""Base class of list filters, and filters of several lists."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from experiments.models import Cluster, Experiment
 
 
 class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """The filters of a list. A page draws the form; ``help_text`` describes a filter to readers of the OpenAPI document."""
+    """The filters of a list; ``help_text`` is for the OpenAPI document."""
 
     drawn: ClassVar[tuple[str, ...]] = ()
-    """What the page always draws; the others appear where the address asks for them."""
+    """Fields that the page always shows; others are shown if they have a value."""
     page_names: ClassVar[Mapping[str, str]] = {}
-    """Names that stand for a filter in the address of the page alone."""
+    """Filter -> its name in the query string of the page."""
     _is_page = False
 
     @classmethod
     def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
-        """Return the filters as the address of a page asks for them."""
+        """Return the filters of a page's query string."""
         filters = cls(given, among)
         filters._is_page = True
         return filters
@@ -48,28 +48,28 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     @property
     def matching(self) -> QuerySet[Any]:
-        """What the filters leave; nothing where one of them is wrong, as it was not meant to be left out."""
+        """The matching rows; none if a filter is invalid."""
         left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
         return left
 
     @property
     def fields(self) -> list[BoundField]:
-        """What the page draws."""
+        """The fields that the page shows."""
         return [field for field in self.form if field.name in self.drawn or field.data not in (None, "", [])]
 
     @property
     def query(self) -> str:
-        """The filters as a query string, for the links to other pages of the list."""
+        """The filters as a query string for other pages of the list."""
         names = [field.html_name for field in self.form]
         return urlencode([(name, text) for name in names for text in self.data.getlist(name) if text.strip()])
 
 
 def _dress(field: forms.Field) -> None:
-    """Give a field what Bootstrap and readers of the page need."""
+    """Set the classes and labels of a field's widget."""
     widget = field.widget
     is_check = isinstance(widget, forms.CheckboxInput | forms.CheckboxSelectMultiple)
     look = "form-check-input" if is_check else "form-select" if isinstance(widget, forms.Select) else "form-control"
-    # A checkbox stands in its label.
+    # A checkbox is inside its label.
     label = {} if is_check else {"aria-label": str(field.label)}
     widget.attrs = {"class": look, **label, **widget.attrs}
     if isinstance(widget, forms.TextInput) and not isinstance(widget, forms.DateInput):
@@ -77,7 +77,7 @@ def _dress(field: forms.Field) -> None:
 
 
 def with_text(experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-    """Those with this in name, address or a tag."""
+    """Return the experiments with a text in name, slug or tag."""
     return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
 
 

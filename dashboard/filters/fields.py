@@ -1,4 +1,4 @@
-"""What a filter reads out of a query string, and how a page draws it."""
+"""Fields, widgets and filters of query strings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Words(forms.TextInput):
 
 
 class Choices(forms.Select):
-    """A select that is made when it is drawn; what was asked for and is no choice stays in sight."""
+    """A select with choices made on rendering; unknown values stay visible."""
 
     def __init__(self, nothing: str, offered: Callable[[], list[tuple[str, str]]]) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Choices(forms.Select):
 
 
 class YesOrNo(forms.Select):
-    """A select for true and false, which have words of their own in the address of a page."""
+    """A select for true and false with own words in the query string."""
 
     def __init__(self, nothing: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
         super().__init__(choices=[("", nothing), no, yes])
@@ -54,7 +54,7 @@ class YesOrNo(forms.Select):
 
 
 class Tick(forms.CheckboxInput):
-    """A checkbox that sends 1, or nothing."""
+    """A checkbox with the value 1."""
 
     def __init__(self) -> None:
         super().__init__(attrs={"value": "1"}, check_test=lambda text: str(text).lower() in ("1", "true", "on"))
@@ -64,7 +64,7 @@ class Tick(forms.CheckboxInput):
 
 
 class TruthField(forms.NullBooleanField):
-    """True, false or not said; nothing else is taken for one of them."""
+    """Field for true, false or no value."""
 
     widget = forms.TextInput
 
@@ -74,20 +74,20 @@ class TruthField(forms.NullBooleanField):
         try:
             return self._MEANT[str("" if value is None else value).strip().lower()]
         except KeyError:
-            raise ValidationError("Say true or false.") from None
+            raise ValidationError("Enter true or false.") from None
 
     def validate(self, value: Any) -> None:
-        """Accept whatever `to_python` has read."""
+        """Accept all results of `to_python`."""
 
 
 class TruthFilter(django_filters.BooleanFilter):  # type: ignore[misc]
-    """Is true, or is false."""
+    """Filter by true or false."""
 
     field_class = TruthField
 
 
 class Day(forms.DateInput):
-    """The day of a moment."""
+    """Input of a day."""
 
     input_type = "date"
 
@@ -115,7 +115,7 @@ class AnyOfFilter(django_filters.Filter):  # type: ignore[misc]
 
 
 class MomentField(IsoDateTimeField):  # type: ignore[misc]
-    """A moment in ISO 8601, taken to UTC: PostgreSQL refuses offsets of more than 16 hours."""
+    """A moment in UTC: PostgreSQL refuses offsets beyond 16 hours."""
 
     default_error_messages: ClassVar = {"invalid": "Enter a date, or a date and time, such as 2026-11-20."}
 
@@ -128,25 +128,25 @@ class MomentField(IsoDateTimeField):  # type: ignore[misc]
 
 
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]
-    """Compares with a moment."""
+    """Filter by a moment."""
 
     field_class = MomentField
 
 
 class ConditionsField(forms.CharField):
-    """Conditions in the expression language; errors stand here, as PostgreSQL is not asked before all of a question is clear."""
+    """Field for conditions in the expression language."""
 
     def clean(self, value: Any) -> Expression | None:
         text = super().clean(value)
         try:
             return read_conditions(text) if text else None
         except CannotExplore as error:
-            # As a parameter: the sentence may hold a percent sign, and whoever reads it fills in parameters.
+            # As a parameter, because the sentence may contain a percent sign.
             raise ValidationError("%(why)s", params={"why": str(error)}) from None
 
 
 class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
-    """Asks what an expression asks."""
+    """Filter by conditions."""
 
     field_class = ConditionsField
 
@@ -158,13 +158,13 @@ def require_metric(name: str) -> None:
 
 
 def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """Return the name and the sentence of the first field that is wrong."""
+    """Return the name and the sentence of the first error."""
     name, sentences = next(iter(errors.items()))
     return name, str(sentences[0])
 
 
 class Order(django_filters.OrderingFilter):  # type: ignore[misc]
-    """The order of a list. Ties are broken by the primary key: without it the pages of a list repeat some rows and drop others."""
+    """The order of a list, with ties broken by the primary key for stable pages."""
 
     def filter(self, rows: QuerySet[Any], value: Any) -> QuerySet[Any]:
         ordered: QuerySet[Any] = super().filter(rows, value)

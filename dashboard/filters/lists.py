@@ -82,7 +82,7 @@ class ExperimentFilter(ListFilter):
 
     @property
     def matching(self) -> QuerySet[Experiment]:
-        """What the page lists: where archived ones are not asked for, those that are not archived."""
+        """The matching experiments, without archived ones by default."""
         left: QuerySet[Experiment] = super().matching
         asked = self.is_valid() and self.form.cleaned_data["archived"] is not None
         return left if asked else left.filter(archived_at=None)
@@ -99,9 +99,7 @@ class ExperimentFilter(ListFilter):
 class ReportFilter(ListFilter):
     """Filters of the list of reports."""
 
-    text = by_text(
-        "Words of the title or the text", "Part of the title or of the text of the newest version.", "filter_text"
-    )
+    text = by_text("Words of the title or the text", "Part of the title or of the newest text.", "filter_text")
     project = of_project()
     owner = of_owner()
 
@@ -129,7 +127,7 @@ class PredictionFilter(ListFilter):
 
 
 class HistoryFilter(ListFilter):
-    """Filters of the list of histories: of the experiments that the histories are made of."""
+    """Filters of the list of histories, by their experiments."""
 
     text = by_text("Words of an experiment's name or a tag", "Words of an experiment's name, its slug or a tag.")
     workload = of_workload()
@@ -137,8 +135,8 @@ class HistoryFilter(ListFilter):
     flagged = TruthFilter(
         method="filter_later",
         widget=Tick,
-        label="Needing a look",
-        help_text="Of the histories at hand (`limit`, `offset`), only those that somebody should look at.",
+        label="Flagged",
+        help_text="Of the histories of this page (`limit`, `offset`), only flagged ones.",
     )
     ordering = django_filters.ChoiceFilter(
         method="filter_later",
@@ -156,12 +154,12 @@ class HistoryFilter(ListFilter):
 
     @property
     def only_flagged(self) -> bool:
-        """Whether only those are asked for that need a look: known when a history has been read and judged, not to the database."""
+        """Whether only flagged histories are requested."""
         return self.is_valid() and bool(self.form.cleaned_data["flagged"])
 
     @property
     def order(self) -> str:
-        """What the histories are sorted by: a matter of the histories, not of the experiments that they are made of."""
+        """The order of the histories, not of their experiments."""
         return (self.is_valid() and self.form.cleaned_data["ordering"]) or "-newest"
 
     def filter_later(self, experiments: QuerySet[Experiment], name: str, value: Any) -> QuerySet[Experiment]:
@@ -169,7 +167,7 @@ class HistoryFilter(ListFilter):
 
 
 class ConfigurationFilter(ListFilter):
-    """Filters of the explorer: of configurations, by their experiments, by their trials, and by conditions on themselves."""
+    """Filters of configurations by experiments, trials and conditions."""
 
     text = by_text("Name or tag", "Part of an experiment's name, slug or tag.")
     where = by_conditions(
@@ -204,7 +202,7 @@ class ConfigurationFilter(ListFilter):
         fields: ClassVar[list[str]] = []
 
     def __init__(self, given: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
-        """Filter the configurations of ``experiments``; conditions on metrics are about the traffic of ``scope``."""
+        """Filter the configurations of ``experiments``."""
         filled = given.copy()
         for name, texts in given.lists():  # a form sends its empty fields too
             filled.setlist(name, [text for text in texts if text.strip()])
@@ -215,7 +213,7 @@ class ConfigurationFilter(ListFilter):
     def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
         experiments, rows = self._left_experiments(), queryset
         asked = self.form.cleaned_data
-        # One subquery, and none where every experiment is meant.
+        # No subquery without filters of experiments.
         if experiments.query.where:
             rows = rows.filter(experiment__in=experiments)
         for name, value in asked.items():
@@ -231,7 +229,7 @@ class ConfigurationFilter(ListFilter):
 
     @property
     def whole_designs(self) -> QuerySet[Experiment] | None:
-        """The experiments of what is left, where that is all configurations of their designs; None where a filter chooses among these."""
+        """The experiments whose whole designs match, or None."""
         choosing = (value for name, value in self.form.cleaned_data.items() if name not in self.OF_EXPERIMENTS)
         return None if any(choosing) else self._left_experiments()
 
@@ -242,7 +240,7 @@ class ConfigurationFilter(ListFilter):
         return rows.filter(Exists(_trials().filter(**{f"{name}__in": value})))
 
     def filter_ended(self, rows: QuerySet[Configuration], name: str, value: Any) -> QuerySet[Configuration]:
-        """Both ends are about one trial: the later of the two names asks for both."""
+        """Filter by both bounds on one trial, with the second of the two names."""
         after, before = self.form.cleaned_data["after"], self.form.cleaned_data["before"]
         if name == "after" and before:
             return rows

@@ -65,16 +65,16 @@ class TrialFilter(ListFilter):
         method="filter_counted",
         validators=[require_metric],
         label="In the statistics of",
-        help_text="Name of a metric: only the trials that its statistics are made of.",
+        help_text="Name of a metric: only the trials of its statistics.",
     )
     scope = django_filters.ChoiceFilter(
         method="filter_scope",
         choices=Measurement.Scope.choices,
         empty_label=None,
         label="Traffic",
-        help_text="Traffic that metrics in `where` and `counted` are about: `all` when left out, or `mpi`.",
+        help_text="Traffic of metrics in `where` and `counted`: `all` by default, or `mpi`.",
     )
-    superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt has replaced it.")
+    superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt supersedes it.")
     ended_after = since("Ended", field_name="ended_at")
     ended_before = until("Ended", field_name="ended_at")
     ordering = Order(
@@ -97,13 +97,13 @@ class TrialFilter(ListFilter):
         return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, self._scope)))
 
     def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
-        """What the trigger that writes ``Summary`` counts."""
+        """Filter as the database trigger of ``Summary`` does."""
         own = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
         entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(own))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
 
     def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
-        """What the other filters are about filters nothing itself."""
+        """Return all trials: the scope only affects other filters."""
         return trials
 
     @property
@@ -112,6 +112,6 @@ class TrialFilter(ListFilter):
 
 
 class TrialPageFilter(TrialFilter):
-    """The same for the page, whose order is part of its address, as it can be by any metric (`dashboard.requests.trials`)."""
+    """Filters of the page, whose order is parsed by `dashboard.requests.trials`."""
 
     ordering: Any = None

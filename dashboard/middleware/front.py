@@ -1,4 +1,4 @@
-"""What is refused before a view reads it, and what every answer tells the browser."""
+"""Limits of request bodies, sign-ins and processor time; headers of all answers."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from dashboard.requests.problems import refusal, whole
 from experiments.specification import budget
 
 SIGN_INS_AT_ONCE: Final = 2
-"""Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
+"""Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""
 _COSTLY: Final = (
     *("login", "account_signup", "account_reauthenticate", "account_change_password", "account_set_password"),
 )
-"""Names of the addresses where a password is hashed."""
+"""Names of the URLs that hash a password."""
 _BUNDLES: Final = ("import", "api:imports")
-"""Names of the addresses that take results which were measured elsewhere."""
-_ADVICE: Final = {413: "Send less at once; a larger bundle comes in by script/manage import, on the machine itself."}
-"""What to do about a refusal whose sentence does not say it."""
+"""Names of the URLs that import results."""
+_ADVICE: Final = {413: "Send less at once, or import a larger bundle with script/manage import on the server."}
+"""Advice by status."""
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
 
 
 class FrontMiddleware:
-    """Refuses bodies beyond ``MAX_BODY_BYTES``, of bundles ``IMPORT_LIMIT_BYTES`` (413), and sign-ins beyond a few at once (429);
-    adds headers to what is answered.
+    """Refuses large bodies (413) and many concurrent sign-ins (429); adds headers.
 
-    What people see is theirs: browsers keep it for nobody else, and ask before they show it again.
+    Answers are private: only the user's browser caches them, and revalidates them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -49,14 +48,12 @@ class FrontMiddleware:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
-        # At one address lie a page and the parts of it that are renewed: Back must find the page again.
+        # A page and its htmx parts share a URL: Back must show the page.
         patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Who asks for more of what costs much than one person may have at once is told to come again; who asks for what costs too much
-        to do while they wait, to ask for less.
-        """
+        """Answer 429 beyond a concurrency limit, 503 beyond the processor time."""
         if isinstance(error, budget.Exhausted):
             limit = plural(settings.REQUEST_CPU_SECONDS, "second")
             return refuse(request, 503, f"Stopped after {limit} of processor time. Request less at once.")
@@ -69,11 +66,11 @@ class FrontMiddleware:
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
         if _body_bytes(request) > (limit := _limit_bytes(request)):
             most = plural(limit >> 20, "MiB", "MiB")
-            return refuse(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
+            return refuse(request, 413, f"The request is larger than {most} and was not read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
         if not self._signing_in.acquire(blocking=False):
-            refusal = refuse(request, 429, "Many people are signing in just now. Try again in a moment.")
+            refusal = refuse(request, 429, "Many users are signing in. Try again in a moment.")
             refusal.headers["Retry-After"] = "1"
             return refusal
         try:
@@ -83,7 +80,7 @@ class FrontMiddleware:
 
 
 def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: Mapping[str, Any]) -> HttpResponse:
-    """The answer to one more attempt after too many wrong passwords for this name from this address."""
+    """Return the answer to a sign-in after too many wrong passwords."""
     minutes = plural(int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60, "minute")
     return refuse(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
 

@@ -1,4 +1,4 @@
-"""NUL characters, which PostgreSQL stores in no text: requests with one are refused before any view."""
+"""Refusal of NUL characters, which PostgreSQL cannot store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SENTENCE: Final = "Null characters are not allowed."
 
 
 class NulMiddleware:
-    """Answers 404 to NUL in a path and 400 to NUL in a query or form; the parsers of REST refuse it in bodies."""
+    """Answers 404 to NUL in a path and 400 to NUL in a query or form."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""What is done for the reader in the background: how far it is, its file, and an end to it."""
+"""Background tasks of the user: progress, files and cancellation."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from experiments.models import BackgroundTask
 
 @require_GET
 def tasks(request: HttpRequest) -> HttpResponse:
-    """Own tasks, newest first; a refresh by htmx gets the table alone."""
+    """Show the user's tasks, newest first; a refresh by htmx gets only the table."""
     own = BackgroundTask.objects.filter(owner=request.user.pk).select_related("experiment")
     return _answer(request, list(own), "Background tasks")
 
 
 @require_GET
 def task(request: HttpRequest, pk: int) -> HttpResponse:
-    """One of them, until it is over; then its file can be fetched here."""
+    """Show one task and, when it is done, its file."""
     own = _own(request, pk)
     return _answer(request, [own], own.title)
 
 
 @require_GET
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The file of an export that is done."""
+    """Download the file of a finished task."""
     own = _own(request, pk)
     if not own.has_file or not own.file.is_file():
-        raise Http404("There is no such file, or not any more.")
+        raise Http404("There is no such file, or it has expired.")
     if not may_fetch(request.user, own):
-        raise Http404("The table was made of projects that you do not see any more.")
+        raise Http404("The table contains projects that you no longer see.")
     return ranges.download(request, own.file, filename(own))
 
 
 @require_POST
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a task that waits or runs, and delete the file of one that is done."""
+    """Cancel an unfinished task, or delete the file of a finished one."""
     _own(request, pk).forget()
     return redirect("tasks")
 

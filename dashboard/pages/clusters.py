@@ -1,4 +1,4 @@
-"""Clusters: their list, the page of one, its facts and settings, and its last test."""
+"""Clusters: list, page, facts, settings and tests."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from workers import queue
 _FACT_GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
     ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
-    ("Price of a run", "For what waiting costs: rent, or the price over the years of use.", 3),
-    ("Network", "What loads are held against on real hosts. A test of the cluster fills in what is not known.", 3),
+    ("Price of a run", "For the cost of waiting: rent, or the price over the years of use.", 3),
+    ("Network", "For comparing loads with limits of real hosts. A cluster test fills in missing values.", 3),
 )
-"""Headings of the form, each with so many facts in their order."""
+"""Headings of the form, each with its number of facts."""
 
 
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponse:
-    """The list of clusters."""
+    """Show the list of clusters."""
     shown = {
         "place": "clusters",
         "rows": cluster_rows(),
@@ -47,7 +47,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def facts(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a cluster's facts; on POST keep them, or show the errors at their fields with status 422."""
+    """Show the form of a cluster's facts; on POST save them or show errors (422)."""
     if not may_describe_clusters(request.user):
         raise PermissionDenied
     cluster = get_object_or_404(Cluster, slug=slug)
@@ -60,7 +60,7 @@ def facts(request: HttpRequest, slug: str) -> HttpResponse:
         stated = cluster_facts.parse_facts(texts)
     except InvalidSpec as error:
         return _facts_form(request, cluster, texts, error)
-    # What the administration holds besides stays.
+    # Facts that the form does not show stay.
     cluster.describe({name: value for name, value in cluster.facts.items() if name not in known} | stated)
     messages.success(request, f"The facts of {cluster.name} are saved.", extra_tags="ok")
     return redirect("clusters")
@@ -90,7 +90,7 @@ def _processor(cluster: Cluster) -> str:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """A cluster with its facts; its settings for who may change them: they name accounts, files and variables."""
+    """Show a cluster with its facts, and its settings to users who may change them."""
     cluster = get_object_or_404(Cluster, slug=slug)
     may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
@@ -108,22 +108,22 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def test(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the last test is, as a part of the page; on POST ask for one."""
+    """Show the progress of the last test; on POST start one."""
     cluster = get_object_or_404(Cluster, slug=slug)
     if request.method != "POST":
         return render(request, "clusters/_test.html", _test_of(request, cluster))
     if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
     if not queue.ask_test(cluster):
-        messages.info(request, "A test is under way already.")
+        messages.info(request, "A test is running already.")
     return redirect("cluster", cluster.slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form of a cluster of the kind that ``kind`` names; on POST store it, or show the errors at their fields (422).
+    """Show the form of a new cluster; on POST store it or show errors (422).
 
-    With ``test`` it is stored switched off and tested first: a worker, who tests, reads clusters and no forms.
+    ``test`` stores it switched off and tests it, as workers test only stored clusters.
     """
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
@@ -140,7 +140,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The same form of a cluster that there is; its kind stays."""
+    """Show the form of an existing cluster; on POST save it or show errors (422)."""
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
     cluster = get_object_or_404(Cluster, slug=slug, elsewhere=False)
@@ -151,27 +151,27 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def switch(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let the cluster take experiments (``on``), or no new ones."""
+    """Enable (``on``) or disable the cluster for new experiments."""
     cluster, on = _set_up(request, slug), "on" in request.POST
     if on and cluster.settings_errors:
-        messages.error(request, "Its settings are wrong: mend them first.", extra_tags="bad")
+        messages.error(request, "Its settings are wrong: fix them first.", extra_tags="bad")
         return redirect("cluster", cluster.slug)
     cluster.switch(on=on)
-    words = "takes experiments now" if on else "takes no new experiments; what runs there is left to end"
+    words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"
     messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
     return redirect("cluster", cluster.slug)
 
 
 @require_POST
 def remove(request: HttpRequest, slug: str) -> HttpResponse:
-    """Forget a cluster that no trial names."""
+    """Delete a cluster without trials."""
     cluster = _set_up(request, slug)
     try:
         cluster.remove()
     except ClusterInUse as error:
         messages.error(request, f"{error} Switch it off instead.", extra_tags="bad")
         return redirect("cluster", slug)
-    messages.success(request, f"{cluster.name} is removed.", extra_tags="ok")
+    messages.success(request, f"{cluster.name} is deleted.", extra_tags="ok")
     return redirect("clusters")
 
 
@@ -219,7 +219,7 @@ def _saved(request: HttpRequest, cluster: Cluster) -> HttpResponse:
         queue.ask_test(cluster)
         messages.success(
             request,
-            f"{cluster.name} is kept switched off until its settings are saved as taking experiments.",
+            f"{cluster.name} is saved but switched off. Enable it to run experiments.",
             extra_tags="ok",
         )
     else:
@@ -228,7 +228,7 @@ def _saved(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 
 def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:
-    """What is set under the headings of the form; what is not set, with what holds instead."""
+    """Return the settings by heading, with defaults of those not set."""
     kind = row.cluster.traits
     texts = texts_of(kind, row.cluster.settings)
     groups: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""The comparison of two to eight members: differences in what was set, on what it ran, and what came out."""
+"""Comparison of two to eight members: settings, environments and results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.selectors.differences import Difference
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """`of` may stand more than once or hold several, separated by commas; its order gives the letters."""
+    """Show a comparison; the order of the tokens in `of` gives the letters."""
     scope = asked(request, "scope") or "all"
     try:
         compared = comparison_asked(request.user, request.GET)
@@ -56,7 +56,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:
     asked_for = {"of": ",".join(m.token for m in compared.members), "baseline": baseline or compared.baseline.token}
     position = compared.points.index(compared.at) if at is None else at
-    if len(compared.points) > 1:  # left out, it is where most changed
+    if len(compared.points) > 1:  # by default the point with the largest change
         asked_for["at"] = str(position)
     if scope != "all":
         asked_for["scope"] = scope
@@ -64,7 +64,7 @@ def _query(compared: Compared, *, baseline: str = "", at: int | None = None, sco
 
 
 def _oversubscribed(compared: Compared) -> dict[int, str]:
-    """How many virtual hosts shared the cores, by each member's first trial at the chosen point; nothing of real hosts."""
+    """Return the oversubscription of each member's first trial at the chosen point."""
     firsts = [own[0].pk for member in compared.members if (own := member.trials_at(compared.names, compared.at))]
     rows = Trial.objects.filter(pk__in=firsts).values_list("pk", "conditions__oversubscription")
     return {pk: words for pk, words in rows if words}
@@ -85,7 +85,7 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
 
 
 def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
-    """What differs, what is the same, and what only some tell, by who tells it."""
+    """Return differing, equal and partly recorded facts, the latter by members."""
     partly: dict[tuple[int, ...], list[Difference]] = {}
     for each in differences:
         if each.differs and not each.apart:
@@ -99,7 +99,7 @@ def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[
 
 
 def _cells(each: Difference) -> dict[str, Any]:
-    """A line of a table of differences; what differs from the first that tells it is marked."""
+    """Return a row of a table of differences with marks at differing values."""
     words = [setting(each, place) if place in each.told_by else numbers.NOTHING for place in range(len(each.values))]
     first = words[each.told_by[0]] if each.told_by else ""
     return {

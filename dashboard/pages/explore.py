@@ -1,4 +1,4 @@
-"""The explorer: filters, the pivot as charts, the table behind it and exports."""
+"""Explorer: filters, the pivot as charts, its table and exports."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ EXPORT_FORMS = (
     ("json", "JSON"),
     ("jsonl", "JSON Lines"),
     ("parquet", "Parquet"),
-    ("csvm", "What the columns mean"),
+    ("csvm", "Column definitions"),
 )
 
 
 @require_GET
 def explore(request: HttpRequest) -> HttpResponse:
-    """One answer; a change of a filter gets the answer alone (htmx)."""
+    """Show the pivot; htmx requests get only the answer."""
     try:
         context = _answer(request)
     except CannotExplore as error:
@@ -66,7 +66,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     query, look = question.query, question.look
     pivoted = pivot(question.configurations, query)
     paginator = Paginator(table_of(question), PER_PAGE)
-    paginator.count = matched.total  # counted already, together with the filters' own counts
+    paginator.count = matched.total  # counted with the filters
     page = paginator.get_page(request.GET.get("page"))
     own = list(page.object_list)
     return {
@@ -148,7 +148,7 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
 
 @require_GET
 def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The whole table of the page, all its pages, as a file; a large one leads to the page that tells how far it is."""
+    """Export the whole table; a large one redirects to its background task."""
     if form not in FORMATS:
         raise Http404
     try:

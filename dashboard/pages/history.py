@@ -1,4 +1,4 @@
-"""A configuration over time: its steps, each with what changed at the same trial, and whether somebody expected it."""
+"""History of a configuration: steps, simultaneous changes, and expected ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.selectors.history import ConfigurationHistory, expect, history_
 
 @require_GET
 def history(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
-    """The page of one configuration (hash) on one cluster (slug)."""
+    """Show the history of a configuration (hash) on a cluster (slug)."""
     metric = asked(request, "metric") or "elapsed_s"
     if not is_metric(metric):
         raise Http404
@@ -81,7 +81,7 @@ def _changes(record: ConfigurationHistory) -> list[dict[str, Any]]:
 
 @require_POST
 def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
-    """Mark a step as expected with a reason, or take the mark away again."""
+    """Mark a step as expected with a reason, or remove the mark."""
     metric, trial = request.POST.get("metric", ""), request.POST.get("trial", "")
     reason = request.POST.get("reason", "").strip()
     if not is_metric(metric) or not trial.isdecimal() or len(trial) > 18:
@@ -96,5 +96,5 @@ def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse
     elif reason:
         expect(first, metric, reason, request.user)
     else:
-        messages.error(request, "Say why the change is expected.", extra_tags="bad")
+        messages.error(request, "Enter the reason why the change is expected.", extra_tags="bad")
     return redirect(f"{reverse('history', args=[configuration, cluster])}?{urlencode({'metric': metric})}")

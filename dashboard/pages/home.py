@@ -1,4 +1,4 @@
-"""Home: what runs now, what waits, what was found lately, and where it all lies."""
+"""Home: running and waiting trials, recent experiments, clusters and storage."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 
 RECENT = 8
-# One square per trial up to here; beyond, a meter says it better.
+# One square per trial up to this number; a meter for more.
 MOST_SQUARES = 60
 MOST_AWAITED = 50
-"""Experiments whose end one browser waits for."""
+"""Experiments in one request for their end."""
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The whole page, or its panels alone when it refreshes itself."""
+    """Show the page; refreshes get only its panels."""
     if request.htmx and asked(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
@@ -44,10 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def pulse(request: HttpRequest) -> HttpResponse:
-    """The counters of the bezel, of what this reader may see, with how far its experiments are.
+    """Render the counters of the header and the progress of visible experiments.
 
-    Pages ask every two seconds, also where nothing runs: what somebody else starts is seen at once, and no measurement is
-    disturbed then. A page that lists what runs asks anew when the counters are others than those that it has `seen`.
+    Pages request this every two seconds, and reload their lists if the counters differ from `seen`.
     """
     context = header_of(request.user)
     response = render(request, "parts/_pulse.html", context)
@@ -57,7 +56,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def ended(request: HttpRequest) -> HttpResponse:
-    """Those of the experiments `of` that are over, or no longer there for this reader, with a sentence each."""
+    """Return the finished or hidden experiments of `of`, with a sentence."""
     slugs = request.GET.getlist("of")[:MOST_AWAITED]
     return JsonResponse({"ended": ended_among(request.user, slugs)})
 
@@ -89,7 +88,7 @@ def _now(user: Any) -> dict[str, Any]:
 
 
 def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What runs and what waits, without the names of experiments that this reader may not see; others still take their turns."""
+    """Return running and waiting trials of visible experiments."""
     rows, trials = waiting(), list(running_trials())
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
     if not unfinished:

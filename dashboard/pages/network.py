@@ -1,4 +1,4 @@
-"""Network what-if: experiments over enough links, the page of one, its predictions, and the named networks."""
+"""Network what-if: experiments over several links, predictions and named networks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PER_PAGE = 20
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """The experiments over enough links, newest first, each with its answer."""
+    """List the experiments over enough links, newest first, each with its answer."""
     page = Paginator(network_studies(request.user), PER_PAGE).get_page(request.GET.get("page"))
     experiments = list(page.object_list)
     answers, progress = answers_of(experiments), progress_of(experiments)
@@ -62,14 +62,14 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the trials of one experiment say about other networks, or how to get those that do; while they run, how far they are."""
+    """Show predictions for other networks from the trials of one experiment."""
     experiment = find_experiment(request, slug)
     progress = progress_of([experiment])[experiment.pk]
     live: dict[str, Any] = {"experiment": experiment, "progress": progress, "left_s": None}
     if not progress.is_over:
         live["left_s"] = outlooks(waiting(), list(running_trials())).get(experiment.pk, Outlook()).left_s
     if request.htmx and request.htmx.target == "live":  # type: ignore[attr-defined]
-        # With the last trial the page has an answer, charts and sliders that it had not.
+        # After the last trial the page has an answer, charts and sliders.
         return HttpResponseClientRefresh() if progress.is_over else render(request, "network/_live.html", live)
     rows = configuration_rows(experiment, ())
     study = network_study_of(experiment)
@@ -89,7 +89,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def networks(request: HttpRequest) -> HttpResponse:
-    """The table; on POST keep it, or show the errors at their rows with status 422."""
+    """Show the named networks; on POST save them or show errors (422)."""
     may_edit = may_describe_clusters(request.user)
     context = {"place": "network", "may_edit": may_edit}
     if request.method != "POST":
@@ -106,14 +106,14 @@ def networks(request: HttpRequest) -> HttpResponse:
 
 
 _LONGEST: Final = 200
-"""Of a slider's position in the address: a combination in words is the longest."""
+"""Characters of a slider's position in the query string."""
 
 
 @require_POST
 def keep(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep the prediction for the link of the sliders, made here from the trials, and on request queue the trials that check it.
+    """Store the prediction for the sliders; on request queue checking trials.
 
-    A replay is made by a worker, and leads to the page that tells how far it is.
+    A replay redirects to its background task.
     """
     experiment = find_experiment(request, slug)
     checking = "check" in request.POST
@@ -126,7 +126,7 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
         return idempotent_redirect(request, lambda: _store(request, experiment, at, check=checking))
     except RepositoryError as error:
         messages.error(request, _sentences(error), extra_tags="bad")
-        # The sliders stay where they were.
+        # Keep the positions of the sliders.
         sliders = {
             name: text[:_LONGEST] for name in ("delay", "rate", "loss", "at") if (text := request.POST.get(name))
         }
@@ -137,21 +137,21 @@ def _store(request: HttpRequest, experiment: Experiment, at: str, *, check: bool
     with transaction.atomic():
         prediction = foretell(experiment, link_of(request.POST), at, author=request.user).keep()
         queued = queue.check_prediction(prediction, author=request.user) if check else 0
-    told = f"{plural(queued, 'trial')} queued to check it." if queued else "Kept."
-    messages.success(request, told, extra_tags="ok")
+    words = f"{plural(queued, 'trial')} queued to check it." if queued else "Prediction saved."
+    messages.success(request, words, extra_tags="ok")
     return redirect(prediction)
 
 
 @require_GET
 def table(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """All predictions of one experiment as CSV."""
+    """Export all predictions of one experiment as CSV."""
     experiment = find_experiment(request, slug)
     return as_file(visible_predictions(request.user).filter(experiment=experiment), f"{slug}-predictions")
 
 
 @require_GET
 def prediction(request: HttpRequest, pk: int) -> HttpResponse:
-    """One prediction: what it says, what it was made of, and what trials said since."""
+    """Show one prediction with its evidence and the trials that check it."""
     prediction = get_object_or_404(visible_predictions(request.user).select_related("experiment__project"), pk=pk)
     experiment = prediction.experiment
     context = {
@@ -166,7 +166,7 @@ def prediction(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def check(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queue the trials that check a prediction, or more of them."""
+    """Queue more trials that check a prediction."""
     prediction = get_object_or_404(visible_predictions(request.user).select_related("experiment__project"), pk=pk)
     if not _may_check(request, prediction.experiment):
         raise PermissionDenied
@@ -188,7 +188,7 @@ def _may_check(request: HttpRequest, experiment: Experiment) -> bool:
 
 
 def link_of(sent: Mapping[str, str]) -> Link:
-    """The link of the sliders. Raise InvalidSpec for what is none."""
+    """Return the link of the sliders. Raise InvalidSpec."""
     try:
         return Link(*(float(sent.get(name, "")) for name in ("delay", "rate", "loss")))
     except ValueError:
@@ -196,7 +196,7 @@ def link_of(sent: Mapping[str, str]) -> Link:
 
 
 def _sentences(error: RepositoryError) -> str:
-    """Without the field of a refused check or replay, which is the button or the choice itself."""
+    """Return the sentences of an error, without names of buttons as fields."""
     if not isinstance(error, InvalidSpec):
         return str(error)
     return " ".join(each.message if each.path in {"check", "predictor"} else f"{each}." for each in error.errors)

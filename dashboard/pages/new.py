@@ -1,4 +1,4 @@
-"""New experiment: the form, its live preview, and YAML in and out."""
+"""New experiment: the form, its preview, and YAML import and export."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CLUSTERS = Cluster.objects.filter(enabled=True).order_by("slug")
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Show the form; on POST start the experiment, or show the errors at their fields with status 422."""
+    """Show the form; on POST start the experiment or show errors (422)."""
     if request.method != "POST":
         return _about_network(request) if asked(request, "network") else _page(request, _starting_draft(request))
     draft = draft_from_post(request.POST)
@@ -55,17 +55,17 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     words = f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued."
     if first_only:
-        words = "The first trial is queued; the others are held back until you run the missing ones."
+        words = "The first trial is queued. The others wait until you run the missing trials."
     messages.success(request, words, extra_tags="ok")
     if "tour" in request.POST:
         return redirect(f"{experiment.get_absolute_url()}?tour=1")
-    # Who asked what a program needs from the network finds the answer there, not among the trials.
+    # A study of the network has its answer on the page Network what-if.
     return redirect("network", experiment.slug) if "network" in request.POST else redirect(experiment)
 
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """The aside for what the form says now, with every field's error out of band."""
+    """Render the preview of the form, with errors of fields out of band."""
     draft = draft_from_post(request.POST)
     chosen, refused = request.POST.get("chosen", ""), _refused(request.user)
     chosen_number = int(chosen) if chosen.isdecimal() else 0
@@ -75,7 +75,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def fields(request: HttpRequest) -> HttpResponse:
-    """The form again, for another workload: same answers, its own parameters."""
+    """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
@@ -84,7 +84,7 @@ def fields(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def apply_yaml(request: HttpRequest) -> HttpResponse:
-    """The form filled from the YAML text; errors keep the form as it is and name their lines."""
+    """Render the form filled from YAML; errors name their lines and keep the form."""
     text = request.POST.get("yaml", "")
     try:
         _require_role(request.user)
@@ -100,7 +100,7 @@ def apply_yaml(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
-    """An experiment's specification as the YAML that `script/run` takes."""
+    """Download an experiment's specification as YAML for `script/run`."""
     experiment = get_object_or_404(visible_experiments(request.user), slug=slug)
     response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
@@ -113,7 +113,7 @@ def _editing(request: HttpRequest) -> Experiment | None:
 
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
-    """Of the experiment to clone, of a built-in one, or a first one of the chosen workload on the chosen cluster."""
+    """Return the draft of a clone, a built-in or a new experiment."""
     if source := asked(request, "from"):
         experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
@@ -146,7 +146,7 @@ def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
 
 
 def _require_role(user: Any) -> None:
-    """Judge who asks before reading what was sent: reading costs more than anybody who may start nothing shall cause."""
+    """Check permission before parsing: parsing is expensive. Raise InvalidSpec."""
     if (refused := _refused(user)) is not None:
         raise refused
 
@@ -154,7 +154,7 @@ def _require_role(user: Any) -> None:
 def _refused(user: Any) -> InvalidSpec | None:
     if may_submit_somewhere(user):
         return None
-    return InvalidSpec([FieldError("workload", "you may not start experiments in any of your projects")])
+    return InvalidSpec([FieldError("workload", "you may not start experiments in any project")])
 
 
 def _page(
@@ -168,7 +168,7 @@ def _page(
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:
-    """Where the reader may start something, and what is chosen: for a clone the project of its original, where that is one."""
+    """Return the projects that the user may submit to and the chosen one."""
     able = projects_for(request.user)
     original = None
     if source := asked(request, "from"):
@@ -185,7 +185,7 @@ def project_choice(request: HttpRequest) -> dict[str, Any]:
 def form_context(
     draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
 ) -> dict[str, Any]:
-    """What the form and its preview show; of the experiment that is edited, also what the new version would do."""
+    """Return the context of the form, its preview, and the effects of an edit."""
     clusters = list(_CLUSTERS.all())
     made: Preview | None = None
     change: Revision | None = None

@@ -1,4 +1,4 @@
-"""The packet inspector of a trial: a list that pages on, and everything that is in one packet."""
+"""Packet inspector of a trial: a list in pages, and all fields of one packet."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Found = TypeVar("Found")
 
 @require_GET
 def packets(request: HttpRequest, pk: int) -> HttpResponse:
-    """A page of packets: those from `first` to `last`, between `from_s` and `until_s`, that pass the display filter `filter`.
+    """Render a page of packets, selected by number, time and filter.
 
-    A filter, number or time that is none is answered at its field, and the list stays as it was.
+    An invalid value shows an error at its field and leaves the list unchanged.
     """
     trial, query = find_trial(request, pk), PacketQuery.of(request)
     try:
@@ -63,24 +63,24 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def between(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from the cell of a matrix (`of` rank or host, `from` its row, `to` its column) to the packets that it stands for."""
+    """Redirect from a matrix entry to its packets."""
     trial, ends = find_trial(request, pk), (asked(request, "from"), asked(request, "to"))
     analysis = read_analysis(trial) or {}
     kind = "rank" if asked(request, "of") == "rank" else "host"
     found = Between.of(analysis, kind, *ends)
     if found is None:
-        said = f"No packet from {kind} {ends[0]} to {kind} {ends[1]} is known: they share a host or exchanged nothing on the wire."
-        messages.info(request, said)
+        words = f"No packets from {kind} {ends[0]} to {kind} {ends[1]}: they share a host or exchanged no packets."
+        messages.info(request, words)
         return redirect(f"{trial.get_absolute_url()}#packets")
     if found.left_out:
         left = plural(found.left_out, "connection")
-        messages.info(request, f"{left} with fewer bytes is left out: the filter would be too long.")
+        messages.info(request, f"{left} with fewer bytes omitted: the filter would be too long.")
     return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=found.filter).address()}#packets")
 
 
 @require_GET
 def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """All layers and fields of one packet."""
+    """Show all layers and fields of one packet."""
     trial = find_trial(request, pk)
     try:
         listed = _looked(request, trial, dissect, frames=(number, number), limit=1)
@@ -98,7 +98,7 @@ def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]]
     """Run tshark. Raise what ``look`` raises, without paths of this machine; Busy."""
     artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None:
-        raise Http404("no capture of this trial is kept")
+        raise Http404("this trial has no stored capture")
     with acquire(request.user, "packets", total=AT_ONCE, expires_s=LONGEST_S), _capture(artifact) as file:
         try:
             return look(file, timeout_s=TIMEOUT_S, **asked_for)
@@ -114,14 +114,14 @@ def _capture(artifact: Artifact) -> Iterator[Path]:
         try:
             file = block.enter_context(artifact.intact())
         except FileNotFoundError:
-            raise Http404("no capture of this trial is kept") from None
+            raise Http404("this trial has no stored capture") from None
         except (Tampered, NotPlain, StoreAway) as error:
             raise CaptureError(str(error)) from None
         yield file
 
 
 def _wait(request: HttpRequest, template: str) -> HttpResponse:
-    """Return a row or line that repeats the request in a second and is replaced by its answer."""
+    """Return an element that repeats the request in a second."""
     again = request.GET.copy()
     again["waited"] = "1"
     words = "Other packets are being read. These follow, and appear here."

@@ -1,4 +1,4 @@
-"""Share links: making and ending them, and coming in by one."""
+"""Share links: create, revoke and open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_KEPT: Final = 20
 
 
 class ShareForm(forms.Form):
-    """A link to be made."""
+    """Form of a new link."""
 
     days = forms.TypedChoiceField(
         label="Lasts", coerce=int, choices=[(days, f"{days} days") for days in DAYS], initial=DAYS[0]
@@ -40,10 +40,10 @@ class ShareForm(forms.Form):
 @login_not_required
 @require_GET
 def come(request: HttpRequest, key: str) -> HttpResponse:
-    """Remember in the session what the link opens, and show it under its own address."""
+    """Store the link in the session and redirect to its page."""
     link = ShareLink.find(key)
     if link is None:
-        why = "It was ended, its time is over, or some of its address is missing."
+        why = "It was revoked, it has expired, or its URL is incomplete."
         return render(request, "people/link_over.html", {"why": why}, status=404)
     opened = [pk for pk in request.session.get(OPENED, []) if pk != link.pk]
     request.session[OPENED] = [*opened, link.pk][-_MOST_KEPT:]
@@ -56,14 +56,14 @@ def come(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def experiment(request: HttpRequest, slug: str) -> HttpResponse:
-    """The links of one experiment; on POST one more."""
+    """Show the links of one experiment; on POST create one."""
     shared = find_experiment(request, slug)
     return _share(request, [shared], title=shared.name, back=shared.get_absolute_url())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def comparison(request: HttpRequest) -> HttpResponse:
-    """The links of one comparison, exactly as its address asks for it; on POST one more."""
+    """Show the links of one comparison by its query string; on POST create one."""
     query = request.GET.urlencode()
     try:
         compared = comparison_asked(request.user, request.GET)
@@ -76,7 +76,7 @@ def comparison(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The links of one report; on POST one more. It opens the parts of experiments that its maker may share."""
+    """Show the links of one report; on POST create one."""
     found = find_report(request, pk)
     if not may_write_reports(request.user, found.project):
         raise PermissionDenied
@@ -88,7 +88,7 @@ def report(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a link: its maker, and maintainers of a project that it shows."""
+    """Revoke a link, as its creator or as a maintainer of a project that it shows."""
     links = ShareLink.objects.select_related("report__project").prefetch_related("experiments__project")
     link = get_object_or_404(links, pk=pk)
     shown = list(link.experiments.all())
@@ -96,7 +96,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if link.made_by != request.user and not any(may_manage(request.user, project) for project in projects):
         raise Http404
     link.delete()
-    messages.success(request, "The link is ended: it opens nothing any more.", extra_tags="ok")
+    messages.success(request, "The link is revoked.", extra_tags="ok")
     if link.report is not None:
         is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
         return redirect("report-share", link.report.pk) if is_visible else redirect("reports")

@@ -1,4 +1,4 @@
-"""The page of studies: what was published, what was measured here, and one click to run it again."""
+"""Studies: published results, results measured here, and built-in experiments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from experiments.specification.design import expand
 from workers import queue
 
 _NETWORK: Final = "-network-"
-"""In the names of what asks for a program's needs."""
+"""Part of the names of network studies."""
 STUDIES: Final = (
     "guster-2007-water",
     "pinning-2007-wan",
@@ -41,7 +41,7 @@ STUDIES: Final = (
     "eadline-2006-hpl",
     "york-staging",
 )
-"""The order of the page: what scales, the network under it, many clients, tuning, feeding data. Others follow as they came."""
+"""The order of the page; other studies follow by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +54,18 @@ class BuiltIn:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Packages that this machine lacks for it."""
+        """Packages that it needs and this machine lacks."""
         return workloads.missing_packages(workloads.get(self.spec.workload))
 
     def called(self, beginnings: tuple[str, ...]) -> str:
-        """What it is called within its study: 'quick', 'full', 'jitter'."""
+        """Return its name within its study: 'quick', 'full', 'jitter'."""
         begun = next((b for b in beginnings if self.stem.startswith(f"{b}-")), None)
         return self.stem if begun is None else self.stem.removeprefix(f"{begun}-")
 
 
 @lru_cache(maxsize=1)  # the files come with the program
 def built_in_experiments() -> tuple[BuiltIn, ...]:
-    """Return the built-in experiments, quick ones before full ones before others; what repeats a study before what asks of its network."""
+    """Return the built-in experiments: quick, full, others; network studies last."""
     specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
     experiments = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
     return tuple(
@@ -78,7 +78,7 @@ def built_in_experiments() -> tuple[BuiltIn, ...]:
 
 @require_GET
 def studies(request: HttpRequest) -> HttpResponse:
-    """Every published study, with the latest own experiment of the same workload beside it."""
+    """Show every published study with the user's latest experiment of its workload."""
     order = {slug: number for number, slug in enumerate(STUDIES)}
     published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
     published.sort(key=lambda study: order.get(study.slug, len(STUDIES)))
@@ -91,7 +91,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def run(request: HttpRequest, stem: str) -> HttpResponse:
-    """Start a built-in experiment as it is, and show it."""
+    """Start a built-in experiment and redirect to it."""
     chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
@@ -124,7 +124,7 @@ def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Map
     beginnings = tuple(study.specification.get("built_in", ()))
     experiments = [each for each in built_in_experiments() if each.stem.startswith(beginnings)]
     names = Counter(each.called(beginnings) for each in experiments)
-    # Several kinds of experiment may repeat one study, each with a quick one: these have their whole names.
+    # Ambiguous short names are replaced by whole names.
     sizes = [(each, each.stem if names[name := each.called(beginnings)] > 1 else name) for each in experiments]
     return {
         "study": study,

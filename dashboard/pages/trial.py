@@ -1,4 +1,4 @@
-"""The page of a trial: state and rates while it runs, then its metrics, traffic, hosts, output and environment."""
+"""Page of a trial: state, metrics, traffic, hosts, output and environment."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from experiments.specification import design
 from experiments.specification.parameters import unit_of
 from workers import queue
 
-# Longer outputs are shown by their end, where a failure says why; the whole is a download.
+# Of longer outputs the end is shown, which has the cause of a failure.
 SHOWN_BYTES = 200_000
 LIVE_FIELDS = ("state", "message", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
@@ -53,7 +53,7 @@ _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 @require_GET
 def page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of one trial."""
+    """Show one trial."""
     trial = find_trial(request, pk)
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
@@ -92,8 +92,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
-    # Asked every second on the machine that may be measuring: no column more than is shown.
+    """Render state and rates of an unfinished trial; reload the page at its end."""
+    # Requested every second, perhaps during a measurement: only needed columns.
     trial = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
     if trial.is_over:
         return HttpResponseClientRefresh()
@@ -115,7 +115,7 @@ def _seconds(text: str) -> float | None:
 
 @require_GET
 def ranks(request: HttpRequest, pk: int) -> HttpResponse:
-    """The ranks over time: a part of the page that is asked for, and asked again to look closer."""
+    """Render the timeline of ranks, or a section of it."""
     trial = find_trial(request, pk)
     panel = rank_timeline(
         trial, first=asked(request, "from"), until=asked(request, "to"), steps=asked(request, "steps")
@@ -125,7 +125,7 @@ def ranks(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Cancel this trial alone."""
+    """Cancel one trial."""
     trial = find_trial(request, pk)
     if not may_cancel(request.user, trial.experiment):
         raise PermissionDenied
@@ -136,7 +136,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def environment(request: HttpRequest, pk: int) -> HttpResponse:
-    """What differed around this trial and the chosen one of the same configuration."""
+    """Render the differences of environment to another trial."""
     trial = find_trial(request, pk)
     context = {"trial": trial, **environment_beside(trial, asked(request, "against"))}
     return render(request, "trial/_environment_beside.html", context)
@@ -144,7 +144,7 @@ def environment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queue this trial once more; the new attempt replaces it."""
+    """Queue this trial again; the new attempt supersedes it."""
     trial = find_trial(request, pk)
     if trial.experiment.published or not may_run_more(request.user, trial.experiment):
         raise PermissionDenied
@@ -157,13 +157,13 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         return idempotent_redirect(request, queued)
     except StaleTrial:
-        messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
+        messages.error(request, "This trial has not ended, or a newer attempt has replaced it.", extra_tags="bad")
     return redirect(trial)
 
 
 @require_GET
 def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """One stored file of a trial, as the trial left it or not at all."""
+    """Download one artifact of a trial, only if it is unchanged."""
     artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
     if artifact is None:
         raise Http404(f"no such file: {name}")
@@ -197,7 +197,7 @@ def _parameters(trial: Trial) -> list[tuple[str, str]]:
     rows = []
     for name, value in values.items():
         words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""
-        # Sizes have theirs already: 4 MiB.
+        # Sizes have a unit already: 4 MiB.
         bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
         rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
     return rows
@@ -223,7 +223,7 @@ def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
 
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The workload's own tables, words before numbers: the database keeps rows but not the order of their columns."""
+    """Return the workload's tables with texts before numbers."""
     printed = []
     for name, rows in tables.items():
         if not rows:
@@ -236,7 +236,7 @@ def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _output(trial: Trial) -> dict[str, Any]:
-    """Standard output and error, from the files once there are any, from the last heartbeat before."""
+    """Return the ends of standard output, standard error and input files."""
     texts: dict[str, Any] = {}
     for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
         with suppress(FileNotFoundError):
@@ -256,7 +256,7 @@ def _tail(artifact: Artifact) -> tuple[str, bool]:
 
 @require_GET
 def hosts(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the samples of a trial's hosts, which take longer to read than the page may."""
+    """Render the samples of a trial's hosts, which are slow to read."""
     trial = find_trial(request, pk)
     context: dict[str, Any]
     try:

@@ -30,7 +30,7 @@ from workers import queue
 
 @require_GET
 def workloads(request: HttpRequest) -> HttpResponse:
-    """Every workload of the registry."""
+    """List all workloads."""
     used = dict(
         visible_experiments(request.user, Experiment.objects.filter(published=False))
         .order_by()
@@ -80,23 +80,23 @@ def _allowed(low: float | None, high: float | None, *, low_open: bool) -> str:
 
 _GROUPS: Final = (
     (
-        "What it is",
-        "Specifications say workload: NAME, and everybody who may submit can run it.",
+        "Identity",
+        "Specifications name it as workload: NAME. Users with the submitter role can run it.",
         ("name", "title", "summary"),
     ),
     (
-        "What is run",
-        "One program for each rank. {name} stands for a parameter, {ranks} for the number of ranks; no shell sees them.",
+        "Command",
+        "One process per rank, without a shell. {name} is replaced by a parameter, {ranks} by the number of ranks.",
         ("program", "placeholders", "inputs", "decks", "threads", "environment"),
     ),
     (
-        "Where it is",
-        "What is other on a cluster, and what every host loads first.",
+        "Location",
+        "Differences between clusters, and modules that every host loads.",
         ("clusters", "modules", "container", "parts"),
     ),
     (
-        "What it tells",
-        "Changes here need no new run: the outputs that are kept are read again.",
+        "Output",
+        "Changes here need no new trials: stored outputs are read again.",
         ("extract", "deciding", "success", "failure", "keep"),
     ),
 )
@@ -119,9 +119,9 @@ _EXAMPLES: Final = {
     "extract": "- {name: time_s, unit: s, direction: lower, regex: 'Total time = (\\S+)'}",
     "keep": "['*.log']",
 }
-"""Fields that are tables or lists: written as YAML."""
+"""Examples of fields in YAML."""
 _UPLOADS: Final = {"inputs": "uploads"}
-"""Fields of which entries may be uploaded as files, under this name."""
+"""Fields with uploads: field -> name of the upload."""
 _MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
 _STRING: Final = "tag:yaml.org,2002:str"
 _LONG: Final = ("program", "container", "success", "failure")
@@ -142,7 +142,7 @@ class ProgramField(Field):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def register(request: HttpRequest, name: str = "") -> HttpResponse:
-    """The form of a new program, or of the latest version of one; on POST register it, or show the errors with status 422."""
+    """Show the form of a program; on POST register it or show errors (422)."""
     if not may_register_programs(request.user):
         raise PermissionDenied
     latest = Program.latest(name) if name else None
@@ -184,22 +184,20 @@ def _definition(post: QueryDict) -> dict[str, Any]:
 
 
 def _uploaded(request: HttpRequest) -> dict[str, str]:
-    """The texts of input files that were uploaded, by name. Raise InvalidSpec for what is no text."""
+    """Return the texts of uploaded input files by name. Raise InvalidSpec."""
     texts = {}
     for file in request.FILES.getlist(_UPLOADS["inputs"]):
         name = file.name or "file"
         try:
             texts[name] = file.read(_MOST_BYTES).decode().replace("\r\n", "\n")
         except UnicodeDecodeError:
-            raise InvalidSpec(
-                [FieldError("inputs", f"{name} is no text in UTF-8: give its path under decks")]
-            ) from None
+            raise InvalidSpec([FieldError("inputs", f"{name} is not UTF-8 text: give its path under decks")]) from None
     return texts
 
 
 def _read(field: str, text: str) -> Any:
     if field in _EXAMPLES:
-        return yaml.safe_load(f"{text}\n")  # the last line of a text ends too
+        return yaml.safe_load(f"{text}\n")  # the last line needs a line feed
     if field == "program":
         return shlex.split(text)
     return int(text) if field == "threads" and text.isdecimal() else text
@@ -215,7 +213,7 @@ def _texts(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as they are, as people write them."""
+    """YAML dumper that writes multi-line texts as blocks."""
 
 
 _Dumper.add_representer(
@@ -238,11 +236,11 @@ def _form(
 
 def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Field:
     info = ProgramDefinition.model_fields[name]
-    # An error inside of a table is shown at the table.
+    # Errors within a table are shown at the table.
     told = [sentence for path, each in errors.items() if path.split(".")[0] == name for sentence in each]
     label, hint = _TITLES.get(name, info.title or name), info.description or ""
     if name == "program":
-        hint = "As you would type it: ./solver control --steps={steps}"
+        hint = "As on the command line: ./solver control --steps={steps}"
     upload, example = _UPLOADS.get(name, ""), _EXAMPLES.get(name, "")
     options: dict[str, Any] = {"is_long": name in _LONG, "example": example, "upload": upload}
     return ProgramField(name, label, texts[name], hint=hint, errors=told, **options)

@@ -1,4 +1,4 @@
-"""Concurrency limits: expensive work runs a few times at once for a user, and for all users."""
+"""Concurrency limits of expensive work, per user and in total."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _free_key(prefix: str, limit: int, expires_s: int) -> str:
 
 
 class LimitedResponse(Iterator[bytes]):
-    """A streamed body that releases its slot at its end, on an error and when the connection closes."""
+    """A streamed body that releases its slot at its end or on an error."""
 
     def __init__(self, body: Iterable[bytes], slot: Slot) -> None:
         self._body, self._slot = iter(body), slot

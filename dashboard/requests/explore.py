@@ -1,4 +1,4 @@
-"""From a query string to the explorer's answer, for the page and REST alike."""
+"""The explorer's query strings, pivot and charts, for pages and REST."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STATISTICS: Final = (
     ("median", "Pooled: median, full range"),
     ("mean", "Pooled: mean, 95 % interval"),
 )
-"""The first never puts two configurations into one point; the others do, whatever else they differ in."""
+"""The first never pools configurations; the others pool all of a position and colour."""
 ORDERS: Final = {
     "": ("Newest first", ("-experiment_id", "position", "pk")),
     "hosts": ("Hosts, few first", ("hosts", "-experiment_id", "position", "pk")),
@@ -44,14 +44,14 @@ MOST_PANELS: Final = 6
 AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
 NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
 ROWS: Final = ("configurations", "trials", "measurements")
-"""What can stand in a row of an export."""
+"""Rows of an export."""
 _MOST_COLUMNS: Final = 30
 _LONGEST_LEGEND: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How the answer is shown."""
+    """Presentation of the answer."""
 
     statistic: str
     x_log: bool
@@ -63,7 +63,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a query string asks: which configurations, what over what, and how to show it."""
+    """A parsed query string: configurations, axes and presentation."""
 
     query: Query
     look: Look
@@ -71,12 +71,12 @@ class Question:
     configurations: QuerySet[Configuration]
 
     def counts(self) -> Counts:
-        """How many configurations match, by workload and by cluster."""
+        """Return the numbers of matching configurations by workload and cluster."""
         return counts(self.configurations, self.filters.whole_designs)
 
 
 def ask(user: Any, given: QueryDict) -> Question:
-    """Return what a query string asks, of what ``user`` may see. Raise CannotExplore where a value has no meaning."""
+    """Return the parsed query string of a user. Raise CannotExplore."""
     query, look = _axes(given)
     check(query)
     filters = ConfigurationFilter(given, visible_experiments(user, by_keys=True), scope=query.scope)
@@ -115,9 +115,7 @@ def _axes(given: QueryDict) -> tuple[Query, Look]:
 
 
 def coloured(question: Question, matched: Counts) -> Question:
-    """Return the question with the colour of a reader who chose none: workloads, else experiments as long as a chart can tell
-    them apart.
-    """
+    """Return the question with the default colour: workloads, else experiments if few."""
     experiments = question.configurations.order_by().values("experiment").distinct()[: MOST_SERIES + 1]
     by = "workload" if len(matched.workloads) > 1 else "experiment" if 1 < len(experiments) <= MOST_SERIES else ""
     return replace(question, query=replace(question.query, colour=by))
@@ -131,14 +129,14 @@ def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What stands in a row of an export; ``every`` is for trials that enter no statistics too."""
+    """Rows of an export; ``every`` includes excluded trials."""
 
     kind: str = "configurations"
     every: bool = False
 
 
 def rows_of(given: QueryDict) -> Rows:
-    """Return what ``rows`` and ``every`` ask for. Raise CannotExplore."""
+    """Return the rows of an export. Raise CannotExplore."""
     kind = _allowed(given.get("rows", "").strip() or ROWS[0], ROWS, "rows")
     every = _allowed(given.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
     if every in ("true", "on", "1") and kind == ROWS[0]:
@@ -149,13 +147,13 @@ def rows_of(given: QueryDict) -> Rows:
 
 
 def table_of(question: Question) -> QuerySet[Configuration]:
-    """The configurations in the order of the table, with what every row shows of their experiments."""
+    """Return the configurations in the order of the table, with their experiments."""
     related = question.configurations.select_related("experiment__cluster", "experiment__project")
     return related.order_by(*ORDERS[question.look.order][1])
 
 
 def panels(pivoted: Pivot, question: Question) -> list[Chart]:
-    """One chart per value of the facet."""
+    """Return one chart per value of the facet."""
     query, look = question.query, question.look
     leading = leads(question.configurations, question.filters, query, pivoted)
     by_facet: dict[Any, list[Cell]] = {}
@@ -187,12 +185,12 @@ _BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter
 
 
 def panels_left_out(pivoted: Pivot) -> int:
-    """Values of the facet beyond the panels that a page shows."""
+    """Return the number of facet values beyond the shown panels."""
     return max(0, len({repr(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
 def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> list[tuple[str, list[list[Mark]]]]:
-    """By colour; marks that a line may join stand together."""
+    """Return the marks by colour and line."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
         by_colour.setdefault(repr(cell.colour), []).append(cell)
@@ -220,7 +218,7 @@ def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
 
 
 def _together(cell: Cell) -> str:
-    """A short name of what is marked together: the same configuration, or the same place and colour, in whatever panel."""
+    """Return an identifier of marks that are highlighted together across panels."""
     whole = cell.same or repr((cell.x, cell.colour))
     return blake2b(whole.encode(), digest_size=5).hexdigest()
 
@@ -231,19 +229,19 @@ def _order(value: Any) -> tuple[int, float, str]:
 
 
 def label(name: str) -> str:
-    """A dimension's name for readers."""
+    """Return the label of a dimension."""
     return described(name).label if name and is_metric(name) else parameter_label(name)
 
 
 def words(name: str, value: Any) -> str:
-    """A dimension's value for readers."""
+    """Return the value of a dimension in words."""
     if value is None:
         return "not set"
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 
 def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
-    """What the selects offer: the parameters and metrics of the workloads that match."""
+    """Return the choices of axes: parameters and metrics of matching workloads."""
     slugs = [slug for slug, _ in matched.workloads]
     parameters: dict[str, None] = dict.fromkeys(COLUMNS)
     metrics = set(METRICS) | {name for name in (query.x, query.y) if is_metric(name)}
@@ -261,7 +259,7 @@ def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
 
 
 def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
-    """The pivot as plain data for REST."""
+    """Return the pivot as REST data."""
     return [
         {
             "x": cell.x,

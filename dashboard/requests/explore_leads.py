@@ -28,23 +28,23 @@ from experiments.specification.grammar import MAX_LENGTH
 from experiments.specification.tree import Comparison, Constant, Name
 
 _ONE_OF: Final = ("experiment", "workload", "cluster", "project")
-"""Filters that take several values here and one in the list of trials; they are dimensions too."""
+"""Filters with several values here and one in the list of trials."""
 _OF_SOME_TRIAL: Final = ("tag", "state", "trust", "after", "before")
-"""Filters that the list of trials does not have, or that mean something else there: here one trial of a configuration is enough."""
+"""Filters that the list of trials lacks or defines differently."""
 _NAMED: Final = {name: f"experiment__{name}" for name in ("cluster", "project")} | {"experiment": "experiment"}
-"""Dimensions whose values are names, while filters take slugs."""
+"""Dimensions with names as values, whose filters need slugs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Links of the points of a chart: ``address`` has a ``*`` for the result of ``suffix``; both are empty without links."""
+    """Links of points: ``address`` with ``*`` in place of ``suffix``; or none."""
 
     address: str = ""
     suffix: Callable[[Cell], str] = lambda cell: ""
 
 
 def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter, query: Query, pivoted: Pivot) -> Leads:
-    """Return the links of the cells of an answer; pooled names of experiments and clusters need a query."""
+    """Return the links of the cells of an answer."""
     counted = {"counted": query.y} | ({} if query.scope == Measurement.Scope.ALL else {"scope": query.scope})
     if pivoted.is_scatter or not query.pooled:
         address = reverse("configuration-trials", args=[0]).replace("/0/", "/*/")
@@ -80,7 +80,7 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
 
 
 def _page_filters(values: Mapping[str, Any], dimensions: set[str]) -> dict[str, str] | None:
-    """Return the filters of the page, without conditions, in those of the list of trials; None if that is impossible."""
+    """Return the page's filters for the list of trials; None if impossible."""
     if any(values[name] for name in _OF_SOME_TRIAL):
         return None
     filters = {"q": values["text"]} if values["text"] else {}
@@ -107,7 +107,7 @@ def _slugs(configurations: QuerySet[Configuration], dimensions: set[str]) -> dic
 
 
 def condition_of(name: str, value: Any) -> str | None:
-    """Return ``name = value`` in the language of conditions; None if it would have another meaning."""
+    """Return the condition ``name = value``; None if it is ambiguous."""
     if isinstance(value, bool):
         literal = str(value).lower()
     elif isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):

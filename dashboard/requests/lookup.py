@@ -1,4 +1,4 @@
-"""What an address asks for: values of its query string, the trial or experiment it names, where the reader may see it."""
+"""Look-up of query values, trials, experiments and comparisons by URL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from experiments.selectors.comparison import Compared, compare
 
 
 def asked(request: HttpRequest, name: str) -> str:
-    """The value of `name`, trimmed; '' when it is not there."""
+    """Return the trimmed value of `name`; '' by default."""
     return request.GET.get(name, "").strip()
 
 
@@ -33,7 +33,7 @@ def comparison_asked(user: Any, given: QueryDict) -> Compared:
 
 
 def without(given: QueryDict, *names: str) -> str:
-    """The query string of a page without these names and without empty values."""
+    """Return a query string without these names and without empty values."""
     kept = given.copy()
     for name in list(kept):
         kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
@@ -41,12 +41,12 @@ def without(given: QueryDict, *names: str) -> str:
 
 
 def find_trial(request: HttpRequest, pk: int) -> Trial:
-    """The trial of this number, where the reader may see it; 404 otherwise."""
+    """Return a visible trial by number. Raise Http404."""
     related = ("experiment__project", "configuration", "cluster", "environment")
     return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
 
 
 def find_experiment(request: HttpRequest, slug: str) -> Experiment:
-    """The experiment under this address, where the reader may see it; 404 otherwise."""
+    """Return a visible experiment by slug. Raise Http404."""
     visible = visible_experiments(request.user)
     return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)

@@ -1,4 +1,4 @@
-"""Parts of files (RFC 9110, section 14): a download that broke off goes on where it ended."""
+"""Downloads with byte ranges (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.models import Artifact
 _ONE: Final = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.ASCII)
 _PIECE: Final = 64 * 1024
 _FETCHED_FIRST: Final = 64 << 20
-"""Files of a bucket up to this length are fetched and checked as a whole before their first byte leaves."""
+"""Files of a bucket up to this size are verified before the first byte is sent."""
 _KEPT: Final = ("Content-Type", "Content-Disposition", "ETag", "Accept-Ranges")
 
 log = structlog.get_logger()
@@ -35,19 +35,16 @@ def _part(file: IO[bytes], length: int) -> Iterator[bytes]:
 
 
 def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
-    """Return a stored file as ``download`` does, once it is known to be what its trial left. Raise what ``Artifact.intact`` raises.
+    """Return a verified artifact. Raise what ``Artifact.intact`` raises.
 
-    A large one of a bucket is passed on while it is read: then the whole breaks off before its end where its hash turns out to be
-    another one, and of a part only the length of the whole is known to be right.
+    A large file of a bucket is streamed: a wrong hash aborts it before its end, and of a part only the file's size is verified.
     """
     etag, own = f'"{kept.sha256}"', store.current()
     if own.is_here or kept.size_bytes <= _FETCHED_FIRST:
         with kept.intact() as file:
             return download(request, file, name, etag)
     if own.size(kept.path) != kept.size_bytes:
-        raise Tampered(
-            f"{kept.name} was changed after its trial ended: it is of another length. It is kept, but not used."
-        )
+        raise Tampered(f"{kept.name} was changed after its trial ended: its size differs. It is stored but not used.")
     headers = {
         "Content-Type": "application/octet-stream",
         "Content-Disposition": content_disposition_header(True, name) or "attachment",
@@ -66,7 +63,7 @@ def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
 
 
 def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
-    """The pieces, of which the last one is held back until the hash of all is known to be right."""
+    """Yield the pieces, the last one only after the hash is verified. Raise Tampered."""
     digest, waiting = hashlib.sha256(), b""
     for piece in pieces:
         if waiting:
@@ -75,14 +72,14 @@ def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
         digest.update(piece)
     if digest.hexdigest() != kept.sha256:
         log.error("file_changed", path=kept.path)
-        raise Tampered(f"{kept.name} was changed after its trial ended: its hash is another one.")
+        raise Tampered(f"{kept.name} was changed after its trial ended: its hash differs.")
     yield waiting
 
 
 def download(request: Any, file: Path, name: str, etag: str = "") -> HttpResponseBase:
-    """Return a file to be kept as ``name``: the whole (200), the part that was asked for (206), or that it has none such (416).
+    """Return a file for download: the whole (200), a part (206), or 416.
 
-    Several parts at once, other units, and a part of what was another file (``If-Range``) are answered with the whole, as the RFC allows.
+    Several parts, other units, and parts of another version (``If-Range``) get the whole file, as the RFC allows.
     """
     opened = file.open("rb")
     response = FileResponse(opened, as_attachment=True, filename=name)
@@ -114,7 +111,7 @@ def _outside(size: int) -> HttpResponseBase:
 
 
 def _bounds(asked: re.Match[str], size: int) -> tuple[int, int, dict[str, str]]:
-    """Return the first and last byte of a part with its headers, which are empty if the file has no such bytes."""
+    """Return first and last byte and headers, empty for invalid ranges."""
     first_text, last_text, count_text = asked.groups()
     first = int(first_text) if count_text is None else max(size - int(count_text), 0)
     last = min(int(last_text), size - 1) if last_text is not None else size - 1

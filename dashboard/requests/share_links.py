@@ -16,7 +16,7 @@ from experiments.selectors.comparison import Compared
 
 
 def may_share_here(user: Any, experiment: Experiment) -> bool:
-    """Return whether ``user`` may share an experiment; with a token for one project only experiments of that project."""
+    """Return whether ``user``, or their token, may share an experiment."""
     return may_share(user, experiment) and only_project(user) in (None, experiment.project_id)
 
 

@@ -1,4 +1,4 @@
-"""From a query string to a page of trials: which ones, in what order, with which columns."""
+"""Query strings of the list of trials: filters, order and columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METRIC: Final = "measurements__value"
 _LONG: Final = (
     *("traceback", "tables", "progress", "certificate", "command", "not_available", "trust_reasons", "conditions"),
 )
-"""Columns of a trial that no list shows and that may be long."""
+"""Long columns of a trial that no list shows."""
 
 
 _whole: Final = TypeAdapter(Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]).validate_python
@@ -40,7 +40,7 @@ def _moment(value: Any) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One order that a list offers by name; ``first`` is the direction that a first click asks for."""
+    """A named order of a list; ``first`` is the direction of the first click."""
 
     title: str
     key: Key
@@ -58,7 +58,7 @@ NEWEST: Final = "-id"
 
 @dataclass(frozen=True, slots=True)
 class TrialQuestion:
-    """What the address of the list asks for."""
+    """A parsed query string of the list of trials."""
 
     filters: TrialPageFilter
     listing: Listing
@@ -67,7 +67,7 @@ class TrialQuestion:
 
 
 def ask_trials(user: Any, given: QueryDict) -> TrialQuestion:
-    """Return what an address asks of the trials that ``user`` may see. Raise CannotExplore where a sort or column has no meaning."""
+    """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
     filters = TrialPageFilter.of_page(given, visible_trials(user))
     columns = read_columns(given.getlist("columns"))
     sort = given.get("sort", "").strip() or NEWEST
@@ -79,7 +79,7 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
     if key.column == _METRIC:
         own = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
         measured = trials.filter(**{f"measurements__{name}": value for name, value in own.items()})
-        # A column of its own, so that the place of a row in the order can be told without another query.
+        # An annotation, so that the position of a row needs no query.
         valued = measured.annotate(sort_value=F(_METRIC))
         unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **own)))
         return Listing(Key("sort_value", key.descending, key.read), valued, unmeasured)
@@ -91,13 +91,13 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics that an address names, each once. Raise CannotExplore."""
+    """Return the named metrics, each once. Raise CannotExplore."""
     names = names_in(texts)
     for name in names:
         if not is_metric(name):
             raise CannotExplore(f"Columns: {name[:80]!r} is not a metric.", field="columns")
     if len(names) > MOST_COLUMNS:
-        raise CannotExplore(f"Columns: at most {MOST_COLUMNS} metrics stand in one table.", field="columns")
+        raise CannotExplore(f"Columns: at most {MOST_COLUMNS} metrics fit in one table.", field="columns")
     return names or DEFAULT_COLUMNS
 
 
@@ -112,7 +112,7 @@ def _key(sort: str) -> Key:
 
 
 def head_of(name: str, sort: str, *, unit: str = "") -> Head:
-    """Return the head of a column of the list under the present ``sort``."""
+    """Return the header of a column for the current ``sort``."""
     known = SORTS.get(name)
     title = known.title if known else described(name).label
     return head(name, title, sort, first=known.first if known else "", unit=unit)

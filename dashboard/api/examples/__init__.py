@@ -1,8 +1,7 @@
-"""Examples of what REST is sent and answers, for the OpenAPI document: a JSON file for each family of addresses.
+"""Examples of requests and answers for the OpenAPI document, from JSON files.
 
-``{"PUT experiments/{slug}/": {"request": {MEDIA TYPE: body}, "answers": {STATUS: body}}}``. The answer of an address that lists is one
-of its rows: the document puts it into a page. A text in the place of an answer names the address whose answer it is too. They are
-answers of a small installation in which long lists and mappings are cut.
+``{"PUT experiments/{slug}/": {"request": {MEDIA TYPE: body}, "answers": {STATUS: body}}}``. The answer of a list is one of its
+rows. A text as an answer names the operation with the same answer. Long lists and mappings are cut.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def known() -> dict[str, Any]:
 
 
 class WithExamples(AutoSchema):
-    """What the OpenAPI document is made with: each operation has the examples that are told of it here."""
+    """Schema generator that adds the stored examples and default errors."""
 
     def get_examples(self) -> list[OpenApiExample]:
         stored = known().get(f"{self.method} {self.path.removeprefix(ROOT)}", {})

@@ -1,4 +1,4 @@
-"""``/api/v1/published/``: the published studies, each with its configurations and what was printed for them."""
+"""``/api/v1/published/``: published studies with their printed figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from experiments.models import Configuration, Experiment, Measurement, Trial
 
 
 class CitationSerializer(serializers.Serializer[Any]):
-    """Where it was published and how it was measured."""
+    """Source of a published study."""
 
     title = serializers.CharField()
     authors = serializers.CharField()
@@ -29,7 +29,7 @@ class CitationSerializer(serializers.Serializer[Any]):
 
 
 class PublishedSerializer(RowSerializer[Experiment]):
-    """A published study. As an experiment it has trials, findings and a diagnosis as every other (`experiment`)."""
+    """A published study; `experiment` has its trials, findings and diagnosis."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:published-detail", lookup_field="slug")
     experiment = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
@@ -42,7 +42,7 @@ class PublishedSerializer(RowSerializer[Experiment]):
 
 
 class PrintedTableSerializer(serializers.Serializer[Any]):
-    """A printed table; `printed_as` tells the names of its columns in print by metric."""
+    """A printed table; `printed_as` maps metrics to the printed column names."""
 
     name = serializers.CharField()
     constants = serializers.DictField(help_text="Parameters of all its rows.")
@@ -50,12 +50,12 @@ class PrintedTableSerializer(serializers.Serializer[Any]):
 
 
 class PrintedSerializer(RowSerializer[Configuration]):
-    """One configuration. `hosts` and `ranks` are 0 where they are not printed."""
+    """One configuration; `hosts` and `ranks` are 0 if they are not printed."""
 
     configuration = serializers.CharField(source="hash")
     parameters = serializers.DictField()
-    figures = serializers.SerializerMethodField(help_text="What was printed, by metric, in base units.")
-    conditions = serializers.SerializerMethodField(help_text="What stands beside the numbers, by table.")
+    figures = serializers.SerializerMethodField(help_text="Printed values by metric, in base units.")
+    conditions = serializers.SerializerMethodField(help_text="Printed remarks on the numbers, by table.")
 
     class Meta:
         model = Configuration
@@ -69,13 +69,13 @@ class PrintedSerializer(RowSerializer[Configuration]):
 
 
 class PublishedDetailSerializer(PublishedSerializer):
-    """A published study with all that it printed."""
+    """A published study with all printed values."""
 
     notes = serializers.ListField(
         child=serializers.CharField(), source="specification.notes", help_text="About the quality of the numbers."
     )
     statements = serializers.ListField(
-        child=serializers.CharField(), source="specification.statements", help_text="What it says besides."
+        child=serializers.CharField(), source="specification.statements", help_text="Other statements of the study."
     )
     tables = PrintedTableSerializer(many=True, source="specification.tables")
     units = serializers.SerializerMethodField(help_text="By metric.")
@@ -90,7 +90,7 @@ class PublishedDetailSerializer(PublishedSerializer):
 
 
 class PublishedViewSet(RowsViewSet[Experiment]):
-    """Published studies, which everybody sees who is signed in."""
+    """Published studies, visible to all users."""
 
     queryset = Experiment.objects.filter(published=True)
     lookup_field = "slug"
@@ -111,6 +111,6 @@ class PublishedViewSet(RowsViewSet[Experiment]):
 
     @extend_schema(responses={200: PublishedDetailSerializer, **schema.errors(400, 404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One study: its configurations with the figures that were printed, its tables, and notes on their quality."""
+        """Return one study with its printed figures, tables and notes."""
         refuse_unknown(request, set())
         return super().retrieve(request, *args, **kwargs)

@@ -50,7 +50,7 @@ _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
 
 
 class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
-    """Experiments that the caller may see: those of the own projects, and published results."""
+    """Experiments of the caller's projects, and published results."""
 
     queryset = Experiment.objects.select_related("cluster", "owner", "project")
     lookup_field = "slug"
@@ -71,7 +71,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={200: ExperimentSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Experiments, newest first."""
+        """List experiments, newest first."""
         wanted = fields.chosen(request, ExperimentSerializer)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
@@ -82,7 +82,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={200: ExperimentDetailSerializer, **schema.errors(400, 404)},
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One experiment with its specification."""
+        """Return one experiment with its specification."""
         fields.refuse_others(request)
         wanted = fields.chosen(request, ExperimentDetailSerializer)
         return Response(self._shown(self.get_object(), wanted=wanted))
@@ -100,12 +100,12 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @schema.row_action("post", CancelledSerializer, (403, 404, 409))
     def cancel(self, request: Request, slug: str) -> Response:
-        """Cancel every trial that is not over; running ones stop within seconds."""
+        """Cancel all unfinished trials; running ones stop within seconds."""
         return Response({"cancelled": self._editable(request).cancel()})
 
     @schema.row_action("post", QueuedSerializer, (403, 404, 409), url_path="go-on")
     def go_on(self, request: Request, slug: str) -> Response:
-        """Start the trials of a held experiment although its first one failed; `queued` is how many wait."""
+        """Release a held experiment although its first trial failed."""
         return Response({"queued": queue.go_on(self._repeatable(request))})
 
     @extend_schema(
@@ -113,7 +113,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)},
     )
     def update(self, request: Request, slug: str) -> Response:
-        """Make a specification the current version: only what it adds is queued, and nothing measured is lost."""
+        """Save a new version of the specification; only new trials are queued."""
         experiment = self._editable(request)
         spec = specification_of(request, experiment.project)
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
@@ -126,7 +126,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         parser_classes=[StrictJsonParser],
     )
     def move(self, request: Request, slug: str) -> Response:
-        """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
+        """Move the experiment to another project; none of its trials may wait or run."""
         experiment = self._repeatable(request)
         slug = validated(MovedSerializer, request)["project"]
         constants = experiment.specification.get("parameters")
@@ -139,7 +139,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @schema.row_action("post", _QUEUED, (400, 403, 404, 409, 429), parameters=[PARAMETER], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
-        """Queue every trial that ended without a result once more; many in the background (202)."""
+        """Queue every trial without a result again; many in the background (202)."""
         experiment = self._repeatable(request)
         return idempotent_response(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
 
@@ -152,7 +152,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         parser_classes=[StrictJsonParser],
     )
     def repetitions(self, request: Request, slug: str) -> Response:
-        """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
+        """Queue more repetitions as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
         count = validated(RepetitionsSerializer, request)["count"]
         return idempotent_response(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
@@ -165,7 +165,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         parser_classes=[StrictJsonParser],
     )
     def priority(self, request: Request, slug: str) -> Response:
-        """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
+        """Set the priority of waiting trials within the project (maintainers)."""
         experiment = self._editable(request)
         if not access.may_prioritise(request.user, experiment):
             raise PermissionDenied("Only maintainers of this project may set priorities.")
@@ -175,17 +175,17 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @schema.row_action("get", FindingsSerializer, (404,))
     def findings(self, request: Request, slug: str) -> Response:
-        """What the experiment shows: answer, facts ranked by what they explain, verdict, findings, and what it cannot tell."""
+        """Return answer, ranked facts, verdict, findings and limitations."""
         return Response(diagnosis_of(self.get_object()).findings())
 
     @schema.row_action("get", DiagnosisSerializer, (404,))
     def diagnosis(self, request: Request, slug: str) -> Response:
-        """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
+        """Return speed-up, models, recommended trials and capture overhead."""
         return Response(diagnosis_of(self.get_object()).to_dict())
 
     @schema.row_action("get", OpenApiTypes.OBJECT, (404,))
     def efficiencies(self, request: Request, slug: str) -> Response:
-        """Time inside MPI by size: the efficiencies of the POP project, the shares of the ranks' time, and what counting it cost."""
+        """Return POP efficiencies and time shares by size."""
         trees = efficiency_trees(Measured.alone(self.get_object()))
         return Response({"tables": [tree.to_dict() for tree in trees]})
 
@@ -197,7 +197,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         **schema.UNFILTERED,
     )
     def charts(self, request: Request, slug: str) -> Response:
-        """The charts of the experiment's page: the names under which their tables are asked for."""
+        """List the charts of the experiment's page."""
         return Response(charts_of(self.get_object()).listed())
 
     @schema.row_action(
@@ -209,16 +209,16 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         filter_backends=[],
     )
     def chart(self, request: Request, slug: str, name: str) -> HttpResponse:
-        """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
+        """Return the table behind a chart, in the units of its column names."""
         return chart_tables.table_answer(request, charts_of(self.get_object()), name)
 
     @schema.row_action("get", ResultSerializer, (404,))
     def result(self, request: Request, slug: str) -> HttpResponseBase:
-        """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
+        """Return the experiment with all current trials and results."""
         return result_answer(self.get_object(), request)
 
     def _editable(self, request: Request) -> Experiment:
-        """Return the experiment for a change: published results refuse, and so does the caller's role."""
+        """Return the experiment for a change. Raise ReadOnly, PermissionDenied."""
         experiment: Experiment = self.get_object()
         experiment.require_editable()
         if not access.may_cancel(request.user, experiment):
@@ -226,7 +226,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return experiment
 
     def _repeatable(self, request: Request) -> Experiment:
-        """Return the experiment for more trials of it: the caller may change it, and may start its workload today."""
+        """Return the experiment for more trials. Raise ReadOnly, PermissionDenied."""
         experiment = self._editable(request)
         if not access.may_run_more(request.user, experiment):
             raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")

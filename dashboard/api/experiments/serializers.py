@@ -1,7 +1,4 @@
-"""How answer, findings and diagnosis of an experiment look in JSON.
-
-The shapes are taken from the classes whose ``to_dict`` is answered, so that a field cannot be told otherwise than it is.
-"""
+"""Serializers of answer, findings and diagnosis."""
 
 from __future__ import annotations
 
@@ -95,7 +92,7 @@ def _shaped(shape: Schema, **options: Any) -> Any:
 
 
 class FindingsSerializer(serializers.Serializer[Any]):
-    """What an experiment shows."""
+    """Answer, facts, verdict, findings and limitations."""
 
     answer = _shaped(_ANSWER)
     facts = _shaped(_list(told(Fact)))
@@ -110,7 +107,7 @@ class FindingsSerializer(serializers.Serializer[Any]):
 class DiagnosisSerializer(serializers.Serializer[Any]):
     """The numbers behind the findings."""
 
-    stamp = serializers.CharField(help_text="Another one where another configuration has completed.")
+    stamp = serializers.CharField(help_text="Changes when another configuration completes.")
     answer = _shaped(_ANSWER)
     facts = _shaped(_list(told(Fact)))
     report = _shaped(_WHOLE_REPORT)

@@ -1,4 +1,4 @@
-"""The table behind a chart as an answer: JSON, or CSV for a file."""
+"""Tables behind charts as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class ChartSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     section = serializers.CharField()
-    views = serializers.ListField(child=serializers.CharField(), help_text="Empty where there is one only.")
+    views = serializers.ListField(child=serializers.CharField(), help_text="Empty if there is only one.")
 
 
 @extend_schema_field({"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}})
 class RowsField(serializers.ListField):
-    """Cells in the order of the columns; null where there is nothing."""
+    """Values in the order of the columns; null for missing values."""
 
 
 class ChartTableSerializer(serializers.Serializer[Any]):
@@ -45,8 +45,8 @@ class ChartTableSerializer(serializers.Serializer[Any]):
 
 
 PARAMETERS: Final = (
-    OpenApiParameter("name", str, "path", description="As `charts/` tells it."),
-    OpenApiParameter("view", str, description="One of the chart's views; the first when left out."),
+    OpenApiParameter("name", str, "path", description="As listed by `charts/`."),
+    OpenApiParameter("view", str, description="One of the chart's views; by default the first."),
     OpenApiParameter("form", str, enum=["json", "csv"], description="`json` when left out."),
 )
 RESPONSES: Final = {
@@ -57,7 +57,7 @@ RESPONSES: Final = {
 
 
 def table_answer(request: Request, charts: ChartTables, name: str) -> HttpResponse:
-    """Return the table behind the chart ``name`` in the form that is asked for. Raise ValidationError, NotFound."""
+    """Return the table behind a chart. Raise ValidationError, NotFound."""
     refuse_unknown(request, {"view", "form"})
     form = one_of(request, "form", ("json", "csv"))
     try:

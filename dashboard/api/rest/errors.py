@@ -1,4 +1,4 @@
-"""Answers of REST to errors: problem documents whose ``errors`` tell the path of each field; and the pages of errors."""
+"""Error answers: problem documents of REST and error pages."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _CONFLICTS: Final = (
     StaleTrial,
     Tampered,
 )
-"""What the caller asked for does not go with how things are (409)."""
+"""Conflicts with the current state (409)."""
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn a known error into its answer; a surprise stays one (500)."""
+    """Turn a known error into its answer; any other is a 500."""
     if isinstance(error, InvalidSpec):
         return _answer(400, [entry(each) for each in error.errors])
     if isinstance(error, CannotExplore):
@@ -73,7 +73,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a request that an exception ended, with JSON below ``/api/``, else with a page: 503 in an outage, 500 in all other cases."""
+    """Answer an unhandled exception: 503 in an outage, else 500; JSON below ``/api/``."""
     if (reason := outage.outage_of(error := sys.exc_info()[1])) is not None and error is not None:
         reason.note(error)
         return unavailable(request, reason.sentence)
@@ -84,7 +84,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that Django refuses unread: one for an unknown host name says which setting allows it."""
+    """Answer a request that Django refuses; for an unknown host, name the setting."""
     sentence = "The request was not understood."
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")[:_LONGEST_HOST]
@@ -97,7 +97,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
-    """Return a 503 that asks to try again; the outage is logged once, not with each request."""
+    """Return a 503 with Retry-After; the outage is logged once, not per request."""
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = refusal(503, [whole(sentence)])
@@ -123,7 +123,7 @@ def _answer(status: int, errors: Sequence[dict[str, Any]], headers: dict[str, st
 
 
 def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
-    """Flatten the framework's nested details; ``detail`` and ``non_field_errors`` belong to no field."""
+    """Yield the framework's nested details with their paths."""
     if isinstance(detail, dict):
         for name, value in detail.items():
             own = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)

@@ -1,4 +1,4 @@
-"""``?fields=a,b``: answers with less in them, for who asks often or for many."""
+"""``?fields=a,b``: answers with some fields only; and read-only serializers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Row = TypeVar("Row", bound=Model)
 
 
 def parameter(serializer: type[serializers.Serializer[Any]]) -> OpenApiParameter:
-    """Return the description of ``fields`` where answers are made by ``serializer``."""
+    """Return the description of ``fields`` for answers of ``serializer``."""
     names = {"type": "array", "items": {"type": "string", "enum": list(serializer().get_fields())}, "minItems": 1}
     words = "Names of fields, separated by commas: the answer has only these."
     return OpenApiParameter(NAME, names, explode=False, style="form", description=words)
 
 
 def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> list[str] | None:
-    """Return the fields that are asked for, in the order of the whole answer; None for all. Raise ValidationError for an unknown one."""
+    """Return the requested fields; None for all. Raise ValidationError."""
     if NAME not in request.query_params:
         return None
     known = list(serializer().get_fields())
@@ -35,14 +35,14 @@ def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> l
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
-    """A model's row as JSON, all of it read-only: specifications and forms are validated elsewhere."""
+    """Read-only serializer of a model."""
 
     def get_extra_kwargs(self) -> dict[str, Any]:
         return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class Sparse(serializers.Serializer[Any]):
-    """Leaves out what the context's ``fields`` do not name, before anything of it is computed."""
+    """Serializer of only those fields that the context's ``fields`` name."""
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
@@ -51,5 +51,5 @@ class Sparse(serializers.Serializer[Any]):
 
 
 def refuse_others(request: Request) -> None:
-    """Of one object nothing but fields can be asked for. Raise ValidationError."""
+    """Refuse query parameters other than ``fields``. Raise ValidationError."""
     refuse_unknown(request, {NAME})

@@ -1,4 +1,4 @@
-"""What stands behind the question mark, strict about names: the filters of a list, and single words."""
+"""Query parameters, strict about names: filters of lists, and single values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_TEXT: Final = (BooleanFilter, NumberFilter, MultipleChoiceFilter, MomentFilt
 
 
 class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
-    """Refuses unknown names: a misspelt filter must not answer with everything."""
+    """Filter backend that refuses unknown names."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         filters = self.get_filterset_class(view, queryset)
@@ -39,14 +39,14 @@ class StrictFilterBackend(DjangoFilterBackend):  # type: ignore[misc]
 
 
 def checked(filters: Filters) -> Filters:
-    """Return filters that are valid. Raise ValidationError with every error at its name."""
+    """Return valid filters. Raise ValidationError with the errors of all names."""
     if not filters.is_valid():
         raise translate_validation(filters.errors)
     return filters
 
 
 def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
-    """Return the filters as the OpenAPI document describes those of a view that is no list of its model."""
+    """Return the OpenAPI parameters of filters for a view that is no model's list."""
     return [
         OpenApiParameter(
             name,
@@ -65,7 +65,7 @@ def _fixed_choices(described: Any) -> list[str] | None:
 
 
 def refuse_empty(request: Request, filters: type[ListFilter]) -> None:
-    """A number, moment, choice, yes or no that is given without a value asks for nothing known. Raise ValidationError."""
+    """Refuse typed filters without a value. Raise ValidationError."""
     wrong: dict[str, Any] = {
         name: ["is empty: give a value or leave it out"]
         for name, each in filters.base_filters.items()
@@ -76,12 +76,12 @@ def refuse_empty(request: Request, filters: type[ListFilter]) -> None:
 
 
 def clean(request: Request, name: str) -> str:
-    """The value of ``name``, trimmed; '' when it is not there."""
+    """Return the trimmed value of ``name``; '' by default."""
     return str(request.query_params.get(name, "")).strip()
 
 
 def one_of(request: Request, name: str, allowed: Sequence[str]) -> str:
-    """Return the value of ``name``; the first of ``allowed`` if it is left out. Raise ValidationError."""
+    """Return the value of ``name``, by default the first. Raise ValidationError."""
     if name not in request.query_params:
         return allowed[0]
     value = clean(request, name)
@@ -91,7 +91,7 @@ def one_of(request: Request, name: str, allowed: Sequence[str]) -> str:
 
 
 def refuse_unknown(request: Request, known: Collection[str]) -> None:
-    """A misspelt name must not answer with something else. Raise ValidationError."""
+    """Refuse query parameters with unknown names. Raise ValidationError."""
     wrong: dict[str, Any] = {
         name: [f"is not known here; known: {', '.join(sorted(known))}"]
         for name in request.query_params
@@ -102,7 +102,7 @@ def refuse_unknown(request: Request, known: Collection[str]) -> None:
 
 
 class ListViewSet(mixins.ListModelMixin, viewsets.GenericViewSet[Row]):
-    """A list in pages; ``list_parameters`` are its query parameters besides those of pages."""
+    """A list in pages with the query parameters ``list_parameters``."""
 
     list_parameters: ClassVar[tuple[str, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON, YAML as text so that errors can name their lines, and validation."""
+"""Request bodies: strict JSON, YAML as text, and validation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class YamlText(str):
 
 
 class StrictJsonParser(BaseParser):
-    """JSON without duplicate fields (the last would silently win), NaN, or endless nesting."""
+    """Parser of JSON that refuses duplicate fields, NaN and deep nesting."""
 
     media_type = "application/json"
 
@@ -41,7 +41,7 @@ class StrictJsonParser(BaseParser):
 
 
 class YamlParser(BaseParser):
-    """YAML, handed on as text: the specification's own reader keeps the lines."""
+    """Parser of YAML that returns its text, so that errors can name lines."""
 
     media_type = "application/yaml"
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI schema needs to be told: the specification's own JSON schema, and the one shape of errors."""
+"""Helpers for the OpenAPI document: actions, errors and JSON schemas."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from experiments.specification import ExperimentSpec
 View = TypeVar("View", bound=Callable[..., Any])
 _BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 _SENTENCES: Final = {
-    400: "Something in the request is wrong; every error names its field.",
+    400: "The request is invalid; every error names its field.",
     401: "Not signed in, or the token is wrong.",
     403: "Your role in the project does not allow this.",
-    404: "Not there, or not for you to see.",
+    404: "Not found, or not visible to you.",
     406: "Answers are JSON only.",
-    409: "Published and imported results are never changed; a key of one request was sent with another one; a report has a newer version.",
-    410: "No longer kept: the file was removed after its retention period, or the events after this cursor were.",
-    416: "The file has no such bytes; `Content-Range` says how many it has.",
-    429: "As many of these as one person may have at once are being made; `Retry-After` says when to come again.",
-    415: "The body has another type than those that are listed.",
+    409: "The change conflicts with the current state: for example published results, a used idempotency key, a newer version.",
+    410: "Expired: the file or the events after this cursor were removed after the retention period.",
+    416: "The file has no such bytes; `Content-Range` has its size.",
+    429: "The user's limit of concurrent requests is reached; try again after `Retry-After`.",
+    415: "The media type of the body is not supported.",
 }
 RANGE: Final = OpenApiParameter(
     "Range",
     str,
     OpenApiParameter.HEADER,
-    description="`bytes=FIRST-LAST`: that part alone (206); `If-Range` with an `ETag`.",
+    description="`bytes=FIRST-LAST`: only that part (206); `If-Range` with an `ETag`.",
 )
 PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
 
 
 class ErrorEntrySerializer(serializers.Serializer[Any]):
-    """One thing that is wrong, at the dotted path of its field (empty: the request as a whole)."""
+    """One error, at the dotted path of its field (empty: the whole request)."""
 
     path = serializers.CharField(allow_blank=True, read_only=True)
     message = serializers.CharField(read_only=True)
-    line = serializers.IntegerField(required=False, help_text="Where the body was YAML.")
+    line = serializers.IntegerField(required=False, help_text="The line of a YAML body.")
 
 
 class ErrorsSerializer(serializers.Serializer[Any]):
     """The body of every error: a problem document (RFC 9457)."""
 
-    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status says what kind of problem it is.")
+    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status is the kind of problem.")
     title = serializers.CharField(read_only=True, help_text="The status in words.")
     status = serializers.IntegerField(read_only=True)
     detail = serializers.CharField(read_only=True, help_text="The first of the errors as a sentence.")
@@ -67,7 +67,7 @@ def row_action(
     parameters: Sequence[Any] = (),
     **options: Any,
 ) -> Callable[[View], View]:
-    """Declare an action of one row: its answers (a serializer for 200), errors, body and query parameters."""
+    """Declare an action of one row with its answers, errors and parameters."""
     responses = {**(answers if isinstance(answers, dict) else {200: answers}), **errors(*codes)}
     operation_id = options.pop("operation_id", None)
 
@@ -91,7 +91,7 @@ def errors(*codes: int) -> dict[Any, Any]:
 
 
 def _refusal(code: int) -> OpenApiExample:
-    """An error as it is answered: a wrong field of the request, or a sentence about the request as a whole."""
+    """Return an example of an error."""
     wrong_field = {"path": "project", "message": "there is no project of this name in which you may do this"}
     return OpenApiExample("Problem", value=problem(code, [wrong_field if code == 400 else whole(_SENTENCES[code])]))
 
@@ -102,7 +102,7 @@ def specification() -> dict[str, Any]:
 
 
 def bodies_are_required(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Say in the document that a body has to be sent where one is read."""
+    """Mark request bodies as required in the OpenAPI document."""
     for operations in result["paths"].values():
         for operation in operations.values():
             if "requestBody" in operation:
@@ -111,7 +111,7 @@ def bodies_are_required(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def fields_may_be_left_out(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Say in the document that an answer may lack fields where its request can choose them."""
+    """Mark fields as optional in answers whose request can select fields."""
     components = result["components"]["schemas"]
     for operations in result["paths"].values():
         for operation in operations.values():
@@ -132,21 +132,21 @@ def _named(node: Any) -> list[str]:
 
 
 def in_place(model: type[BaseModel]) -> dict[str, Any]:
-    """Return a model's JSON schema with its parts written in place."""
+    """Return a model's JSON schema without ``$defs``, which OpenAPI lacks."""
     return _resolved(model.model_json_schema())
 
 
 def told(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema, with its parts in place, of what ``dataclasses.asdict`` makes of a class that does not contain itself."""
+    """Return the JSON schema of ``dataclasses.asdict`` of a class, without ``$defs``."""
     schema = TypeAdapter(kind).json_schema(mode="serialization")
     for part in (schema, *schema.get("$defs", {}).values()):
-        part["required"] = list(part["properties"])  # those that have a default are told too
+        part["required"] = list(part["properties"])  # fields with a default are always present
     whole: dict[str, Any] = _without_places(_resolved(schema))
     return whole
 
 
 def _without_places(node: Any) -> Any:
-    """Say of tuples what any of their items may be: few programs that read schemas know items by place."""
+    """Describe tuples as lists: few clients support ``prefixItems``."""
     if isinstance(node, list):
         return [_without_places(item) for item in node]
     if not isinstance(node, dict):
@@ -178,7 +178,7 @@ def _in_place(node: Any, parts: dict[str, Any]) -> Any:
 
 
 def _bounded(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with its bounds in the words of JSON schemas: pydantic leaves those of a number that may also be text as its own."""
+    """Return a schema with standard bounds in place of pydantic's."""
     bounds = {_BOUNDS[name]: node.pop(name) for name in _BOUNDS if name in node}
     if not bounds:
         return node

@@ -1,7 +1,6 @@
-"""``/api/v1/trials/ID/series/`` and its neighbours: what a trial's files hold beyond single numbers, each part alone and with its units.
+"""``/api/v1/trials/ID/``: curves, distributions, connections, matrices.
 
-An analysis keeps at most 2000 bins, 2000 connections and the largest rows of its matrices, so every answer is bounded; hosts and
-connections come in pages.
+An analysis has at most 2000 bins, 2000 connections and the largest rows of its matrices; hosts and connections are paged.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ UNITS: Final[Mapping[str, str]] = {
     "bytes": "B", "len": "B", "s": "s", "ns": "ns", "bps": "bit/s", "Bps": "B/s", "packets": "packets",
     "segments": "segments", "share": "1",
 }  # fmt: skip
-"""Units by what a name ends in. ``share`` of a processor is of one core."""
+"""Units by suffix of a name; a processor ``share`` is of one core."""
 SORTED_BY: Final = (
     "connection", "start_ns", "packets", "wire_bytes", "payload_bytes", "goodput_bytes", "duration_s", "goodput_bps", "rtt_min_s",
     "rtt_median_s", "rtt_p95_s", "response_latency_s", "retransmitted_segments", "retransmitted_bytes",
 )  # fmt: skip
-_NO_CAPTURE: Final = "This trial has no analysis of a capture, or none that is as it was written."
+_NO_CAPTURE: Final = "This trial has no analysis of a capture, or its file was changed."
 _NO_MPI: Final = "The capture shows no traffic that is known to be of MPI."
-_NO_RANKS: Final = "The capture does not tell the ranks of its connections."
+_NO_RANKS: Final = "The capture does not show the ranks of its connections."
 _NO_PROFILE: Final = "The ranks were not profiled, so that messages were not counted."
 _SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")
 
@@ -67,7 +66,7 @@ class HostPages(Pagination):
 
 
 class PartActions:
-    """Addresses of one trial. Mixed into its view set, whose ``get_object`` judges who may see it."""
+    """Actions of one trial, mixed into its view set."""
 
     @etag.row_action(
         SeriesSerializer,
@@ -76,13 +75,13 @@ class PartActions:
         *_page(MOST_HOSTS, HostPages.default_limit),
     )
     def series(self, request: Request, pk: str) -> HttpResponseBase:
-        """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
+        """Return rates over time of the capture or of each host."""
         trial = self._trial()
         refuse_unknown(request, {"scope", "of", "limit", "offset"})
         scope, of = one_of(request, "scope", Measurement.Scope.values), one_of(request, "of", OF)
         if of == "hosts":
             if scope != Measurement.Scope.ALL:
-                raise ValidationError({"scope": ["hosts do not tell which of their traffic is of MPI"]})
+                raise ValidationError({"scope": ["hosts do not distinguish MPI traffic"]})
             return etag.answer(request, SeriesSerializer(_of_hosts(trial, request)).data)
         for name in ("limit", "offset"):
             if name in request.query_params:
@@ -91,7 +90,7 @@ class PartActions:
 
     @etag.row_action(HistogramsSerializer, _SCOPE)
     def histograms(self, request: Request, pk: str) -> HttpResponseBase:
-        """How many packets had which size, and how the times between packets are distributed."""
+        """Return the distributions of packet sizes and inter-arrival times."""
         trial = self._trial()
         refuse_unknown(request, {"scope"})
         scope = one_of(request, "scope", Measurement.Scope.values)
@@ -121,7 +120,7 @@ class PartActions:
         *_page(MOST, Pagination.default_limit),
     )
     def flows(self, request: Request, pk: str) -> HttpResponseBase:
-        """Connections of all traffic, in pages; of very many the largest alone were kept."""
+        """List the connections of all traffic; of very many, only the largest are stored."""
         trial = self._trial()
         refuse_unknown(request, {"limit", "offset", "ordering"})
         analysis = read_analysis(trial)
@@ -137,7 +136,7 @@ class PartActions:
 
     @etag.row_action(MatricesSerializer)
     def matrices(self, request: Request, pk: str) -> HttpResponseBase:
-        """Who sent how much to whom: from host to host and rank to rank in packets and bytes, and from rank to rank in messages."""
+        """Return traffic matrices by host and rank, and messages by rank."""
         trial = self._trial()
         refuse_unknown(request, set())
         analysis, profile = read_analysis(trial), read_mpi_profile(trial)
@@ -165,7 +164,7 @@ class PartActions:
         **schema.UNFILTERED,
     )
     def charts(self, request: Request, pk: str) -> Response:
-        """The charts of the trial's page: the names under which their tables are asked for."""
+        """List the charts of the trial's page."""
         charts = charts_of(self._trial())
         refuse_unknown(request, set())
         return Response(charts.listed())
@@ -179,7 +178,7 @@ class PartActions:
         filter_backends=[],
     )
     def chart(self, request: Request, pk: str, name: str) -> HttpResponse:
-        """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
+        """Return the table behind a chart, in the units of its column names."""
         return chart_tables.table_answer(request, charts_of(self._trial()), name)
 
     def _trial(self) -> Trial:
@@ -196,7 +195,7 @@ def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any] | None) -> str | None:
-    """Why connections of MPI are known by host alone; None where none is. Those that Open MPI gives up as it connects carry nothing."""
+    """Return why MPI connections have no ranks; None if all have."""
     if analysis is None:
         return _NO_CAPTURE
     kept = (analysis.get("matrices") or {}).get("ranks") or {}
@@ -276,7 +275,7 @@ def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict
 
 
 def _units(names: Iterable[str]) -> dict[str, str]:
-    """Units of the names that end in one; the others are counts or words."""
+    """Return the units of names with a known suffix."""
     endings = {name: name.removesuffix("_ab").removesuffix("_ba") for name in names}
     told = {
         name: "1/s" if end.endswith("_per_s") else UNITS.get(end.rpartition("_")[2]) for name, end in endings.items()

@@ -30,33 +30,31 @@ _FROM_OTHER_TABLES: Final = {"metrics", "mpi_metrics", "not_available", "artifac
 
 
 class Gone(APIException):
-    """It is no longer kept."""
+    """The object was removed after its retention period (410)."""
 
     status_code = 410
     default_code = "gone"
 
 
 class WireSerializer(serializers.Serializer[Any]):
-    """Curves and tables of a capture, as the catalogue defines them; null where there is none that can be believed."""
+    """Curves and tables of a capture; null if missing or changed."""
 
     scope = serializers.ChoiceField(choices=Measurement.Scope.choices)
     series = serializers.DictField(allow_null=True, help_text="Packets and bytes per bin of `bin_s` from `start_s`.")
     size_histogram = serializers.DictField(allow_null=True, help_text="Packets by length on the wire, bytes.")
     interarrival = serializers.DictField(allow_null=True, help_text="Gaps: distribution, dispersion, fits.")
-    matrices = serializers.DictField(
-        allow_null=True, help_text="Of all traffic: hosts, and ranks where they are known."
-    )
+    matrices = serializers.DictField(allow_null=True, help_text="Of all traffic: hosts, and ranks if known.")
     flows = serializers.ListField(child=serializers.DictField(), help_text="Connections of all traffic, largest first.")
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
-    """The tables of a profile; null where it has none that is as it was written."""
+    """The tables of an MPI profile; null if missing or changed."""
 
     profile = serializers.DictField(allow_null=True)
 
 
 class DifferenceSerializer(serializers.Serializer[Any]):
-    """One fact that two trials had otherwise."""
+    """One fact that differs between two trials."""
 
     fact = serializers.CharField()
     this = serializers.CharField(allow_blank=True)
@@ -68,18 +66,18 @@ _LISTED: Final = (
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "experiment__slug", "cluster__slug"),
     *(f"configuration__{name}" for name in ("hash", "parameters", "hosts", "ranks", "in_design")),
 )
-"""What the list shows: specifications, tracebacks, tables and output with each of fifty rows took a quarter of the time."""
+"""Columns of the list; reading all columns took 25 % of the time."""
 
 
 class FileRenderer(JSONRenderer):
-    """Lets clients ask for the file's own type; errors are JSON all the same."""
+    """Renderer that accepts the media type of files; errors are JSON."""
 
     media_type = "application/octet-stream"
     format = "bin"
 
 
 class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
-    """Trials of the experiments that the caller may see."""
+    """Trials of visible experiments."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")
     lookup_value_regex = "[0-9]{1,18}"
@@ -108,7 +106,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         responses={200: TrialSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Trials in the order in which they were submitted."""
+        """List trials in the order of submission."""
         return super().list(request, *args, **kwargs)
 
     @extend_schema(
@@ -116,7 +114,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         responses={200: TrialDetailSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404)},
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
-        """One trial with everything measured, and why the rest was not."""
+        """Return one trial with all metrics, and the reasons for missing ones."""
         fields.refuse_others(request)
         return etag.answer(request, self.get_serializer(self.get_object()).data)
 
@@ -125,7 +123,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
     )
     def wire(self, request: Request, pk: str) -> HttpResponseBase:
-        """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
+        """Return the curves and tables of its capture."""
         trial = self.get_object()
         refuse_unknown(request, {"scope"})
         scope = one_of(request, "scope", Measurement.Scope.values)
@@ -137,7 +135,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
 
     @etag.row_action(ProfileSerializer, codes=(404,))
     def profile(self, request: Request, pk: str) -> HttpResponseBase:
-        """Its time inside MPI: every rank, function, size of messages and pair, as the library in the ranks counted them."""
+        """Return its MPI profile: time by rank, function, message size and pair."""
         return etag.answer(request, {"profile": read_mpi_profile(self.get_object())})
 
     @schema.row_action(
@@ -148,7 +146,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         **schema.UNFILTERED,
     )
     def environment(self, request: Request, pk: str) -> Response:
-        """What its environment and conditions had otherwise than another trial's; '' where one has no such fact."""
+        """Return the differences of environment to another trial."""
         here = self.get_object()
         refuse_unknown(request, {"against"})
         text = clean(request, "against")
@@ -187,7 +185,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None:
             raise Gone(f"{artifact.name} is no longer kept")
-        # Its hash is its ETag: who has the file is told so before it is opened.
+        # The hash is the ETag: 304 needs no access to the file.
         digest = f'"{artifact.sha256}"'
         same = etag.known(request, digest)
         if same is not None:

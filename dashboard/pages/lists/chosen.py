@@ -1,4 +1,4 @@
-"""Changes of rows ticked in a list: first a page with what would happen to each, then the changes."""
+"""Changes of rows ticked in a list, after a confirmation page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIELDS: Final = ("add", "remove", "reason")
 
 @dataclass(frozen=True, slots=True)
 class TickedRow:
-    """A ticked row: ``thing`` is its model, ``obstacle`` the reason why it cannot be changed."""
+    """A ticked row with its model and the ``obstacle`` to a change."""
 
     token: str
     thing: Any
@@ -60,7 +60,7 @@ class ListChange:
 
 @dataclass(frozen=True, slots=True)
 class TickedList:
-    """A list whose rows can be ticked: ``find`` returns the rows of these tokens that a user may see."""
+    """A list with ticks; ``find`` returns the visible rows of tokens."""
 
     noun: str
     place: str
@@ -89,7 +89,7 @@ def view(ticked: TickedList, change: ListChange) -> Callable[[HttpRequest], Http
 
 
 def answer(request: HttpRequest, ticked: TickedList, change: ListChange) -> HttpResponse:
-    """Show what would happen to the ticked rows; on POST change those that can be changed."""
+    """Show the effects on the ticked rows; on POST change them."""
     sent = request.POST if request.method == "POST" else request.GET
     query = sent.get("back", "")[:_LONGEST_QUERY]
     back = f"{reverse(ticked.place)}?{query}".rstrip("?")
@@ -131,7 +131,7 @@ def answer(request: HttpRequest, ticked: TickedList, change: ListChange) -> Http
 
 
 def read_tokens(ticked: TickedList, texts: Sequence[str]) -> tuple[list[str], str]:
-    """Return the ticked tokens, each once and without prefix, and what is wrong with them."""
+    """Return the ticked tokens, each once without prefix, and an error."""
     tokens = dict.fromkeys(
         text.strip().removeprefix(ticked.prefix) for value in texts for text in value.split(",") if text.strip()
     )

@@ -1,4 +1,4 @@
-"""What is done with experiments that were ticked in their list: archived and brought back, given tags, deleted."""
+"""Changes of ticked experiments: archive, restore, tag, delete; and the trash."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from experiments.selectors import progress_of
 
 _MOST_TAGS: Final = 20
 MOST_DELETED: Final = 5000
-"""Trials of an experiment that is deleted while somebody waits."""
+"""Trials of an experiment that a request may delete."""
 
 
 def _against(user: Any, experiment: Experiment) -> str:
-    """Archiving and tagging are for who may cancel its trials: the owner and maintainers."""
+    """Return why ``user`` may not change an experiment; '' for owner and maintainers."""
     if experiment.published:
-        return "holds published results, which stay as they are"
-    return "" if may_cancel(user, experiment) else "belongs to others: its owner and maintainers may"
+        return "holds published results, which cannot be changed"
+    return "" if may_cancel(user, experiment) else "can be changed only by its owner and maintainers"
 
 
 def _against_archiving(user: Any, experiment: Experiment) -> str:
     if experiment.archived_at is not None:
         return "is archived already"
     if not experiment.published and experiment.trials.unfinished().exists():
-        return "has trials that wait or run"
+        return "has unfinished trials"
     return _against(user, experiment)
 
 
 def _against_deleting(user: Any, experiment: Experiment) -> str:
     if not experiment.published and experiment.trials.unfinished().exists():
-        return "has trials that wait or run: cancel them first"
+        return "has unfinished trials: cancel them first"
     if (trials := experiment.trials.count()) > MOST_DELETED:
         return (
             f"has {plural(trials, 'trial')}, which takes longer than a page may: script/manage delete {experiment.slug}"
@@ -57,7 +57,7 @@ def _against_restoring(user: Any, experiment: Experiment) -> str:
 
 
 def _against_tagging(user: Any, experiment: Experiment) -> str:
-    return "was measured elsewhere and imported" if experiment.is_imported else _against(user, experiment)
+    return "was imported" if experiment.is_imported else _against(user, experiment)
 
 
 def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
@@ -84,17 +84,17 @@ def _deletion() -> str:
 ARCHIVE: Final = ListChange(
     "Archive",
     "Archive {count}",
-    "They leave the list and Home. They stay under their addresses, their trials go on counting, and they can be brought back at any time.",
+    "They leave the list and Home. Their pages and statistics stay, and they can be restored at any time.",
     "{count} archived.",
     _against_archiving,
     lambda experiment, _: experiment.archive(),
     undo="experiments-restore",
 )
 RESTORE: Final = ListChange(
-    "Bring back",
-    "Bring {count} back",
-    "They stand in the list and on Home again.",
-    "{count} brought back.",
+    "Restore",
+    "Restore {count}",
+    "They return to the list and Home.",
+    "{count} restored.",
     _against_restoring,
     lambda experiment, _: experiment.unarchive(),
     undo="experiments-archive",
@@ -111,7 +111,7 @@ DELETE: Final = ListChange(
 TAG: Final = ListChange(
     "Tag",
     "Tag {count}",
-    "Each gets a new version with other tags; nothing else changes and no trial is queued.",
+    "Each gets a new version with these tags; no trial is queued.",
     "{count} tagged.",
     _against_tagging,
     lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),
@@ -140,7 +140,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
 
 
 def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
-    """Which reports that ``user`` may read show parts of an experiment: those of them that are not frozen need it."""
+    """Return the visible reports that contain parts of the experiments."""
     reports = visible_reports(user)
     newest = ReportVersion.objects.filter(report__in=reports, number=F("report__version"))
     quoted = {}
@@ -163,7 +163,7 @@ deleted = view(EXPERIMENTS, DELETE)
 
 @require_GET
 def trash(request: HttpRequest) -> HttpResponse:
-    """What was deleted, by whom, and until when it can be brought back."""
+    """Show the deleted experiments that can be restored."""
     rows = [{"kept": kept, "about": _about(kept)} for kept in visible_deleted(request.user)]
     return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
 
@@ -173,7 +173,7 @@ def _about(kept: Deleted) -> str:
 
 
 def _against_bringing_back(user: Any, kept: Deleted) -> str:
-    return "" if may_bring_back(user, kept) else "belonged to others: its owner and maintainers may bring it back"
+    return "" if may_bring_back(user, kept) else "can be restored only by its owner and maintainers"
 
 
 def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
@@ -183,10 +183,10 @@ def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
 
 
 BRING_BACK: Final = ListChange(
-    "Bring back",
-    "Bring {count} back",
-    "They are as they were: under their addresses, with their trials, and counted again.",
-    "{count} brought back.",
+    "Restore",
+    "Restore {count}",
+    "They return unchanged with their pages, trials and statistics.",
+    "{count} restored.",
     _against_bringing_back,
     lambda kept, _: deletion.bring_back(kept),
     undo="experiments-delete",

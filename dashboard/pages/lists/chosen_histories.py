@@ -1,4 +1,4 @@
-"""What is done with histories that were ticked in their list: their last steps are marked as expected, or no longer."""
+"""Changes of ticked histories: mark the last step as expected, or remove the mark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from experiments.selectors.history_list import METRIC, Kept, named, standing
 
 @dataclass(frozen=True, slots=True)
 class _Stepped:
-    """A history, and the first trial after its last step, where it has one."""
+    """A history with the first trial after its last step, if it has one."""
 
     kept: Kept
     first: Trial | None
@@ -41,7 +41,7 @@ def _against(user: Any, history: _Stepped) -> str:
     if history.first is None:
         return "has no step"
     allowed = may_submit(user, history.first.experiment.project)
-    return "" if allowed else "may be marked by submitters and maintainers of the project of that trial alone"
+    return "" if allowed else "can be marked only by submitters and maintainers of that trial's project"
 
 
 def _against_marking(user: Any, history: _Stepped) -> str:
@@ -58,14 +58,14 @@ def _against_clearing(user: Any, history: _Stepped) -> str:
 
 def _reason(given: Mapping[str, str]) -> Mapping[str, Any]:
     if not (reason := given["reason"].strip()):
-        raise ValueError("Say why the change is expected.")
+        raise ValueError("Enter the reason why the change is expected.")
     return {"reason": reason}
 
 
 EXPECTED: Final = ListChange(
     "Mark as expected",
     "Mark the last step of {count} as expected",
-    "Steps that somebody expected need no look. The histories themselves stay as they are.",
+    "Expected steps are not flagged. The histories do not change.",
     "The last step of {count} is marked as expected.",
     _against_marking,
     lambda history, values: expect(history.first, METRIC, values["reason"], values["author"]),
@@ -74,9 +74,9 @@ EXPECTED: Final = ListChange(
     fields="lists/_reason.html",
 )
 UNEXPECTED: Final = ListChange(
-    "Take the mark away",
-    "Take the mark of {count} away",
-    "Their last steps need a look again.",
+    "Remove the mark",
+    "Remove the mark of {count}",
+    "Their last steps are flagged again.",
     "The last step of {count} is no longer marked as expected.",
     _against_clearing,
     lambda history, _: ExpectedChange.objects.filter(trial=history.first, metric=METRIC).delete()[0],

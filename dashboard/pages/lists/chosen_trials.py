@@ -1,4 +1,4 @@
-"""What is done with trials that were ticked in their list: run again, cancelled."""
+"""Changes of ticked trials: run again, cancel."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _against_rerun(user: Any, trial: Trial) -> str:
     if experiment.published or experiment.is_imported:
         return "was not measured here"
     if not trial.is_over:
-        return "is not over"
+        return "has not ended"
     if trial.superseded:
         return "was replaced by a newer attempt"
     allowed = may_run_more(user, experiment)
-    return "" if allowed else "may be run again by maintainers and the owner of its experiment alone"
+    return "" if allowed else "can be run again only by maintainers and the owner of its experiment"
 
 
 def _against_cancelling(user: Any, trial: Trial) -> str:
@@ -34,7 +34,7 @@ def _against_cancelling(user: Any, trial: Trial) -> str:
     if trial.cancel_requested_at is not None:
         return "is being cancelled"
     if trial.experiment.published or not may_cancel(user, trial.experiment):
-        return "may be cancelled by maintainers and the owner of its experiment alone"
+        return "can be cancelled only by maintainers and the owner of its experiment"
     return ""
 
 
@@ -42,7 +42,7 @@ CHANGES: Final = {
     "again": ListChange(
         "Run again",
         "Run {count} again",
-        "Each is queued as a new attempt. It replaces the old one, which stays as a superseded attempt and is no longer counted.",
+        "Each is queued as a new attempt. The old attempt is superseded and leaves the statistics.",
         "{count} queued again.",
         _against_rerun,
         lambda trial, _: queue.run_again(trial),

@@ -1,4 +1,4 @@
-"""The list of experiments: filter, words, pages; and the search box, which leads here or to a trial."""
+"""The list of experiments and the search box."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.models import Experiment, SavedView
 PER_PAGE = 25
 NEWEST = "-created_at"
 _CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"), ("experiments-delete", "Delete"))
-_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"), ("experiments-delete", "Delete"))
+_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Restore"), ("experiments-delete", "Delete"))
 COLUMNS: Final = Columns(
     {
         "sweep": "Sweep",
@@ -40,7 +40,7 @@ COLUMNS: Final = Columns(
 
 @require_GET
 def experiments(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a refresh by htmx gets the table alone."""
+    """Show one page of the list; htmx requests get only the table."""
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
@@ -68,7 +68,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def search(request: HttpRequest) -> HttpResponse:
-    """A trial by its number, an experiment by its exact name, else the list filtered by the words."""
+    """Redirect to a trial by number, an experiment by name, or the filtered list."""
     text = asked(request, "q")
     number = text.lower().removeprefix("trial").strip(" #")
     if number.isdecimal() and len(number) < 18 and visible_trials(request.user).filter(pk=int(number)).exists():

@@ -1,4 +1,4 @@
-"""The list of histories: which configurations were measured often enough, and which of them somebody should look at."""
+"""The list of histories: configurations with enough trials, and flagged ones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, 
 
 PER_PAGE = 10
 FLAGGED_PER_PAGE = 50
-"""Histories that a page of flagged ones judges: whether one is flagged is known only when its trials were read, and so every
-such page costs the same, however few it shows."""
+"""Histories that a page of flagged ones analyses: flags need all trials, so each page costs the
+same, however few it shows."""
 LAST_PAGE = 100_000
 _HEADS = (
     ("workload", "Configuration", ""),
@@ -30,7 +30,7 @@ _HEADS = (
     ("trials", "Trials", "-"),
     ("newest", "Newest", "-"),
 )
-"""Columns that the list is sorted by, with the direction of a first click."""
+"""Sortable columns with the direction of the first click."""
 COLUMNS: Final = Columns(
     {
         "standing": "Standing",
@@ -48,7 +48,7 @@ COLUMNS: Final = Columns(
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a change of a filter gets the list alone (htmx)."""
+    """Show one page of the list; htmx requests get only the list."""
     filters = HistoryFilter.of_page(request.GET, with_histories(request.user))
     text = asked(request, "page")
     number = min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
@@ -77,7 +77,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def history_row(each: Kept) -> dict[str, Any]:
-    """A history in words."""
+    """Return a history in words."""
     own, history = each.configuration, each.history
     last = history.changes[-1] if history.changes else None
     return {

@@ -1,4 +1,4 @@
-"""The list of trials, of whatever experiments: filtered, sorted by any column, page by page."""
+"""The list of trials of all experiments: filtered, sorted by any column, in pages."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from experiments.models import Configuration, Experiment, Measurement, SavedView
 
 PER_PAGE: Final = 50
 COUNTED: Final = 10_000
-"""So many matches are counted; what is beyond costs more than its number says."""
+"""Counting stops at this number of matches, as it is expensive."""
 _OF_PAGES: Final = ("after", "before")
 
 
 @require_GET
 def trials(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a change of a filter gets the list alone (htmx)."""
+    """Show one page of the list; htmx requests get only the list."""
     try:
         context = _answer(request)
     except (CannotExplore, NoPlace) as error:
@@ -47,11 +47,11 @@ def trials(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def of_configuration(request: HttpRequest, pk: int) -> HttpResponse:
-    """The list of one configuration's trials, under the short address that points of charts lead to."""
+    """Redirect from the short URL in charts to the trials of a configuration."""
     seen = Configuration.objects.filter(experiment__in=visible_experiments(request.user))
     configuration = get_object_or_404(seen.select_related("experiment"), pk=pk)
     query = {"experiment": configuration.experiment.slug, "configuration": configuration.hash}
-    # Points of the explorer lead to those alone that they are made of.
+    # Points of the explorer link to exactly their trials.
     query |= {name: text for name in ("counted", "scope") if (text := asked(request, name))}
     return redirect(f"{reverse('trials')}?{urlencode(query)}")
 

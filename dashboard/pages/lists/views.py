@@ -1,4 +1,4 @@
-"""Saved views: what a list or the explorer was asked, under a name; kept, shared, renamed, forgotten and brought back."""
+"""Saved views: named query strings of lists and the explorer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.errors import CannotExplore
 from experiments.models import SavedView
 
 MOST: Final = 12
-"""Views that stand above a list."""
+"""Views shown above a list."""
 _LONGEST_NAME: Final = 80
 _LONGEST_QUERY: Final = 4000
 _ALL: Final[Mapping[str, str]] = {
@@ -43,7 +43,7 @@ _FILTERS: Final[Mapping[str, type[ListFilter]]] = {
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view above its list; ``on`` where the list shows it, ``mine`` where the reader keeps it."""
+    """A view above its list; ``on``: shown now, ``mine``: owned by the user."""
 
     view: SavedView
     on: bool
@@ -52,7 +52,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The views above a list that asks ``query`` now."""
+    """The views above a list whose query string is ``query``."""
 
     page: str
     everything: str
@@ -61,12 +61,12 @@ class Views:
 
     @property
     def here(self) -> View | None:
-        """The reader's own view that the list shows."""
+        """The user's own view that the list shows."""
         return next((row for row in self.rows if row.on and row.mine), None)
 
 
 def views_of(request: HttpRequest, page: str) -> Views:
-    """Own views first, then those that others share, of each person in turn: nobody's many hide another's one."""
+    """Return the user's views, then shared ones of each owner in turn."""
     turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
     ordered = _visible(request.user).filter(page=page).annotate(mine=Q(owner=request.user.pk), turn=turn)
     rows = ordered.order_by("-mine", "turn", "name", "pk")[:MOST]
@@ -86,7 +86,7 @@ def _address(page: str, query: str) -> str:
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Keep what a page was asked under a name; an own view of that name is replaced."""
+    """Save a query string under a name; the user's view of that name is replaced."""
     page = request.POST.get("page", SavedView.Page.EXPLORE)
     if page not in _ALL:
         raise Http404
@@ -101,7 +101,7 @@ def save(request: HttpRequest) -> HttpResponse:
         name=name,
         defaults={"query": query, "shared": bool(request.POST.get("shared"))},
     )
-    words = "is kept" if is_new else "asks this now"
+    words = "is saved" if is_new else "is updated"
     messages.success(request, f"The view {view.name!r} {words}.", extra_tags="ok")
     return redirect(view)
 
@@ -133,14 +133,14 @@ def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
 
 @require_GET
 def view(request: HttpRequest, pk: int) -> HttpResponse:
-    """The permalink of a view: leads to what it asks today."""
+    """Redirect from the permalink of a view to its list."""
     saved = get_object_or_404(_visible(request.user), pk=pk)
     return redirect(_address(saved.page, saved.query))
 
 
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give an own view another name; its permalink stays."""
+    """Rename a view of the user; its permalink stays."""
     saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
     name = request.POST.get("name", "").strip()
     wrong = _wrong_name(name)
@@ -158,7 +158,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget an own view; the message that says so can bring it back."""
+    """Delete a view of the user; the message offers to restore it."""
     saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
     words = render_to_string("lists/_forgotten.html", {"view": saved}, request)
     saved.delete()
