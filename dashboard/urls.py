@@ -40,7 +40,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("dashboard.people.urls")),
     path("", include("dashboard.exchange.urls")),
     path("", include("dashboard.reports.urls")),
-    path("shared/<str:key>/", share_links.come, name="shared"),
+    path("shared/<str:key>/", share_links.open_link, name="shared"),
     path("shares/<int:pk>/end/", share_links.end, name="share-end"),
     path("experiments/<slug:slug>/share/", share_links.experiment, name="experiment-share"),
     path("reports/<int:pk>/share/", share_links.report, name="report-share"),

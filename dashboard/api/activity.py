@@ -123,11 +123,11 @@ class EventViewSet(ListViewSet[Event]):
     list_parameters = ("kind",)
 
     def get_queryset(self) -> Any:
-        shown = events.with_subjects(visible_events(self.request.user))
+        rows = events.with_subjects(visible_events(self.request.user))
         kind = self.request.query_params.get("kind", "")
         if kind and kind not in Event.Kind.values:
             raise ValidationError({"kind": [f"must be one of {', '.join(Event.Kind.values)}, not {kind[:40]!r}"]})
-        return shown.filter(kind=kind) if kind else shown
+        return rows.filter(kind=kind) if kind else rows
 
     @extend_schema(
         parameters=[OpenApiParameter("kind", str, enum=Event.Kind.values, description="Only events of this kind.")],

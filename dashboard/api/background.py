@@ -45,8 +45,8 @@ class BackgroundTaskSerializer(RowSerializer[BackgroundTask]):
 
 def accepted(task: BackgroundTask, request: Request) -> Response:
     """Return 202 with the URL of the task."""
-    shown = BackgroundTaskSerializer(task, context={"request": request}).data
-    return Response(shown, status=202, headers={"Location": str(shown["url"])})
+    data = BackgroundTaskSerializer(task, context={"request": request}).data
+    return Response(data, status=202, headers={"Location": str(data["url"])})
 
 
 @extend_schema_view(
@@ -64,9 +64,9 @@ class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask
 
     def get_queryset(self) -> QuerySet[BackgroundTask]:
         user: Any = self.request.user
-        own = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
+        tasks = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
         project = only_project(user)
-        return own if project is None else own.filter(within=project)
+        return tasks if project is None else tasks.filter(within=project)
 
     def perform_destroy(self, instance: BackgroundTask) -> None:
         instance.forget()

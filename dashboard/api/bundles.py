@@ -119,8 +119,8 @@ class BundlesView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Request a bundle: 202 with the task that makes it."""
-        wanted = dict(validated(WantedBundleSerializer, request))
-        return accepted(ask_bundle(request.user, wanted.pop("of"), **wanted), request)
+        values = dict(validated(WantedBundleSerializer, request))
+        return accepted(ask_bundle(request.user, values.pop("of"), **values), request)
 
 
 class ImportsView(APIView):
@@ -145,7 +145,7 @@ class ImportsView(APIView):
         refuse_unknown(request, {"project", "dry_run"})
         dry_run = one_of(request, "dry_run", ("false", "true")) == "true"
         slug = request.query_params.get("project", DEFAULT_PROJECT)
-        project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
+        project = next((option for option in access.projects_for(request.user) if option.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
         with concurrency_limits.acquire(request.user, "import"):

@@ -186,8 +186,8 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
 
 
 def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
-    whole = in_place(workload.parameters_type)
-    described = whole["properties"]
+    parameters_schema = in_place(workload.parameters_type)
+    described = parameters_schema["properties"]
     fields = workload.parameters_type.model_fields
     return {
         "slug": workload.slug,
@@ -206,7 +206,7 @@ def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
             }
             for name, info in fields.items()
         ],
-        "parameters_schema": {"$schema": _DIALECT, **whole},
+        "parameters_schema": {"$schema": _DIALECT, **parameters_schema},
         "figures": [
             {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
             for f in workload.figures
@@ -248,14 +248,14 @@ class ProgramViewSet(RowsViewSet[Program]):
     @extend_schema(request=_BODIES, responses={201: ProgramSerializer, **schema.errors(400, 403, 415)})
     def create(self, request: Request) -> Response:
         """Register a program or its next version; input files and decks are texts in it."""
-        shown = self._registered(request)
-        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+        data = self._registered(request)
+        return Response(data, status=201, headers={"Location": str(data["url"])})
 
     @extend_schema(request=_BODIES, responses={200: ProgramSerializer, **schema.errors(400, 403, 404, 415)})
     def update(self, request: Request, slug: str) -> Response:
         """Replace a definition. A changed command starts a new version."""
-        known: Program = self.get_object()
-        return Response(self._registered(request, name=known.slug))
+        program: Program = self.get_object()
+        return Response(self._registered(request, name=program.slug))
 
     def _registered(self, request: Request, name: str | None = None) -> Any:
         if not may_register_programs(request.user):

@@ -140,26 +140,28 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
     )
     def create(self, request: Request) -> Response:
         """Create a link; only this answer has its URL."""
-        wanted = validated(WantedLinkSerializer, request)
-        query = QueryDict(wanted.get("compare", "")).urlencode()
-        report = _report(request.user, wanted["report"]) if "report" in wanted else None
+        values = validated(WantedLinkSerializer, request)
+        query = QueryDict(values.get("compare", "")).urlencode()
+        report = _report(request.user, values["report"]) if "report" in values else None
         if report is not None:
             shared = [
-                each for each in pinned_in(report, request.user) if share_links.may_share_here(request.user, each)
+                experiment
+                for experiment in pinned_in(report, request.user)
+                if share_links.may_share_here(request.user, experiment)
             ]
         else:
-            shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, wanted)
+            shared = _compared(request.user, QueryDict(query)) if query else _experiment(request.user, values)
         share_links.require_may_share(request.user, shared)
-        link, address = share_links.issue(request._request, shared, days=wanted["days"], query=query, report=report)
+        link, address = share_links.issue(request._request, shared, days=values["days"], query=query, report=report)
         context = {**self.get_serializer_context(), "address": address}
         return Response(
             MadeLinkSerializer(link, context=context).data, status=201, headers={"Cache-Control": "no-store"}
         )
 
 
-def _experiment(user: Any, wanted: dict[str, Any]) -> list[Experiment]:
+def _experiment(user: Any, values: dict[str, Any]) -> list[Experiment]:
     seen = visible_experiments(user, Experiment.objects.select_related("project"))
-    experiment = seen.filter(slug=wanted.get("experiment", "")).first()
+    experiment = seen.filter(slug=values.get("experiment", "")).first()
     if experiment is None:
         raise ValidationError({"experiment": "there is no such experiment"})
     return [experiment]
@@ -174,8 +176,8 @@ def _report(user: Any, number: int) -> Report:
     return report
 
 
-def _compared(user: Any, given: QueryDict) -> list[Experiment]:
+def _compared(user: Any, params: QueryDict) -> list[Experiment]:
     try:
-        return share_links.experiments_of(comparison_asked(user, given))
+        return share_links.experiments_of(comparison_asked(user, params))
     except CannotCompare as error:
         raise ValidationError({"compare": str(error)}) from None

@@ -26,7 +26,7 @@ from experiments.selectors.comparison import compare
 from experiments.selectors.explorer import flagged, pivot
 
 _MEMBER: Final = {"type": "string", "pattern": r"^(e:[-a-zA-Z0-9_]{1,100}|[ct]:[0-9]{1,18})$"}
-_PARAMETERS: Final = [
+_COMPARED: Final = [
     OpenApiParameter(
         "of",
         {"type": "array", "items": _MEMBER, "minItems": FEWEST, "maxItems": MOST, "uniqueItems": True},
@@ -46,10 +46,10 @@ _PARAMETERS: Final = [
 class CompareView(APIView):
     """The comparison of the page /compare/."""
 
-    @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    @extend_schema(parameters=_COMPARED, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
         """Compare configurations, environments and metrics."""
-        refuse_unknown(request, {each.name for each in _PARAMETERS})
+        refuse_unknown(request, {parameter.name for parameter in _COMPARED})
         scope = one_of(request, "scope", Measurement.Scope.values)
         tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
         baseline, at = clean(request, "baseline"), clean(request, "at")

@@ -39,13 +39,13 @@ class HistoriesView(APIView):
     )
     def get(self, request: Request) -> Response:
         """List histories of elapsed time; `more` is true if others follow."""
-        refuse_unknown(request, {each.name for each in _LIST})
+        refuse_unknown(request, {parameter.name for parameter in _LIST})
         refuse_empty(request, HistoryFilter)
         filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
         rows, more = histories(filters.qs, first=offset, most=limit, ordering=filters.order)
-        listed = [kept for kept in standing(request.user, rows) if kept.history.flagged or not filters.only_flagged]
-        return Response({"results": [kept.to_dict() for kept in listed], "more": more})
+        listed = [row for row in standing(request.user, rows) if row.history.flagged or not filters.only_flagged]
+        return Response({"results": [row.to_dict() for row in listed], "more": more})
 
 
 def _whole(request: Request, name: str, default: int, most: int) -> int:

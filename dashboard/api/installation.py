@@ -106,8 +106,8 @@ class StatusView(APIView):
         """Count running and waiting trials of the caller's projects and of clusters."""
         refuse_unknown(request, set())
         running, queued = Q(state__in=ACTIVE), Q(state=State.QUEUED)
-        own = access.visible_trials(request.user, Trial.objects.unfinished())
-        counts = own.aggregate(running=Count("pk", filter=running), queued=Count("pk", filter=queued))
+        trials = access.visible_trials(request.user, Trial.objects.unfinished())
+        counts = trials.aggregate(running=Count("pk", filter=running), queued=Count("pk", filter=queued))
         by_cluster = (
             Trial.objects.unfinished()
             .order_by()
@@ -116,10 +116,10 @@ class StatusView(APIView):
         )
         busy = {row["cluster__slug"]: {name: row[name] for name in ("running", "queued")} for row in by_cluster}
         idle = {"running": 0, "queued": 0}
-        told = {
+        data = {
             "time": timezone.now(),
             **counts,
             "clusters": {slug: busy.get(slug, idle) for slug in Cluster.objects.values_list("slug", flat=True)},
             "processes": LastSeen.of_roles().values(),
         }
-        return Response(StatusSerializer(told).data)
+        return Response(StatusSerializer(data).data)

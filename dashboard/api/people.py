@@ -120,14 +120,14 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     def create(self, request: Request) -> Response:
         """Create an account; the answer has a link to set its password (superusers)."""
         self.get_queryset()
-        wanted = validated(NewPersonSerializer, request)
-        form = AccountForm({"username": wanted["name"], **wanted})
+        values = validated(NewPersonSerializer, request)
+        form = AccountForm({"username": values["name"], **values})
         if not form.is_valid():
-            told = {
-                "name" if field == "username" else field: [str(each) for each in errors]
+            messages = {
+                "name" if field == "username" else field: [str(error) for error in errors]
                 for field, errors in form.errors.items()
             }
-            raise serializers.ValidationError(told)
+            raise serializers.ValidationError(messages)
         user = form.make()
         return _linked(user, new_account_link(request, user), status=201)
 

@@ -113,7 +113,8 @@ def _at_fields() -> Iterator[None]:
         yield
     except InvalidSpec as error:
         raise InvalidSpec(
-            FieldError(_FIELDS.get(each.path, each.path), each.message) for each in error.errors
+            FieldError(_FIELDS.get(field_error.path, field_error.path), field_error.message)
+            for field_error in error.errors
         ) from None
 
 
@@ -157,20 +158,20 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
         `check` also queues two trials on its link. A replay is made in the background (202).
         """
-        asked = validated(WantedSerializer, request)
-        experiment = self._experiment(request, asked["experiment"])
-        if asked["check"]:
+        values = validated(WantedSerializer, request)
+        experiment = self._experiment(request, values["experiment"])
+        if values["check"]:
             self._require_run(request, experiment)
-        link = Link(asked["delay_s"], asked["rate_bps"], asked["loss"])
-        if asked["predictor"] == Prediction.Predictor.REPLAY:
+        link = Link(values["delay_s"], values["rate_bps"], values["loss"])
+        if values["predictor"] == Prediction.Predictor.REPLAY:
             with _at_fields():
-                task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
+                task = replays.ask(request.user, experiment, link, values["at"], check=values["check"])
             return accepted(task, request)
 
         def keep() -> Response:
             with _at_fields(), transaction.atomic():
-                prediction = foretell(experiment, link, asked["at"], author=request.user).keep()
-                if asked["check"]:
+                prediction = foretell(experiment, link, values["at"], author=request.user).keep()
+                if values["check"]:
                     queue.check_prediction(prediction, author=request.user)
             data = as_data([prediction], request)[0]
             return Response(data, status=201, headers={"Location": str(data["url"])})
@@ -248,8 +249,8 @@ class NetworksView(APIView):
         if not access.may_describe_clusters(request.user):
             raise PermissionDenied("Only maintainers edit the named networks.")
         networks = validated(NetworkSerializer, request, many=True, max_length=MOST)
-        names = [each["name"].casefold() for each in networks]
+        names = [network["name"].casefold() for network in networks]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name is used twice")])
-        Network.replace_all([Network(**each) for each in networks])
+        Network.replace_all([Network(**network) for network in networks])
         return self.get(request)

@@ -47,7 +47,9 @@ class ProjectSerializer(RowSerializer[Project]):
 
     def get_role(self, project: Project) -> str | None:
         user = self.context["request"].user
-        return next((each.role for each in project.memberships.all() if each.user_id == user.pk), None)
+        return next(
+            (membership.role for membership in project.memberships.all() if membership.user_id == user.pk), None
+        )
 
 
 class ProjectViewSet(RowsViewSet[Project]):

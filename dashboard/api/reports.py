@@ -125,14 +125,14 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         """Return one report with its text."""
         refuse_unknown(request, {"version"})
         report = self._report()
-        asked = clean(request, "version")
-        if not asked:
+        number_text = clean(request, "version")
+        if not number_text:
             return Response(self._whole(request, report, report.current))
-        if not (asked.isascii() and asked.isdigit() and 0 < int(asked[:12]) <= _LARGEST):
+        if not (number_text.isascii() and number_text.isdigit() and 0 < int(number_text[:12]) <= _LARGEST):
             raise InvalidSpec([FieldError("version", "is a whole number from 1")])
-        version = report.versions.filter(number=int(asked)).first()
+        version = report.versions.filter(number=int(number_text)).first()
         if version is None:
-            raise NotFound(f"The report has no version {asked}.")
+            raise NotFound(f"The report has no version {number_text}.")
         return Response(self._whole(request, report, version))
 
     @extend_schema(
@@ -143,14 +143,14 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         """Create a report. Errors name the lines of parts of unknown experiments."""
         if not report_projects(request.user):
             raise PermissionDenied("Submitters and maintainers of a project write its reports.")
-        wanted = validated(NewReportSerializer, request)
-        project = next((each for each in report_projects(request.user) if each.slug == wanted["project"]), None)
+        values = validated(NewReportSerializer, request)
+        project = next((option for option in report_projects(request.user) if option.slug == values["project"]), None)
         if project is None:
-            words = f"there is no project {wanted['project']!r} in which you may write"
+            words = f"there is no project {values['project']!r} in which you may write"
             raise InvalidSpec([FieldError("project", words)])
-        text, source = one_ending(wanted["text"]), Source(request.user)
+        text, source = one_ending(values["text"]), Source(request.user)
         checked(text, source)
-        report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
+        report = Report.write(project, values["title"], text, freeze(text, source, {}), by=request.user)
         data = self._whole(request, report, report.current)
         return Response(data, status=201, headers={"Location": str(data["url"])})
 
@@ -162,12 +162,12 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         report = self._report()
         if not may_write_reports(request.user, report.project):
             raise PermissionDenied("Submitters and maintainers of the project write its reports.")
-        wanted, current = validated(NewVersionSerializer, request), report.current
-        text, source = one_ending(wanted["text"]), Source(request.user)
+        values, current = validated(NewVersionSerializer, request), report.current
+        text, source = one_ending(values["text"]), Source(request.user)
         checked(text, source, current.text)
-        frozen = freeze(text, source, current.frozen, anew=wanted["anew"])
-        title = wanted.get("title", report.title)
-        version = report.revise(title, text, frozen, by=request.user, base=wanted["version"], note=wanted["note"])
+        frozen = freeze(text, source, current.frozen, anew=values["anew"])
+        title = values.get("title", report.title)
+        version = report.revise(title, text, frozen, by=request.user, base=values["version"], note=values["note"])
         return Response(self._whole(request, report, version))
 
     def _report(self) -> Report:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from dashboard.api.rest.fields import RowSerializer, Sparse
-from dashboard.api.rest.schema import told
+from dashboard.api.rest.schema import dataclass_schema
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
@@ -109,13 +109,13 @@ class ArtifactSerializer(RowSerializer[Artifact]):
     def get_url(self, artifact: Artifact) -> str | None:
         if artifact.removed_at is not None:
             return None
-        place = {"pk": artifact.trial_id, "name": artifact.name}
-        return reverse("api:trial-artifact", kwargs=place, request=self.context.get("request"))
+        arguments = {"pk": artifact.trial_id, "name": artifact.name}
+        return reverse("api:trial-artifact", kwargs=arguments, request=self.context.get("request"))
 
 
 def _certificate() -> dict[str, Any]:
     """Return the JSON schema of a certificate; imported ones may lack fields."""
-    shape = told(Certificate)
+    shape = dataclass_schema(Certificate)
     rows = shape["properties"]["rows"]["items"]
     for part in (shape, rows):
         del part["required"]
@@ -166,12 +166,12 @@ class TrialDetailSerializer(TrialSerializer):
         return still_absent(trial.not_available, self.get_metrics(trial))
 
     def get_apart(self, trial: Trial) -> str | None:
-        known: dict[int, str] | None = self.context.get("apart")
-        return (why_apart(trial.experiment, [trial]) if known is None else known).get(trial.pk)
+        reasons: dict[int, str] | None = self.context.get("apart")
+        return (why_apart(trial.experiment, [trial]) if reasons is None else reasons).get(trial.pk)
 
     def get_repeats_disturbed(self, trial: Trial) -> bool:
-        known: set[int] | None = self.context.get("repeats")
-        return trial.pk in (Trial.repeats_among([trial]) if known is None else known)
+        repeats: set[int] | None = self.context.get("repeats")
+        return trial.pk in (Trial.repeats_among([trial]) if repeats is None else repeats)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:
@@ -234,14 +234,14 @@ class CancelledSerializer(serializers.Serializer[Any]):
 def with_everything(trials: QuerySet[Trial]) -> QuerySet[Trial]:
     """Return trials with all rows that TrialDetailSerializer reads, in three queries."""
     # Values as arrays: 10 000 trials have a million measurements.
-    beside = ("experiment", "configuration", "cluster", "environment", "as_array")
-    return trials.select_related(*beside).prefetch_related("as_array__names", "artifacts")
+    related = ("experiment", "configuration", "cluster", "environment", "as_array")
+    return trials.select_related(*related).prefetch_related("as_array__names", "artifacts")
 
 
 def _values(trial: Trial, scope: str) -> Values:
-    kept = getattr(trial, "as_array", None)
-    if kept is None:
+    array = getattr(trial, "as_array", None)
+    if array is None:
         return {}
     start = f"{scope} "
-    named = zip(kept.names.names, kept.numbers, strict=True)
+    named = zip(array.names.names, array.numbers, strict=True)
     return {name.removeprefix(start): value for name, value in named if name.startswith(start)}

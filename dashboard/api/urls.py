@@ -30,7 +30,7 @@ from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView
 
 
-class Nowhere(APIView):
+class NotFoundView(APIView):
     """Unknown URLs below /api/ answer 404 in JSON."""
 
     schema = None
@@ -39,7 +39,7 @@ class Nowhere(APIView):
         super().initial(request, *args, **kwargs)
         sentence = f"There is nothing at {request.path}."
         view = resolve(f"{request.path_info}/").func
-        if not request.path.endswith("/") and getattr(view, "view_class", None) is not Nowhere:
+        if not request.path.endswith("/") and getattr(view, "view_class", None) is not NotFoundView:
             sentence += f" The URL is {request.path}/."
         raise NotFound(sentence)
 
@@ -78,5 +78,5 @@ urlpatterns = [
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     path("status/", StatusView.as_view(), name="status"),
     path("validate/", ValidateView.as_view(), name="validate"),
-    re_path(r"^", Nowhere.as_view()),  # any rest, including line feeds
+    re_path(r"^", NotFoundView.as_view()),  # any rest, including line feeds
 ]

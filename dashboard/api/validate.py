@@ -102,7 +102,7 @@ class ValidateView(APIView):
         except ClusterUnavailable as error:
             notes.insert(0, str(error))
         keeps = spec.capture.enabled and spec.capture.keep
-        told = {
+        data = {
             "valid": True,
             "configurations": len(plan.configurations),
             "trials": adding,
@@ -122,4 +122,4 @@ class ValidateView(APIView):
             "command": command,
             "notes": notes,
         }
-        return Response(ValidationSerializer(told).data)
+        return Response(ValidationSerializer(data).data)

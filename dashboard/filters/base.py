@@ -12,7 +12,7 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from dashboard.filters.fields import Choices, ConditionsFilter, Day, MomentFilter, Words
+from dashboard.filters.fields import ConditionsFilter, DayInput, LazySelect, MomentFilter, SearchInput
 from experiments import workloads
 from experiments.models import Cluster, Experiment
 
@@ -27,9 +27,9 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
     _is_page = False
 
     @classmethod
-    def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
+    def of_page(cls, params: QueryDict, among: QuerySet[Any]) -> Self:
         """Return the filters of a page's query string."""
-        filters = cls(given, among)
+        filters = cls(params, among)
         filters._is_page = True
         return filters
 
@@ -49,8 +49,8 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
     @property
     def matching(self) -> QuerySet[Any]:
         """The matching rows; none if a filter is invalid."""
-        left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
-        return left
+        rows: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
+        return rows
 
     @property
     def fields(self) -> list[BoundField]:
@@ -89,7 +89,7 @@ def of_workload(**options: Any) -> django_filters.ChoiceFilter:
 
 def of_cluster() -> django_filters.CharFilter:
     """Filter by cluster."""
-    widget = Choices("Any cluster", lambda: [*Cluster.objects.order_by("name").values_list("slug", "name")])
+    widget = LazySelect("Any cluster", lambda: [*Cluster.objects.order_by("name").values_list("slug", "name")])
     return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
 
 
@@ -105,7 +105,7 @@ def of_owner(field_name: str = "owner__username") -> django_filters.CharFilter:
 
 def by_text(label: str, help_text: str, method: Any = with_text) -> django_filters.CharFilter:
     """Filter by words."""
-    return django_filters.CharFilter(method=method, widget=Words, label=label, help_text=help_text)
+    return django_filters.CharFilter(method=method, widget=SearchInput, label=label, help_text=help_text)
 
 
 def by_conditions(placeholder: str, label: str, help_text: str) -> ConditionsFilter:
@@ -124,11 +124,11 @@ def by_choice(choices: Iterable[tuple[str, str]], label: str, help_text: str, **
 
 def since(verb: str, **options: Any) -> MomentFilter:
     """Filter rows from a moment on."""
-    options = {"lookup_expr": "gte", "widget": Day, "help_text": f"{verb} then or later (ISO 8601).", **options}
+    options = {"lookup_expr": "gte", "widget": DayInput, "help_text": f"{verb} then or later (ISO 8601).", **options}
     return MomentFilter(label=f"{verb} on or after", **options)
 
 
 def until(verb: str, **options: Any) -> MomentFilter:
     """Filter rows before a moment."""
-    options = {"lookup_expr": "lt", "widget": Day, "help_text": f"{verb} earlier than that (ISO 8601).", **options}
+    options = {"lookup_expr": "lt", "widget": DayInput, "help_text": f"{verb} earlier than that (ISO 8601).", **options}
     return MomentFilter(label=f"{verb} before", **options)

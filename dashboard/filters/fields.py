@@ -18,13 +18,13 @@ from experiments.selectors.conditions import read_conditions
 from experiments.specification.expressions import Expression
 
 
-class Words(forms.TextInput):
+class SearchInput(forms.TextInput):
     """A search field."""
 
     input_type = "search"
 
 
-class Choices(forms.Select):
+class LazySelect(forms.Select):
     """A select with choices made on rendering; unknown values stay visible."""
 
     def __init__(self, nothing: str, offered: Callable[[], list[tuple[str, str]]]) -> None:
@@ -33,12 +33,12 @@ class Choices(forms.Select):
 
     def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         choices = [("", self._nothing), *self._offered()]
-        known = {option for option, _ in choices}
-        self.choices = [*choices, *((asked, asked) for asked in value if asked not in known)]
+        options = {option for option, _ in choices}
+        self.choices = [*choices, *((text, text) for text in value if text not in options)]
         return super().optgroups(name, value, attrs)
 
 
-class YesOrNo(forms.Select):
+class TruthSelect(forms.Select):
     """A select for true and false with own words in the query string."""
 
     def __init__(self, nothing: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
@@ -53,7 +53,7 @@ class YesOrNo(forms.Select):
         return [word for word, meant in self._values.items() if meant is value]
 
 
-class Tick(forms.CheckboxInput):
+class TickBox(forms.CheckboxInput):
     """A checkbox with the value 1."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class TruthFilter(django_filters.BooleanFilter):  # type: ignore[misc]
     field_class = TruthField
 
 
-class Day(forms.DateInput):
+class DayInput(forms.DateInput):
     """Input of a day."""
 
     input_type = "date"

@@ -22,7 +22,7 @@ from dashboard.filters.base import (
     since,
     until,
 )
-from dashboard.filters.fields import AnyOfFilter, Order, Tick, TruthFilter, YesOrNo
+from dashboard.filters.fields import AnyOfFilter, Order, TickBox, TruthFilter, TruthSelect
 from dashboard.states import chip_of
 from experiments.models import (
     FAILED,
@@ -43,7 +43,7 @@ from experiments.specification.expressions import Expression
 class ExperimentFilter(ListFilter):
     """Filters of the list of experiments."""
 
-    text = by_text("Words of the name or a tag", "Part of the name, the slug or a tag.")
+    text = by_text("SearchInput of the name or a tag", "Part of the name, the slug or a tag.")
     tag = django_filters.CharFilter(method="filter_tag", label="Tag", help_text="Has this tag.")
     workload = of_workload()
     cluster = of_cluster()
@@ -57,7 +57,7 @@ class ExperimentFilter(ListFilter):
         help_text="How far its trials are.",
     )
     published = TruthFilter(
-        widget=YesOrNo("Measured and published", ("published", "Published"), ("own", "Measured here")),
+        widget=TruthSelect("Measured and published", ("published", "Published"), ("own", "Measured here")),
         label="Source",
         help_text="Only published results, or only own ones.",
     )
@@ -67,7 +67,7 @@ class ExperimentFilter(ListFilter):
         field_name="archived_at",
         lookup_expr="isnull",
         exclude=True,
-        widget=Tick,
+        widget=TickBox,
         label="Archived",
         help_text="Only archived experiments, or only those that are not.",
     )
@@ -83,9 +83,9 @@ class ExperimentFilter(ListFilter):
     @property
     def matching(self) -> QuerySet[Experiment]:
         """The matching experiments, without archived ones by default."""
-        left: QuerySet[Experiment] = super().matching
-        asked = self.is_valid() and self.form.cleaned_data["archived"] is not None
-        return left if asked else left.filter(archived_at=None)
+        rows: QuerySet[Experiment] = super().matching
+        is_requested = self.is_valid() and self.form.cleaned_data["archived"] is not None
+        return rows if is_requested else rows.filter(archived_at=None)
 
     def filter_tag(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
         return experiments.filter(tags__contains=[value])
@@ -99,7 +99,7 @@ class ExperimentFilter(ListFilter):
 class ReportFilter(ListFilter):
     """Filters of the list of reports."""
 
-    text = by_text("Words of the title or the text", "Part of the title or of the newest text.", "filter_text")
+    text = by_text("SearchInput of the title or the text", "Part of the title or of the newest text.", "filter_text")
     project = of_project()
     owner = of_owner()
 
@@ -129,12 +129,14 @@ class PredictionFilter(ListFilter):
 class HistoryFilter(ListFilter):
     """Filters of the list of histories, by their experiments."""
 
-    text = by_text("Words of an experiment's name or a tag", "Words of an experiment's name, its slug or a tag.")
+    text = by_text(
+        "SearchInput of an experiment's name or a tag", "SearchInput of an experiment's name, its slug or a tag."
+    )
     workload = of_workload()
     cluster = of_cluster()
     flagged = TruthFilter(
         method="filter_later",
-        widget=Tick,
+        widget=TickBox,
         label="Flagged",
         help_text="Of the histories of this page (`limit`, `offset`), only flagged ones.",
     )
@@ -201,10 +203,10 @@ class ConfigurationFilter(ListFilter):
         model = Configuration
         fields: ClassVar[list[str]] = []
 
-    def __init__(self, given: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
+    def __init__(self, params: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
         """Filter the configurations of ``experiments``."""
-        filled = given.copy()
-        for name, texts in given.lists():  # a form sends its empty fields too
+        filled = params.copy()
+        for name, texts in params.lists():  # a form sends its empty fields too
             filled.setlist(name, [text for text in texts if text.strip()])
         super().__init__(filled, Configuration.objects.filter(in_design=True))
         self._experiments = experiments
@@ -212,11 +214,11 @@ class ConfigurationFilter(ListFilter):
 
     def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
         experiments, rows = self._left_experiments(), queryset
-        asked = self.form.cleaned_data
+        values = self.form.cleaned_data
         # No subquery without filters of experiments.
         if experiments.query.where:
             rows = rows.filter(experiment__in=experiments)
-        for name, value in asked.items():
+        for name, value in values.items():
             if name not in self.OF_EXPERIMENTS:
                 rows = self.filters[name].filter(rows, value)
         return rows

@@ -98,8 +98,8 @@ class TrialFilter(ListFilter):
 
     def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
         """Filter as the database trigger of ``Summary`` does."""
-        own = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
-        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(own))
+        measurements = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
+        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(measurements))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
 
     def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:

@@ -15,26 +15,26 @@ from experiments.models import BackgroundTask
 @require_GET
 def tasks(request: HttpRequest) -> HttpResponse:
     """Show the user's tasks, newest first; a refresh by htmx gets only the table."""
-    own = BackgroundTask.objects.filter(owner=request.user.pk).select_related("experiment")
-    return _answer(request, list(own), "Background tasks")
+    rows = BackgroundTask.objects.filter(owner=request.user.pk).select_related("experiment")
+    return _answer(request, list(rows), "Background tasks")
 
 
 @require_GET
 def task(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one task and, when it is done, its file."""
-    own = _own(request, pk)
-    return _answer(request, [own], own.title)
+    row = _own(request, pk)
+    return _answer(request, [row], row.title)
 
 
 @require_GET
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Download the file of a finished task."""
-    own = _own(request, pk)
-    if not own.has_file or not own.file.is_file():
+    row = _own(request, pk)
+    if not row.has_file or not row.file.is_file():
         raise Http404("There is no such file, or it has expired.")
-    if not may_fetch(request.user, own):
+    if not may_fetch(request.user, row):
         raise Http404("The table contains projects that you no longer see.")
-    return ranges.download(request, own.file, filename(own))
+    return ranges.download(request, row.file, filename(row))
 
 
 @require_POST
@@ -44,8 +44,8 @@ def forget(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("tasks")
 
 
-def _answer(request: HttpRequest, own: list[BackgroundTask], title: str) -> HttpResponse:
-    context = {"place": "", "title": title, "tasks": own, "waits": any(not each.is_over for each in own)}
+def _answer(request: HttpRequest, rows: list[BackgroundTask], title: str) -> HttpResponse:
+    context = {"place": "", "title": title, "tasks": rows, "waits": any(not row.is_over for row in rows)}
     template = "home/_tasks.html" if request.htmx else "home/tasks.html"  # type: ignore[attr-defined]
     return render(request, template, context)
 

@@ -16,10 +16,10 @@ from analysis.numbers import plural
 from dashboard.background import changes
 from dashboard.pages.new import form_context
 from dashboard.panels.new.draft import draft_from_post
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit
-from experiments.errors import FieldError, InvalidSpec, RepositoryError
+from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
@@ -47,7 +47,7 @@ def prioritise(request: HttpRequest, slug: str) -> HttpResponse:
     experiment = find_experiment(request, slug)
     if experiment.published or not may_prioritise(request.user, experiment):
         raise PermissionDenied
-    chosen = next((each for each in Priority if str(each.value) == request.POST.get("priority")), None)
+    chosen = next((option for option in Priority if str(option.value) == request.POST.get("priority")), None)
     if chosen is None:
         messages.error(request, "There is no such priority.", extra_tags="bad")
     else:
@@ -72,10 +72,10 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
 def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the recommended trials if they are still those of the page."""
     experiment = _changeable(request, slug)
-    kept, fresh = kept_diagnosis(experiment)
+    diagnosis, fresh = kept_diagnosis(experiment)
     # Queued trials make the diagnosis stale: a second press of the button queues nothing.
-    same = kept is not None and fresh and kept.stamp == request.POST.get("stamp")
-    more = plan_points(experiment, kept.suggested) if kept is not None and same else None
+    same = diagnosis is not None and fresh and diagnosis.stamp == request.POST.get("stamp")
+    more = plan_points(experiment, diagnosis.suggested) if diagnosis is not None and same else None
     if more is None:
         messages.error(request, "The recommendation has changed. Check the new one below.", extra_tags="bad")
         return redirect(experiment)
@@ -130,8 +130,4 @@ def _queued(
         messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
         return redirect(experiment)
 
-    try:
-        return idempotent_redirect(request, made)
-    except RepositoryError as error:
-        messages.error(request, str(error), extra_tags="bad")
-    return redirect(experiment)
+    return redirect_or_refuse(request, made, experiment)

@@ -36,13 +36,13 @@ _FACT_GROUPS: Final = (
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponse:
     """Show the list of clusters."""
-    shown = {
+    context = {
         "place": "clusters",
         "rows": cluster_rows(),
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up_clusters(request.user),
     }
-    return render(request, "clusters/page.html", shown)
+    return render(request, "clusters/page.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -51,17 +51,17 @@ def facts(request: HttpRequest, slug: str) -> HttpResponse:
     if not may_describe_clusters(request.user):
         raise PermissionDenied
     cluster = get_object_or_404(Cluster, slug=slug)
-    known = cluster_facts.fields()
+    fields = cluster_facts.fields()
     if request.method != "POST":
-        written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in known}
+        written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in fields}
         return _facts_form(request, cluster, written)
-    texts = {name: request.POST.get(name, "") for name in known}
+    texts = {name: request.POST.get(name, "") for name in fields}
     try:
         stated = cluster_facts.parse_facts(texts)
     except InvalidSpec as error:
         return _facts_form(request, cluster, texts, error)
     # Facts that the form does not show stay.
-    cluster.describe({name: value for name, value in cluster.facts.items() if name not in known} | stated)
+    cluster.describe({name: value for name, value in cluster.facts.items() if name not in fields} | stated)
     messages.success(request, f"The facts of {cluster.name} are saved.", extra_tags="ok")
     return redirect("clusters")
 
@@ -77,8 +77,8 @@ def _facts_form(
     groups, rest = [], iter(fields)
     for title, purpose, count in _FACT_GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
-    shown = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
-    return render(request, "clusters/facts.html", shown, status=422 if error else 200)
+    context = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    return render(request, "clusters/facts.html", context, status=422 if error else 200)
 
 
 def _processor(cluster: Cluster) -> str:
@@ -94,7 +94,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     cluster = get_object_or_404(Cluster, slug=slug)
     may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
-    shown = {
+    context = {
         **_test_of(request, cluster),
         "place": "clusters",
         "row": row,
@@ -103,7 +103,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_remove": may_set_up and cluster.may_be_removed,
         "settings": _settings(row) if may_set_up else None,
     }
-    return render(request, "clusters/cluster.html", shown)
+    return render(request, "clusters/cluster.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -128,10 +128,10 @@ def new(request: HttpRequest) -> HttpResponse:
     if not may_set_up_clusters(request.user):
         raise PermissionDenied
     kinds = cluster_kinds.registry()
-    wanted = request.POST.get("kind") or request.GET.get("kind")
-    kind = next((each for each in kinds if each.name == wanted), None)
+    name = request.POST.get("kind") or request.GET.get("kind")
+    kind = next((option for option in kinds if option.name == name), None)
     if kind is None:
-        kind = next(each for each in kinds if not each.exists_everywhere)
+        kind = next(option for option in kinds if not option.exists_everywhere)
     texts = _texts(request)
     if texts is not None and "test" in texts:
         texts.pop("enabled", None)
@@ -210,8 +210,8 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             status = 422
         else:
             return _saved(request, cluster)
-    shown = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
-    return render(request, "clusters/form.html", shown, status=status)
+    context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
+    return render(request, "clusters/form.html", context, status=status)
 
 
 def _saved(request: HttpRequest, cluster: Cluster) -> HttpResponse:

@@ -65,19 +65,19 @@ def _query(compared: Compared, *, baseline: str = "", at: int | None = None, sco
 
 def _oversubscribed(compared: Compared) -> dict[int, str]:
     """Return the oversubscription of each member's first trial at the chosen point."""
-    firsts = [own[0].pk for member in compared.members if (own := member.trials_at(compared.names, compared.at))]
+    firsts = [trials[0].pk for member in compared.members if (trials := member.trials_at(compared.names, compared.at))]
     rows = Trial.objects.filter(pk__in=firsts).values_list("pk", "conditions__oversubscription")
     return {pk: words for pk, words in rows if words}
 
 
 def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mapping[int, str]) -> dict[str, Any]:
-    own = member.trials_at(compared.names, compared.at)
+    trials = member.trials_at(compared.names, compared.at)
     return {
         "member": member,
         "words": point_words(member, compared),
         "is_baseline": member is compared.baseline,
-        "trials": len(own),
-        "oversubscription": oversubscribed.get(own[0].pk, "") if own else "",
+        "trials": len(trials),
+        "oversubscription": oversubscribed.get(trials[0].pk, "") if trials else "",
         "flagged": member.flagged_at(compared.names, compared.at),
         "as_baseline": _query(compared, baseline=member.token, scope=scope),
         "number": compared.members.index(member),
@@ -87,24 +87,30 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
 def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return differing, equal and partly recorded facts, the latter by members."""
     partly: dict[tuple[int, ...], list[Difference]] = {}
-    for each in differences:
-        if each.differs and not each.apart:
-            partly.setdefault(each.told_by, []).append(each)
+    for difference in differences:
+        if difference.differs and not difference.apart:
+            partly.setdefault(difference.told_by, []).append(difference)
     return {
-        "apart": [_cells(each) for each in differences if each.apart],
-        "same": [_cells(each) for each in differences if not each.differs],
-        "partly": [(told_by(compared, places), [_cells(each) for each in own]) for places, own in partly.items()],
+        "apart": [_cells(difference) for difference in differences if difference.apart],
+        "same": [_cells(difference) for difference in differences if not difference.differs],
+        "partly": [
+            (told_by(compared, places), [_cells(difference) for difference in group])
+            for places, group in partly.items()
+        ],
         "brief": in_brief(compared, differences),
     }
 
 
-def _cells(each: Difference) -> dict[str, Any]:
+def _cells(difference: Difference) -> dict[str, Any]:
     """Return a row of a table of differences with marks at differing values."""
-    words = [setting(each, place) if place in each.told_by else numbers.NOTHING for place in range(len(each.values))]
-    first = words[each.told_by[0]] if each.told_by else ""
+    words = [
+        setting(difference, index) if index in difference.told_by else numbers.NOTHING
+        for index in range(len(difference.values))
+    ]
+    first = words[difference.told_by[0]] if difference.told_by else ""
     return {
-        "name": parameter_label(each.name),
-        "values": [(word, place in each.told_by and word != first) for place, word in enumerate(words)],
+        "name": parameter_label(difference.name),
+        "values": [(word, index in difference.told_by and word != first) for index, word in enumerate(words)],
     }
 
 

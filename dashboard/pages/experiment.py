@@ -202,8 +202,8 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
 
     `rows_from`: number of a row on the shown page of the table.
     """
-    kept, fresh = kept_diagnosis(experiment)
-    results = Results(experiment, kept.study if kept else None)
+    diagnosis, fresh = kept_diagnosis(experiment)
+    results = Results(experiment, diagnosis.study if diagnosis else None)
     sections, table = results.sections(), results.table(rows_from)
     return {
         "results": results,
@@ -216,7 +216,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
         "handed_back": results.handed_back(),
         "overlays": results.overlays,
         "complete": results.complete,
-        "diagnosis": shown(kept, results, panels_of(sections, SHORT_TITLES)) if kept else None,
+        "diagnosis": shown(diagnosis, results, panels_of(sections, SHORT_TITLES)) if diagnosis else None,
         "fresh": fresh,
         "oversubscription": _oversubscription(experiment, results),
     }
@@ -276,8 +276,8 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     if workloads.find(experiment.workload, spec.parameters) is None:
         return setup  # imported: the program is not registered here
     point = design.first_point(spec)
-    own = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
-    setup["constants"] = parameters_sentence(point, own)
+    names = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
+    setup["constants"] = parameters_sentence(point, names)
     if not any(name.startswith("link.") for name in spec.sweep):
         link = design.link_of(point)
         setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()

@@ -94,11 +94,11 @@ def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, An
     if not unfinished:
         return [], []
     outlook = outlooks(rows, trials)
-    known = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
+    visible_keys = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
     queue = [{**row, "starts_in_s": outlook[row["experiment_id"]].starts_in_s} for row in rows]
     return (
-        _running([trial for trial in trials if trial.experiment_id in known], outlook),
-        [row for row in queue if row["experiment_id"] in known],
+        _running([trial for trial in trials if trial.experiment_id in visible_keys], outlook),
+        [row for row in queue if row["experiment_id"] in visible_keys],
     )
 
 
@@ -123,16 +123,16 @@ def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[di
 
 
 def _storage() -> dict[str, Any]:
-    kept = Artifact.objects.filter(removed_at=None).aggregate(
+    storage = Artifact.objects.filter(removed_at=None).aggregate(
         captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0),
         results=Sum("size_bytes", filter=~Q(kind=Artifact.Kind.CAPTURE), default=0),
     )
     disk = shutil.disk_usage(settings.VAR)
-    kept["free"] = disk.free
-    kept["total"] = kept["captures"] + kept["results"]
-    kept["days"] = settings.CAPTURE_RETENTION_DAYS
+    storage["free"] = disk.free
+    storage["total"] = storage["captures"] + storage["results"]
+    storage["days"] = settings.CAPTURE_RETENTION_DAYS
     for name in ("captures", "results"):
-        kept[f"{name}_share"] = round(100 * kept[name] / disk.total, 2)
-    kept["other"] = max(0, disk.used - kept["total"])
-    kept["other_share"] = round(100 * kept["other"] / disk.total, 2)
-    return kept
+        storage[f"{name}_share"] = round(100 * storage[name] / disk.total, 2)
+    storage["other"] = max(0, disk.used - storage["total"])
+    storage["other_share"] = round(100 * storage["other"] / disk.total, 2)
+    return storage

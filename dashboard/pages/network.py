@@ -27,7 +27,7 @@ from dashboard.panels.network.predictions import one, predictions_of
 from dashboard.panels.network.table import as_file
 from dashboard.panels.network.what_if import what_if
 from dashboard.panels.new.network_draft import asks_of_network
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import idempotent_redirect, redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_describe_clusters, may_predict, may_run_more
 from experiments.errors import FieldError, InvalidSpec, RepositoryError
@@ -50,12 +50,12 @@ def index(request: HttpRequest) -> HttpResponse:
     answers, progress = answers_of(experiments), progress_of(experiments)
     rows = [
         {
-            "experiment": each,
-            "workload": workload_title(each.workload),
-            "answer": answers.get(each.pk),
-            "progress": progress[each.pk],
+            "experiment": experiment,
+            "workload": workload_title(experiment.workload),
+            "answer": answers.get(experiment.pk),
+            "progress": progress[experiment.pk],
         }
-        for each in experiments
+        for experiment in experiments
     ]
     return render(request, "network/index.html", {"place": "network", "page": page, "rows": rows})
 
@@ -82,7 +82,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_predict": may_predict(request.user, experiment),
         "may_check": may_run_more(request.user, experiment),
         "predictions": predictions_of(experiment, request.user),
-        **what_if(study, [Named(each.name, each.link) for each in Network.objects.all()]),
+        **what_if(study, [Named(named.name, named.link) for named in Network.objects.all()]),
     }
     return render(request, "network/page.html", context)
 
@@ -97,11 +97,11 @@ def networks(request: HttpRequest) -> HttpResponse:
     if not may_edit:
         raise PermissionDenied
     rows = rows_from(*(request.POST.getlist(name) for name in ("name", "delay", "rate")))
-    kept = read(rows)
-    if kept is None:
+    new_networks = read(rows)
+    if new_networks is None:
         return render(request, "network/networks.html", context | {"rows": rows}, status=422)
-    Network.replace_all(kept)
-    messages.success(request, f"Saved: {plural(len(kept), 'network')}.", extra_tags="ok")
+    Network.replace_all(new_networks)
+    messages.success(request, f"Saved: {plural(len(new_networks), 'network')}.", extra_tags="ok")
     return redirect("networks")
 
 
@@ -176,11 +176,7 @@ def check(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, f"{plural(queued, 'trial')} queued to check it.", extra_tags="ok")
         return redirect(prediction)
 
-    try:
-        return idempotent_redirect(request, checked)
-    except RepositoryError as error:
-        messages.error(request, _sentences(error), extra_tags="bad")
-    return redirect(prediction)
+    return redirect_or_refuse(request, checked, prediction, _sentences)
 
 
 def _may_check(request: HttpRequest, experiment: Experiment) -> bool:
@@ -199,4 +195,7 @@ def _sentences(error: RepositoryError) -> str:
     """Return the sentences of an error, without names of buttons as fields."""
     if not isinstance(error, InvalidSpec):
         return str(error)
-    return " ".join(each.message if each.path in {"check", "predictor"} else f"{each}." for each in error.errors)
+    return " ".join(
+        field_error.message if field_error.path in {"check", "predictor"} else f"{field_error}."
+        for field_error in error.errors
+    )

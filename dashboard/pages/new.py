@@ -137,10 +137,10 @@ def _about_network(request: HttpRequest) -> HttpResponse:
 
 def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
     able = projects_for(request.user, spec.workload, spec.parameters)
-    wanted = request.POST.get("project", "")
-    project = next((each for each in able if wanted in ("", each.slug)), None)
+    slug = request.POST.get("project", "")
+    project = next((option for option in able if slug in ("", option.slug)), None)
     if project is None:
-        where = "this project" if wanted else "any of your projects"
+        where = "this project" if slug else "any of your projects"
         raise InvalidSpec([FieldError("workload", f"you may not start this workload in {where}")])
     return project
 
@@ -161,10 +161,10 @@ def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(asked(request, "network")) or "network" in request.POST
-    shown = form_context(draft, error) | project_choice(request)
+    context = form_context(draft, error) | project_choice(request)
     tour = bool(asked(request, "tour")) or "tour" in request.POST
-    shown |= {"place": "experiments", "about_network": about_network, "tour": tour}
-    return render(request, "new/page.html", shown, status=status)
+    context |= {"place": "experiments", "about_network": about_network, "tour": tour}
+    return render(request, "new/page.html", context, status=status)
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:

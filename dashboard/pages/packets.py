@@ -67,15 +67,15 @@ def between(request: HttpRequest, pk: int) -> HttpResponse:
     trial, ends = find_trial(request, pk), (asked(request, "from"), asked(request, "to"))
     analysis = read_analysis(trial) or {}
     kind = "rank" if asked(request, "of") == "rank" else "host"
-    found = Between.of(analysis, kind, *ends)
-    if found is None:
+    selection = Between.of(analysis, kind, *ends)
+    if selection is None:
         words = f"No packets from {kind} {ends[0]} to {kind} {ends[1]}: they share a host or exchanged no packets."
         messages.info(request, words)
         return redirect(f"{trial.get_absolute_url()}#packets")
-    if found.left_out:
-        left = plural(found.left_out, "connection")
-        messages.info(request, f"{left} with fewer bytes omitted: the filter would be too long.")
-    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=found.filter).address()}#packets")
+    if selection.left_out:
+        omitted = plural(selection.left_out, "connection")
+        messages.info(request, f"{omitted} with fewer bytes omitted: the filter would be too long.")
+    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=selection.filter).address()}#packets")
 
 
 @require_GET

@@ -39,7 +39,7 @@ class ShareForm(forms.Form):
 
 @login_not_required
 @require_GET
-def come(request: HttpRequest, key: str) -> HttpResponse:
+def open_link(request: HttpRequest, key: str) -> HttpResponse:
     """Store the link in the session and redirect to its page."""
     link = ShareLink.find(key)
     if link is None:
@@ -77,13 +77,24 @@ def comparison(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the links of one report; on POST create one."""
-    found = find_report(request, pk)
-    if not may_write_reports(request.user, found.project):
+    shared_report = find_report(request, pk)
+    if not may_write_reports(request.user, shared_report.project):
         raise PermissionDenied
-    shared = [each for each in pinned_in(found, request.user) if share_links.may_share_here(request.user, each)]
-    slugs = {slug for part in parts_of(found.current.text) for slug in part.slugs}
-    left_out = sorted(slugs - {each.slug for each in shared})
-    return _share(request, shared, title=found.title, back=found.get_absolute_url(), report=found, left_out=left_out)
+    shared = [
+        experiment
+        for experiment in pinned_in(shared_report, request.user)
+        if share_links.may_share_here(request.user, experiment)
+    ]
+    slugs = {slug for part in parts_of(shared_report.current.text) for slug in part.slugs}
+    left_out = sorted(slugs - {experiment.slug for experiment in shared})
+    return _share(
+        request,
+        shared,
+        title=shared_report.title,
+        back=shared_report.get_absolute_url(),
+        report=shared_report,
+        left_out=left_out,
+    )
 
 
 @require_POST
@@ -91,8 +102,8 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     """Revoke a link, as its creator or as a maintainer of a project that it shows."""
     links = ShareLink.objects.select_related("report__project").prefetch_related("experiments__project")
     link = get_object_or_404(links, pk=pk)
-    shown = list(link.experiments.all())
-    projects = [each.project for each in (*shown, link.report) if each is not None]
+    experiments = list(link.experiments.all())
+    projects = [item.project for item in (*experiments, link.report) if item is not None]
     if link.made_by != request.user and not any(may_manage(request.user, project) for project in projects):
         raise Http404
     link.delete()
@@ -100,7 +111,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if link.report is not None:
         is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
         return redirect("report-share", link.report.pk) if is_visible else redirect("reports")
-    return redirect("experiment-share", shown[0].slug) if not link.query else redirect("experiments")
+    return redirect("experiment-share", experiments[0].slug) if not link.query else redirect("experiments")
 
 
 def _share(

@@ -20,10 +20,9 @@ from analysis.numbers import plural
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import published_name
 from dashboard.panels.parts import Measured, summary_of
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from experiments import workloads
 from experiments.access import project_for, visible_experiments
-from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Experiment, State
 from experiments.selectors import progress_of
@@ -92,7 +91,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @require_POST
 def run(request: HttpRequest, stem: str) -> HttpResponse:
     """Start a built-in experiment and redirect to it."""
-    chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
+    chosen = next((option for option in built_in_experiments() if option.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
     project = project_for(request.user, chosen.spec.workload, chosen.spec.parameters)
@@ -105,38 +104,36 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         messages.success(request, f"Started: {count} queued.", extra_tags="ok")
         return redirect(experiment)
 
-    try:
-        return idempotent_redirect(request, started)
-    except InvalidSpec as error:
-        reasons = "; ".join(each.message for each in error.errors)
-        messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
-    return redirect("studies")
+    return redirect_or_refuse(request, started, "studies", lambda error: f"{chosen.spec.name} cannot run: {error}")
 
 
 def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
     measured = Q(trials__state=State.FINISHED)
-    own = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
-    newest = {e.workload: e for e in own.distinct("workload")}
-    return newest | {e.workload: e for e in own.filter(measured).distinct("workload")}
+    experiments = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
+    newest = {e.workload: e for e in experiments.distinct("workload")}
+    return newest | {e.workload: e for e in experiments.filter(measured).distinct("workload")}
 
 
-def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
+def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
     beginnings = tuple(study.specification.get("built_in", ()))
-    experiments = [each for each in built_in_experiments() if each.stem.startswith(beginnings)]
-    names = Counter(each.called(beginnings) for each in experiments)
+    experiments = [experiment for experiment in built_in_experiments() if experiment.stem.startswith(beginnings)]
+    names = Counter(experiment.called(beginnings) for experiment in experiments)
     # Ambiguous short names are replaced by whole names.
-    sizes = [(each, each.stem if names[name := each.called(beginnings)] > 1 else name) for each in experiments]
+    sizes = [
+        (experiment, experiment.stem if names[name := experiment.called(beginnings)] > 1 else name)
+        for experiment in experiments
+    ]
     return {
         "study": study,
         "name": published_name(study),
         "statements": (study.source or {}).get("statements", []),
         "concluded": answers.get(study.pk),
         "printed": summary_of(Measured.alone(study)),
-        "own": own,
-        "state": chip_state(progress[own.pk]) if own else "",
-        "state_words": chip_words(progress[own.pk]) if own else "",
-        "answer": answers.get(own.pk) if own else None,
-        "finished": bool(own and progress[own.pk].finished),
-        "measured": summary_of(Measured.alone(own)) if own else [],
+        "own": latest,
+        "state": chip_state(progress[latest.pk]) if latest else "",
+        "state_words": chip_words(progress[latest.pk]) if latest else "",
+        "answer": answers.get(latest.pk) if latest else None,
+        "finished": bool(latest and progress[latest.pk].finished),
+        "measured": summary_of(Measured.alone(latest)) if latest else [],
         "sizes": sizes,
     }

@@ -32,7 +32,7 @@ from dashboard.panels.trial.tiles import published_here, tile_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.panels.trial.wire import wire_of
 from dashboard.requests import ranges
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import asked, find_trial
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
@@ -101,8 +101,8 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _running(trial: Trial, length_s: float | None) -> dict[str, Any]:
-    left = left_s(trial, length_s)
-    return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": left}
+    remaining_s = left_s(trial, length_s)
+    return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": remaining_s}
 
 
 def _seconds(text: str) -> float | None:
@@ -154,11 +154,10 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
         return redirect(attempt)
 
-    try:
-        return idempotent_redirect(request, queued)
-    except StaleTrial:
-        messages.error(request, "This trial has not ended, or a newer attempt has replaced it.", extra_tags="bad")
-    return redirect(trial)
+    words = "This trial has not ended, or a newer attempt has replaced it."
+    return redirect_or_refuse(
+        request, queued, trial, lambda error: words if isinstance(error, StaleTrial) else str(error)
+    )
 
 
 @require_GET
@@ -192,8 +191,8 @@ def _title(trial: Trial) -> str:
 
 def _parameters(trial: Trial) -> list[tuple[str, str]]:
     values = trial.configuration.parameters
-    known = workloads.find(trial.experiment.workload, values)
-    fields = {} if known is None else known.parameters_type.model_fields
+    workload = workloads.find(trial.experiment.workload, values)
+    fields = {} if workload is None else workload.parameters_type.model_fields
     rows = []
     for name, value in values.items():
         words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""

@@ -48,8 +48,8 @@ def workloads(request: HttpRequest) -> HttpResponse:
         }
         for workload in registry.registry()
     ]
-    shown = {"place": "workloads", "rows": rows, "may_register": may_register_programs(request.user)}
-    return render(request, "workloads/page.html", shown)
+    context = {"place": "workloads", "rows": rows, "may_register": may_register_programs(request.user)}
+    return render(request, "workloads/page.html", context)
 
 
 def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:
@@ -230,17 +230,19 @@ def _form(
 ) -> HttpResponse:
     errors = error.by_path() if error else {}
     groups = [(title, purpose, [_field(name, texts, errors) for name in names]) for title, purpose, names in _GROUPS]
-    shown = {"place": "workloads", "program": latest, "groups": groups, "others": errors.get("", ())}
-    return render(request, "workloads/program.html", shown, status=422 if error else 200)
+    context = {"place": "workloads", "program": latest, "groups": groups, "others": errors.get("", ())}
+    return render(request, "workloads/program.html", context, status=422 if error else 200)
 
 
 def _field(name: str, texts: Mapping[str, str], errors: Mapping[str, Any]) -> Field:
     info = ProgramDefinition.model_fields[name]
     # Errors within a table are shown at the table.
-    told = [sentence for path, each in errors.items() if path.split(".")[0] == name for sentence in each]
+    field_errors = [
+        sentence for path, sentences in errors.items() if path.split(".")[0] == name for sentence in sentences
+    ]
     label, hint = _TITLES.get(name, info.title or name), info.description or ""
     if name == "program":
         hint = "As on the command line: ./solver control --steps={steps}"
     upload, example = _UPLOADS.get(name, ""), _EXAMPLES.get(name, "")
     options: dict[str, Any] = {"is_long": name in _LONG, "example": example, "upload": upload}
-    return ProgramField(name, label, texts[name], hint=hint, errors=told, **options)
+    return ProgramField(name, label, texts[name], hint=hint, errors=field_errors, **options)

@@ -28,12 +28,12 @@ class Columns:
 
     def of_page(self, request: HttpRequest) -> dict[str, Any]:
         """Return the template context: shown columns and all choices."""
-        shown = self.asked(request)
-        return {"columns": shown, "offered": [(name, title, name in shown) for name, title in self.titles.items()]}
+        names = self.asked(request)
+        return {"columns": names, "offered": [(name, title, name in names) for name, title in self.titles.items()]}
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class SortHeader:
     """The header of a sortable column; ``sort`` is the order after a click."""
 
     name: str
@@ -44,8 +44,8 @@ class Head:
     """'ascending', 'descending' or '' for ``aria-sort``."""
 
 
-def head(name: str, title: str, sort: str, *, first: str = "", unit: str = "") -> Head:
+def sort_header(name: str, title: str, sort: str, *, first: str = "", unit: str = "") -> SortHeader:
     """Return a header; ``first`` '-' makes the first click descending."""
     turned = {name: f"-{name}", f"-{name}": name}
     now = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-    return Head(name, title, unit, turned.get(sort, f"{first}{name}"), now)
+    return SortHeader(name, title, unit, turned.get(sort, f"{first}{name}"), now)

@@ -50,7 +50,7 @@ _LONGEST_LEGEND: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Presentation:
     """Presentation of the answer."""
 
     statistic: str
@@ -66,7 +66,7 @@ class Question:
     """A parsed query string: configurations, axes and presentation."""
 
     query: Query
-    look: Look
+    look: Presentation
     filters: ConfigurationFilter
     configurations: QuerySet[Configuration]
 
@@ -75,20 +75,20 @@ class Question:
         return counts(self.configurations, self.filters.whole_designs)
 
 
-def ask(user: Any, given: QueryDict) -> Question:
+def ask(user: Any, params: QueryDict) -> Question:
     """Return the parsed query string of a user. Raise CannotExplore."""
-    query, look = _axes(given)
+    query, look = _axes(params)
     check(query)
-    filters = ConfigurationFilter(given, visible_experiments(user, by_keys=True), scope=query.scope)
+    filters = ConfigurationFilter(params, visible_experiments(user, by_keys=True), scope=query.scope)
     if not filters.is_valid():
         name, sentence = first_error(filters.errors)
         raise CannotExplore(f"{filters.form[name].label}: {sentence}", field=name)
     return Question(query, look, filters, filters.qs)
 
 
-def _axes(given: QueryDict) -> tuple[Query, Look]:
+def _axes(params: QueryDict) -> tuple[Query, Presentation]:
     def one(name: str, default: str = "") -> str:
-        return given.get(name, default).strip() or default
+        return params.get(name, default).strip() or default
 
     statistic = _allowed(one("statistic", EACH), [name for name, _ in STATISTICS], "statistic")
     query = Query(
@@ -99,12 +99,12 @@ def _axes(given: QueryDict) -> tuple[Query, Look]:
         scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
         pooled=statistic != EACH,
     )
-    columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
+    columns = tuple(dict.fromkeys(name for text in params.getlist("columns") for name in text.split(",") if name))
     for name in columns:
         if not is_metric(name):
             raise CannotExplore(f"columns: {name[:80]!r} is not a metric.", field="columns")
     drawn = [name for name in (query.y, query.x) if is_metric(name)]
-    look = Look(
+    look = Presentation(
         statistic=statistic,
         x_log=bool(one("xlog")),
         y_log=bool(one("ylog")),
@@ -135,10 +135,10 @@ class Rows:
     every: bool = False
 
 
-def rows_of(given: QueryDict) -> Rows:
+def rows_of(params: QueryDict) -> Rows:
     """Return the rows of an export. Raise CannotExplore."""
-    kind = _allowed(given.get("rows", "").strip() or ROWS[0], ROWS, "rows")
-    every = _allowed(given.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
+    kind = _allowed(params.get("rows", "").strip() or ROWS[0], ROWS, "rows")
+    every = _allowed(params.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
     if every in ("true", "on", "1") and kind == ROWS[0]:
         raise CannotExplore(
             "every: rows are configurations; it is for rows=trials and rows=measurements.", field="every"
@@ -189,26 +189,28 @@ def panels_left_out(pivoted: Pivot) -> int:
     return max(0, len({repr(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
-def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> list[tuple[str, list[list[Mark]]]]:
+def _series(
+    cells: Iterable[Cell], query: Query, look: Presentation, leading: Leads
+) -> list[tuple[str, list[list[Mark]]]]:
     """Return the marks by colour and line."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
         by_colour.setdefault(repr(cell.colour), []).append(cell)
     series = []
-    for own in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
+    for group in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
         name = described(query.y).label
         if query.colour:
             prefix = "" if query.colour in COLUMNS else f"{label(query.colour)} "
-            name = shortened(f"{prefix}{words(query.colour, own[0].colour)}", _LONGEST_LEGEND)
+            name = shortened(f"{prefix}{words(query.colour, group[0].colour)}", _LONGEST_LEGEND)
         by_line: dict[str, list[Cell]] = {}
-        for cell in own:
+        for cell in group:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
         series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
     return series
 
 
-def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
+def _mark(cell: Cell, query: Query, look: Presentation, leading: Leads) -> Mark:
     number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
     x = cell.x if number else words(query.x, cell.x)
     is_mean = look.statistic == "mean"
@@ -219,8 +221,8 @@ def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
 
 def _together(cell: Cell) -> str:
     """Return an identifier of marks that are highlighted together across panels."""
-    whole = cell.same or repr((cell.x, cell.colour))
-    return blake2b(whole.encode(), digest_size=5).hexdigest()
+    key = cell.same or repr((cell.x, cell.colour))
+    return blake2b(key.encode(), digest_size=5).hexdigest()
 
 
 def _order(value: Any) -> tuple[int, float, str]:
@@ -250,8 +252,8 @@ def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
         if workload is not None:
             parameters |= dict.fromkeys(sorted(known_parameters(slug)))
             metrics |= {figure.id for figure in workload.figures}
-    given = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
-    parameters |= dict.fromkeys(given)
+    axis_names = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
+    parameters |= dict.fromkeys(axis_names)
     return {
         "parameters": [(name, label(name)) for name in parameters],
         "metrics": [(name, described(name).label) for name in in_order(metrics)],

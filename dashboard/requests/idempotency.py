@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
+from django.shortcuts import redirect
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import ApiToken, IdempotencyKey
 
 FIELD: Final = "once"
@@ -44,8 +45,8 @@ def idempotent_response(request: Request, act: Callable[[], Response]) -> Respon
         raise InvalidSpec([FieldError(HEADER, "is 1 to 100 visible characters of ASCII")])
     # Keys are per token: tokens of one user may see different objects.
     caller = f"token {request.auth.pk}" if isinstance(request.auth, ApiToken) else "browser"
-    asked = json.dumps([request.method, request.get_full_path(), request.data], default=str)
-    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", asked, lambda: _kept(act()))
+    fingerprint = json.dumps([request.method, request.get_full_path(), request.data], default=str)
+    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", fingerprint, lambda: _kept(act()))
     headers = {REPLAYED: "true"} if replayed else {}
     return Response(answer["body"], status=answer["status"], headers=answer["headers"] | headers)
 
@@ -56,6 +57,17 @@ def _kept(response: Response) -> dict[str, Any]:
     return {"status": response.status_code, "headers": location, "body": body}
 
 
+def redirect_or_refuse(
+    request: HttpRequest, act: Callable[[], HttpResponseRedirect], back: Any, words: Callable[[Any], str] = str
+) -> HttpResponseRedirect:
+    """Return `idempotent_redirect`; on RepositoryError show its ``words`` and redirect ``back``."""
+    try:
+        return idempotent_redirect(request, act)
+    except RepositoryError as error:
+        messages.error(request, words(error), extra_tags="bad")
+    return redirect(back)
+
+
 def idempotent_redirect(request: HttpRequest, act: Callable[[], HttpResponseRedirect]) -> HttpResponseRedirect:
     """Return the redirect of ``act``, or the first one of the same form."""
     token = request.POST.get(FIELD, "")[:_LONGEST_TOKEN]
@@ -63,8 +75,8 @@ def idempotent_redirect(request: HttpRequest, act: Callable[[], HttpResponseRedi
         return act()
     sent = sorted((name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken")
     # Other values in the same form are another request.
-    asked = json.dumps([request.path, sent])
-    answer, replayed = IdempotencyKey.once(request.user, f"page {asked}", asked, lambda: {"url": act().url})
+    fingerprint = json.dumps([request.path, sent])
+    answer, replayed = IdempotencyKey.once(request.user, f"page {fingerprint}", fingerprint, lambda: {"url": act().url})
     if replayed:
         messages.info(request, "Duplicate submission ignored. Reload the page to submit again.")
     return HttpResponseRedirect(answer["url"])

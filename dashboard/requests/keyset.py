@@ -13,7 +13,7 @@ from django.db.models import Model, Q, QuerySet
 _LONGEST: Final = 400
 
 
-class NoPlace(ValueError):
+class InvalidPosition(ValueError):
     """A position in a query string is invalid; the text is for the user."""
 
 
@@ -48,34 +48,34 @@ class Slice:
 
 
 def slice_of(listing: Listing, *, after: str, before: str, most: int) -> Slice:
-    """Return the page after or before a position; by default the first. Raise NoPlace."""
+    """Return the page after or before a position; by default the first. Raise InvalidPosition."""
     if after and before:
-        raise NoPlace("Give either after or before, not both.")
-    place = _read(before or after, listing.key)
+        raise InvalidPosition("Give either after or before, not both.")
+    position = _read(before or after, listing.key)
     back = bool(before)
-    found: list[Any] = []
-    for part in _parts(listing, place, back=back):
-        found += part[: most + 1 - len(found)]
-        if len(found) > most:
+    rows: list[Any] = []
+    for part in _parts(listing, position, back=back):
+        rows += part[: most + 1 - len(rows)]
+        if len(rows) > most:
             break
-    more, found = len(found) > most, found[:most]
-    if not found:
+    more, rows = len(rows) > most, rows[:most]
+    if not rows:
         return Slice([])
     if back:
-        found.reverse()
+        rows.reverse()
     has_earlier, has_later = (more, True) if back else (bool(after), more)
-    ends = [_place(row, listing.key) for row in (found[0], found[-1])]
-    return Slice(found, ends[0] if has_earlier else "", ends[1] if has_later else "")
+    ends = [_position(row, listing.key) for row in (rows[0], rows[-1])]
+    return Slice(rows, ends[0] if has_earlier else "", ends[1] if has_later else "")
 
 
-def _parts(listing: Listing, place: tuple[Any, int] | None, *, back: bool) -> list[QuerySet[Any]]:
+def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) -> list[QuerySet[Any]]:
     """Return the querysets after a position (``back``: before it), nearest first."""
     key = listing.key
     rising = key.descending == back
     valued = listing.valued.order_by(*((key.column,) if rising else (f"-{key.column}",)), *_ties(key, back=back))
     without = listing.without
-    if place is not None:
-        value, pk = place
+    if position is not None:
+        value, pk = position
         tie = Q(pk__gt=pk) if back else Q(pk__lt=pk)
         if value is None:
             without = None if without is None else without.filter(tie)
@@ -87,7 +87,7 @@ def _parts(listing: Listing, place: tuple[Any, int] | None, *, back: bool) -> li
             valued = valued.filter(Q(**{f"{key.column}__{sign}e": value}))
             valued = valued.filter(Q(**{f"{key.column}__{sign}": value}) | Q(**{key.column: value}) & tie)
     rest = [] if without is None else [without.order_by("pk" if back else "-pk")]
-    if place is not None and place[0] is None:
+    if position is not None and position[0] is None:
         return [*rest, valued] if back else rest
     return [valued] if back else [valued, *rest]
 
@@ -96,7 +96,7 @@ def _ties(key: Key, *, back: bool) -> tuple[str, ...]:
     return () if key.column == "pk" else ("pk" if back else "-pk",)
 
 
-def _place(row: Model, key: Key) -> str:
+def _position(row: Model, key: Key) -> str:
     value = getattr(row, key.column, None)
     text = json.dumps([value, row.pk], default=str)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -114,4 +114,4 @@ def _read(text: str, key: Key) -> tuple[Any, int] | None:
             raise ValueError
         return None if value is None else key.read(value), pk
     except (ValueError, TypeError, ArithmeticError, UnicodeError):
-        raise NoPlace("There is no such page in this order. Start with the first page.") from None
+        raise InvalidPosition("There is no such page in this order. Start with the first page.") from None

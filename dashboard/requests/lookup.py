@@ -18,26 +18,26 @@ def asked(request: HttpRequest, name: str) -> str:
     return request.GET.get(name, "").strip()
 
 
-def members_asked(given: QueryDict) -> list[str]:
+def members_asked(params: QueryDict) -> list[str]:
     """Return the tokens of `of`, in order."""
-    return [token for text in given.getlist("of") for token in text.split(",") if token.strip()]
+    return [token for text in params.getlist("of") for token in text.split(",") if token.strip()]
 
 
-def comparison_asked(user: Any, given: QueryDict) -> Compared:
+def comparison_asked(user: Any, params: QueryDict) -> Compared:
     """Return the comparison that a query string names. Raise CannotCompare."""
-    scope = given.get("scope", "").strip() or str(Measurement.Scope.ALL)
+    scope = params.get("scope", "").strip() or str(Measurement.Scope.ALL)
     if scope not in Measurement.Scope.values:
         raise CannotCompare("The scope is all or mpi.")
-    baseline, at = (given.get(name, "").strip() for name in ("baseline", "at"))
-    return compare(user, members_asked(given), baseline=baseline, at=at, scope=scope)
+    baseline, at = (params.get(name, "").strip() for name in ("baseline", "at"))
+    return compare(user, members_asked(params), baseline=baseline, at=at, scope=scope)
 
 
-def without(given: QueryDict, *names: str) -> str:
+def without(params: QueryDict, *names: str) -> str:
     """Return a query string without these names and without empty values."""
-    kept = given.copy()
-    for name in list(kept):
-        kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
-    return kept.urlencode(safe=",:")
+    query = params.copy()
+    for name in list(query):
+        query.setlist(name, [] if name in names else [value for value in query.getlist(name) if value.strip()])
+    return query.urlencode(safe=",:")
 
 
 def find_trial(request: HttpRequest, pk: int) -> Trial:

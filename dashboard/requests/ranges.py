@@ -34,35 +34,35 @@ def _part(file: IO[bytes], length: int) -> Iterator[bytes]:
             yield piece
 
 
-def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
+def artifact(request: Any, row: Artifact, name: str) -> HttpResponseBase:
     """Return a verified artifact. Raise what ``Artifact.intact`` raises.
 
     A large file of a bucket is streamed: a wrong hash aborts it before its end, and of a part only the file's size is verified.
     """
-    etag, own = f'"{kept.sha256}"', store.current()
-    if own.is_here or kept.size_bytes <= _FETCHED_FIRST:
-        with kept.intact() as file:
+    etag, backend = f'"{row.sha256}"', store.current()
+    if backend.is_here or row.size_bytes <= _FETCHED_FIRST:
+        with row.intact() as file:
             return download(request, file, name, etag)
-    if own.size(kept.path) != kept.size_bytes:
-        raise Tampered(f"{kept.name} was changed after its trial ended: its size differs. It is stored but not used.")
+    if backend.size(row.path) != row.size_bytes:
+        raise Tampered(f"{row.name} was changed after its trial ended: its size differs. It is stored but not used.")
     headers = {
         "Content-Type": "application/octet-stream",
         "Content-Disposition": content_disposition_header(True, name) or "attachment",
-        "Content-Length": str(kept.size_bytes),
+        "Content-Length": str(row.size_bytes),
         "Accept-Ranges": "bytes",
         "ETag": etag,
     }
-    asked = _asked(request, etag)
-    if asked is None:
-        return StreamingHttpResponse(_checked(own.pieces(kept.path), kept), headers=headers)
-    first, last, part_headers = _bounds(asked, kept.size_bytes)
+    match = _requested_part(request, etag)
+    if match is None:
+        return StreamingHttpResponse(_checked(backend.pieces(row.path), row), headers=headers)
+    first, last, part_headers = _bounds(match, row.size_bytes)
     if not part_headers:
-        return _outside(kept.size_bytes)
-    part = own.pieces(kept.path, first, last - first + 1)
+        return _outside(row.size_bytes)
+    part = backend.pieces(row.path, first, last - first + 1)
     return StreamingHttpResponse(part, status=206, headers=headers | part_headers)
 
 
-def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
+def _checked(pieces: Iterator[bytes], row: Artifact) -> Iterator[bytes]:
     """Yield the pieces, the last one only after the hash is verified. Raise Tampered."""
     digest, waiting = hashlib.sha256(), b""
     for piece in pieces:
@@ -70,9 +70,9 @@ def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
             yield waiting
         waiting = piece
         digest.update(piece)
-    if digest.hexdigest() != kept.sha256:
-        log.error("file_changed", path=kept.path)
-        raise Tampered(f"{kept.name} was changed after its trial ended: its hash differs.")
+    if digest.hexdigest() != row.sha256:
+        log.error("file_changed", path=row.path)
+        raise Tampered(f"{row.name} was changed after its trial ended: its hash differs.")
     yield waiting
 
 
@@ -86,11 +86,11 @@ def download(request: Any, file: Path, name: str, etag: str = "") -> HttpRespons
     response["Accept-Ranges"] = "bytes"
     if etag:
         response["ETag"] = etag
-    asked = _asked(request, etag)
-    if asked is None:
+    match = _requested_part(request, etag)
+    if match is None:
         return response
     size = int(response["Content-Length"])
-    first, last, part_headers = _bounds(asked, size)
+    first, last, part_headers = _bounds(match, size)
     if not part_headers:
         response.close()
         return _outside(size)
@@ -99,9 +99,9 @@ def download(request: Any, file: Path, name: str, etag: str = "") -> HttpRespons
     return StreamingHttpResponse(_part(opened, last - first + 1), status=206, headers=headers)
 
 
-def _asked(request: Any, etag: str) -> re.Match[str] | None:
-    asked = _ONE.fullmatch("".join(request.headers.get("Range", "").split()).lower())
-    return None if request.headers.get("If-Range", etag) != etag else asked
+def _requested_part(request: Any, etag: str) -> re.Match[str] | None:
+    match = _ONE.fullmatch("".join(request.headers.get("Range", "").split()).lower())
+    return None if request.headers.get("If-Range", etag) != etag else match
 
 
 def _outside(size: int) -> HttpResponseBase:
@@ -110,9 +110,9 @@ def _outside(size: int) -> HttpResponseBase:
     return refused
 
 
-def _bounds(asked: re.Match[str], size: int) -> tuple[int, int, dict[str, str]]:
+def _bounds(match: re.Match[str], size: int) -> tuple[int, int, dict[str, str]]:
     """Return first and last byte and headers, empty for invalid ranges."""
-    first_text, last_text, count_text = asked.groups()
+    first_text, last_text, count_text = match.groups()
     first = int(first_text) if count_text is None else max(size - int(count_text), 0)
     last = min(int(last_text), size - 1) if last_text is not None else size - 1
     if last < first:

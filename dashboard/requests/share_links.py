@@ -22,7 +22,7 @@ def may_share_here(user: Any, experiment: Experiment) -> bool:
 
 def require_may_share(user: Any, experiments: Sequence[Experiment]) -> None:
     """Raise PermissionDenied unless ``user`` may share all of these."""
-    if not all(may_share_here(user, each) for each in experiments):
+    if not all(may_share_here(user, experiment) for experiment in experiments):
         raise PermissionDenied("Submitters and maintainers of the project may share this.")
 
 

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from pydantic import AwareDatetime, Field, TypeAdapter
 
 from dashboard.filters import TrialPageFilter
-from dashboard.requests.columns import Head, head, names_in
+from dashboard.requests.columns import SortHeader, names_in, sort_header
 from dashboard.requests.keyset import Key, Listing
 from experiments.access import visible_trials
 from experiments.errors import CannotExplore
@@ -66,22 +66,22 @@ class TrialQuestion:
     columns: tuple[str, ...]
 
 
-def ask_trials(user: Any, given: QueryDict) -> TrialQuestion:
+def ask_trials(user: Any, params: QueryDict) -> TrialQuestion:
     """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
-    filters = TrialPageFilter.of_page(given, visible_trials(user))
-    columns = read_columns(given.getlist("columns"))
-    sort = given.get("sort", "").strip() or NEWEST
+    filters = TrialPageFilter.of_page(params, visible_trials(user))
+    columns = read_columns(params.getlist("columns"))
+    sort = params.get("sort", "").strip() or NEWEST
     trials = filters.matching.select_related("configuration", "cluster").defer(*_LONG)
     return TrialQuestion(filters, _listing(trials, _key(sort), sort), sort, columns)
 
 
 def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
     if key.column == _METRIC:
-        own = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
-        measured = trials.filter(**{f"measurements__{name}": value for name, value in own.items()})
+        lookups = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
+        measured = trials.filter(**{f"measurements__{name}": value for name, value in lookups.items()})
         # An annotation, so that the position of a row needs no query.
         valued = measured.annotate(sort_value=F(_METRIC))
-        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **own)))
+        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **lookups)))
         return Listing(Key("sort_value", key.descending, key.read), valued, unmeasured)
     if "__" in key.column:
         return Listing(Key("sort_value", key.descending, key.read), trials.annotate(sort_value=F(key.column)))
@@ -104,15 +104,15 @@ def read_columns(texts: Sequence[str]) -> tuple[str, ...]:
 def _key(sort: str) -> Key:
     name, descending = sort.removeprefix("-"), sort.startswith("-")
     if name in SORTS:
-        known = SORTS[name].key
-        return Key(known.column, descending, known.read)
+        definition = SORTS[name].key
+        return Key(definition.column, descending, definition.read)
     if is_metric(name):
         return Key(_METRIC, descending, _number)
     raise CannotExplore(f"Order: {name[:80]!r} is neither a metric nor one of {', '.join(SORTS)}.", field="sort")
 
 
-def head_of(name: str, sort: str, *, unit: str = "") -> Head:
+def trial_header(name: str, sort: str, *, unit: str = "") -> SortHeader:
     """Return the header of a column for the current ``sort``."""
-    known = SORTS.get(name)
-    title = known.title if known else described(name).label
-    return head(name, title, sort, first=known.first if known else "", unit=unit)
+    definition = SORTS.get(name)
+    title = definition.title if definition else described(name).label
+    return sort_header(name, title, sort, first=definition.first if definition else "", unit=unit)

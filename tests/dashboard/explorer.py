@@ -1,4 +1,4 @@
-"""Questions to the explorer as an address asks them."""
+"""Questions to the explorer by query string."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class PrintedSerializer(RowSerializer[Configuration]):
         return {row.metric: row.value for trial in configuration.trials.all() for row in trial.measurements.all()}
 
     def get_conditions(self, configuration: Configuration) -> dict[str, dict[str, str]]:
-        return {table: beside for trial in configuration.trials.all() for table, beside in trial.conditions.items()}
+        return {table: remarks for trial in configuration.trials.all() for table, remarks in trial.conditions.items()}
 
 
 class PublishedDetailSerializer(PublishedSerializer):

@@ -43,15 +43,15 @@ def result_text(
     experiment: Experiment, dumps: Callable[[Any], str], *, indent: int | None = None, request: Request | None = None
 ) -> Iterator[str]:
     """Yield the text of `experiment_result`, trial by trial."""
-    whole = dumps({**_beside_trials(experiment, request), "trials": []})
-    end = whole.rindex("[") + 1
+    frame = dumps({**_beside_trials(experiment, request), "trials": []})
+    end = frame.rindex("[") + 1
     line, last = ("", "") if indent is None else ("\n" + 2 * indent * " ", "\n" + indent * " ")
-    yield whole[:end]
+    yield frame[:end]
     is_first = True
     for trial in _trials(experiment, request):
         yield f"{'' if is_first else ','}{line}{dumps(trial).replace(chr(10), line)}"
         is_first = False
-    yield whole[end:] if is_first else last + whole[end:]
+    yield frame[end:] if is_first else last + frame[end:]
 
 
 def result_answer(experiment: Experiment, request: Request) -> HttpResponseBase:
@@ -84,12 +84,12 @@ def _beside_trials(experiment: Experiment, request: Request | None) -> dict[str,
 
 def _trials(experiment: Experiment, request: Request | None) -> Iterator[dict[str, Any]]:
     # Rows that many trials share are read once a piece: environments are half of the result.
-    beside = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
-    trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*beside)
+    related = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
+    trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*related)
     every = trials.order_by("position", "pk").iterator(chunk_size=_PIECE)
     while piece := list(islice(every, _PIECE)):
         for trial in piece:
             trial.experiment = experiment
-        known = {"apart": why_apart(experiment, piece), "repeats": Trial.repeats_among(piece)}
-        context: dict[str, Any] = {"request": request, **known}
+        excluded = {"apart": why_apart(experiment, piece), "repeats": Trial.repeats_among(piece)}
+        context: dict[str, Any] = {"request": request, **excluded}
         yield from ResultTrialSerializer(piece, many=True, context=context).data

@@ -72,10 +72,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List experiments, newest first."""
-        wanted = fields.chosen(request, ExperimentSerializer)
+        names = fields.chosen(request, ExperimentSerializer)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
-        return self.get_paginated_response(self._shown(page, many=True, wanted=wanted))
+        return self.get_paginated_response(self._shown(page, many=True, names=names))
 
     @extend_schema(
         parameters=[fields.parameter(ExperimentDetailSerializer)],
@@ -84,8 +84,8 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one experiment with its specification."""
         fields.refuse_others(request)
-        wanted = fields.chosen(request, ExperimentDetailSerializer)
-        return Response(self._shown(self.get_object(), wanted=wanted))
+        names = fields.chosen(request, ExperimentDetailSerializer)
+        return Response(self._shown(self.get_object(), names=names))
 
     @extend_schema(
         parameters=[schema.PROJECT, PARAMETER],
@@ -131,7 +131,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         slug = validated(MovedSerializer, request)["project"]
         constants = experiment.specification.get("parameters")
         able = access.projects_for(request.user, experiment.workload, constants)
-        project = next((each for each in able if each.slug == slug), None)
+        project = next((option for option in able if option.slug == slug), None)
         if project is None:
             raise PermissionDenied("There is no such project, or you may not start this workload in it.")
         experiment.move_to(project)
@@ -233,13 +233,13 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return experiment
 
     def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:
-        shown = self._shown(queue.submit(spec, project=project, owner=request.user))
-        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+        data = self._shown(queue.submit(spec, project=project, owner=request.user))
+        return Response(data, status=201, headers={"Location": str(data["url"])})
 
-    def _shown(self, experiments: Any, *, many: bool = False, wanted: Sequence[str] | None = None) -> Any:
+    def _shown(self, experiments: Any, *, many: bool = False, names: Sequence[str] | None = None) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]
-        context = {**self.get_serializer_context(), fields.NAME: wanted}
-        if wanted is None or {"status", "trials"} & set(wanted):
+        context = {**self.get_serializer_context(), fields.NAME: names}
+        if names is None or {"status", "trials"} & set(names):
             context["progress"] = selectors.progress_of(rows)
         return self.get_serializer_class()(experiments, many=many, context=context).data
 

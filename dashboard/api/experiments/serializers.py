@@ -12,7 +12,7 @@ from analysis.conclusions.diagnosis import Curve
 from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.scaling.models import Misfit
-from dashboard.api.rest.schema import told
+from dashboard.api.rest.schema import dataclass_schema
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
 
 Schema = dict[str, Any]
@@ -40,12 +40,12 @@ def _with(shape: Schema, **members: Schema) -> Schema:
     return {**shape, "properties": properties, "required": list(properties)}
 
 
-_ANSWER: Final = _with(told(Answer), asks=_TEXT)
+_ANSWER: Final = _with(dataclass_schema(Answer), asks=_TEXT)
 _REPORT: Final = _object(
     name=_TEXT,
     where=_ANY,
-    verdict=told(Verdict),
-    findings=_list(told(Finding)),
+    verdict=dataclass_schema(Verdict),
+    findings=_list(dataclass_schema(Finding)),
     cannot_tell=_list(_TEXT),
     slices=_list(_ANY),
 )
@@ -64,7 +64,7 @@ _FIT: Final = _object(
     measured=_list(_NUMBER),
     parameters={"type": "object", "additionalProperties": _or_null(_ESTIMATE)},
     best_size=_or_null(_ESTIMATE),
-    misfit=told(Misfit),
+    misfit=dataclass_schema(Misfit),
 )
 _MODEL: Final = _object(
     metric=_TEXT,
@@ -73,15 +73,15 @@ _MODEL: Final = _object(
     reason=_TEXT,
     extrapolated={"type": "boolean"},
     fits=_list(_FIT),
-    curves=_list(told(Curve)),
+    curves=_list(dataclass_schema(Curve)),
 )
 _SLICE: Final = _object(
     where=_ANY,
-    rows=_list(told(ScalingRow)),
-    time=_list(told(TimeRow)),
-    wire=_list(told(WireRow)),
+    rows=_list(dataclass_schema(ScalingRow)),
+    time=_list(dataclass_schema(TimeRow)),
+    wire=_list(dataclass_schema(WireRow)),
     models={"type": "object", "additionalProperties": _MODEL},
-    next=_list(told(Suggestion)),
+    next=_list(dataclass_schema(Suggestion)),
 )
 
 
@@ -95,11 +95,11 @@ class FindingsSerializer(serializers.Serializer[Any]):
     """Answer, facts, verdict, findings and limitations."""
 
     answer = _shaped(_ANSWER)
-    facts = _shaped(_list(told(Fact)))
+    facts = _shaped(_list(dataclass_schema(Fact)))
     name = serializers.CharField()
     where = serializers.DictField()
-    verdict = _shaped(told(Verdict))
-    findings = _shaped(_list(told(Finding)))
+    verdict = _shaped(dataclass_schema(Verdict))
+    findings = _shaped(_list(dataclass_schema(Finding)))
     cannot_tell = serializers.ListField(child=serializers.CharField())
     slices = _shaped(_list(_REPORT))
 
@@ -109,7 +109,7 @@ class DiagnosisSerializer(serializers.Serializer[Any]):
 
     stamp = serializers.CharField(help_text="Changes when another configuration completes.")
     answer = _shaped(_ANSWER)
-    facts = _shaped(_list(told(Fact)))
+    facts = _shaped(_list(dataclass_schema(Fact)))
     report = _shaped(_WHOLE_REPORT)
     trials = serializers.IntegerField()
     kind = serializers.ChoiceField(choices=("strong", "weak"))
@@ -117,7 +117,7 @@ class DiagnosisSerializer(serializers.Serializer[Any]):
     slices = _shaped(_list(_SLICE))
     slices_left_out = serializers.IntegerField()
     next_queued = serializers.IntegerField(help_text="Trials that queueing the suggested points would add.")
-    observer = _shaped(_list(_with(told(ObserverEffect), parameters=_ANY)))
+    observer = _shaped(_list(_with(dataclass_schema(ObserverEffect), parameters=_ANY)))
 
 
 class ResultSerializer(serializers.Serializer[Any]):

@@ -54,7 +54,7 @@ _CONFLICTS: Final = (
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn a known error into its answer; any other is a 500."""
     if isinstance(error, InvalidSpec):
-        return _answer(400, [entry(each) for each in error.errors])
+        return _answer(400, [entry(field_error) for field_error in error.errors])
     if isinstance(error, CannotExplore):
         return _answer(400, [{"path": error.field, "message": str(error)}])
     if isinstance(error, CannotCompare | CannotExport):
@@ -126,8 +126,8 @@ def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
     """Yield the framework's nested details with their paths."""
     if isinstance(detail, dict):
         for name, value in detail.items():
-            own = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
-            yield from _entries(value, ".".join(part for part in (path, own) if part))
+            segment = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
+            yield from _entries(value, ".".join(part for part in (path, segment) if part))
     elif isinstance(detail, list | tuple):
         for value in detail:
             yield from _entries(value, path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
@@ -16,13 +16,18 @@ from rest_framework.utils.encoders import JSONEncoder
 
 from dashboard.api.rest import schema
 
+if TYPE_CHECKING:
+    from rest_framework.decorators import ViewSetAction
+
 PARAMETER = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of an earlier answer: 304 if unchanged."
 )
 NOT_MODIFIED = {304: OpenApiResponse(description="Unchanged since the answer with this `ETag`.")}
 
 
-def row_action(answer: Any, *parameters: OpenApiParameter, codes: Sequence[int] = (400, 404, 409)) -> Any:
+def row_action(
+    answer: Any, *parameters: OpenApiParameter, codes: Sequence[int] = (400, 404, 409)
+) -> Callable[[schema.View], ViewSetAction[schema.View]]:
     """Declare an action that reads a part of one row and answers with an ETag."""
     answers = {200: answer, **NOT_MODIFIED}
     return schema.row_action("get", answers, codes, parameters=[PARAMETER, *parameters], **schema.UNFILTERED)

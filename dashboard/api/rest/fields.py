@@ -27,11 +27,11 @@ def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> l
     """Return the requested fields; None for all. Raise ValidationError."""
     if NAME not in request.query_params:
         return None
-    known = list(serializer().get_fields())
-    wanted = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
-    if unknown := [name for name in wanted if name not in known]:
-        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(known)}"]})
-    return [name for name in known if name in wanted]
+    all_names = list(serializer().get_fields())
+    names = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
+    if unknown := [name for name in names if name not in all_names]:
+        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(all_names)}"]})
+    return [name for name in all_names if name in names]
 
 
 class RowSerializer(serializers.ModelSerializer[Row]):
@@ -46,8 +46,8 @@ class Sparse(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
-        wanted = self.context.get(NAME)
-        return fields if wanted is None else {name: fields[name] for name in fields if name in wanted}
+        names = self.context.get(NAME)
+        return fields if names is None else {name: fields[name] for name in fields if name in names}
 
 
 def refuse_others(request: Request) -> None:

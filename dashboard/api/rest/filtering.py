@@ -50,12 +50,16 @@ def described(filters: type[ListFilter]) -> list[OpenApiParameter]:
     return [
         OpenApiParameter(
             name,
-            bool if isinstance(each, BooleanFilter) else datetime if isinstance(each, MomentFilter) else str,
-            many=isinstance(each, AnyOfFilter | MultipleChoiceFilter),
-            enum=_fixed_choices(each),
-            description=each.extra["help_text"],
+            bool
+            if isinstance(list_filter, BooleanFilter)
+            else datetime
+            if isinstance(list_filter, MomentFilter)
+            else str,
+            many=isinstance(list_filter, AnyOfFilter | MultipleChoiceFilter),
+            enum=_fixed_choices(list_filter),
+            description=list_filter.extra["help_text"],
         )
-        for name, each in filters.base_filters.items()
+        for name, list_filter in filters.base_filters.items()
     ]
 
 
@@ -68,8 +72,8 @@ def refuse_empty(request: Request, filters: type[ListFilter]) -> None:
     """Refuse typed filters without a value. Raise ValidationError."""
     wrong: dict[str, Any] = {
         name: ["is empty: give a value or leave it out"]
-        for name, each in filters.base_filters.items()
-        if isinstance(each, _NO_TEXT) and not all(text.strip() for text in request.query_params.getlist(name))
+        for name, list_filter in filters.base_filters.items()
+        if isinstance(list_filter, _NO_TEXT) and not all(text.strip() for text in request.query_params.getlist(name))
     }
     if wrong:
         raise ValidationError(wrong)
@@ -90,12 +94,12 @@ def one_of(request: Request, name: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def refuse_unknown(request: Request, known: Collection[str]) -> None:
+def refuse_unknown(request: Request, allowed: Collection[str]) -> None:
     """Refuse query parameters with unknown names. Raise ValidationError."""
     wrong: dict[str, Any] = {
-        name: [f"is not known here; known: {', '.join(sorted(known))}"]
+        name: [f"is not known here; known: {', '.join(sorted(allowed))}"]
         for name in request.query_params
-        if name not in known
+        if name not in allowed
     }
     if wrong:
         raise ValidationError(wrong)

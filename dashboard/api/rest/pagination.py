@@ -81,15 +81,15 @@ class Pagination(LimitOffsetPagination):
         return offset
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        told = super().get_paginated_response_schema(schema)
-        told["required"] = ["results"]
-        return told
+        page_schema = super().get_paginated_response_schema(schema)
+        page_schema["required"] = ["results"]
+        return page_schema
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         counted = super().get_schema_operation_parameters(view)
-        for each in counted:
-            if each["name"] == "offset":
-                each["schema"] |= {"maximum": FURTHEST}
+        for parameter in counted:
+            if parameter["name"] == "offset":
+                parameter["schema"] |= {"maximum": FURTHEST}
         return [*counted, _CURSOR] if _order(view) else counted
 
 

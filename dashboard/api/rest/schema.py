@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from pydantic import BaseModel, TypeAdapter
@@ -13,7 +13,11 @@ from rest_framework.decorators import action
 from dashboard.requests.problems import PROBLEM, problem, whole
 from experiments.specification import ExperimentSpec
 
+if TYPE_CHECKING:
+    from rest_framework.decorators import ViewSetAction
+
 View = TypeVar("View", bound=Callable[..., Any])
+Method = Literal["get", "post", "put", "delete"]
 _BOUNDS: Final = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
 _SENTENCES: Final = {
     400: "The request is invalid; every error names its field.",
@@ -59,24 +63,24 @@ UNFILTERED: Final[dict[str, Any]] = {"pagination_class": None, "filter_backends"
 
 
 def row_action(
-    method: str,
+    method: Method,
     answers: Any,
     codes: Sequence[int],
     *,
     request: Any = None,
     parameters: Sequence[Any] = (),
     **options: Any,
-) -> Callable[[View], View]:
+) -> Callable[[View], ViewSetAction[View]]:
     """Declare an action of one row with its answers, errors and parameters."""
     responses = {**(answers if isinstance(answers, dict) else {200: answers}), **errors(*codes)}
     operation_id = options.pop("operation_id", None)
 
-    def declare(view: View) -> View:
+    def declare(view: View) -> ViewSetAction[View]:
         described = action(detail=True, methods=[method], **options)(view)
         describe = extend_schema(
             operation_id=operation_id, parameters=list(parameters), request=request, responses=responses
         )
-        declared: View = describe(described)
+        declared: ViewSetAction[View] = describe(described)
         return declared
 
     return declare
@@ -115,7 +119,7 @@ def fields_may_be_left_out(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     components = result["components"]["schemas"]
     for operations in result["paths"].values():
         for operation in operations.values():
-            if any(each["name"] == "fields" for each in operation.get("parameters", ())):
+            if any(parameter["name"] == "fields" for parameter in operation.get("parameters", ())):
                 for name in _named(operation["responses"]["200"]):
                     page = components[name]
                     rows = _named(page.get("properties", {}).get("results", {}))
@@ -126,9 +130,9 @@ def fields_may_be_left_out(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 def _named(node: Any) -> list[str]:
     if isinstance(node, dict):
-        own = [str(node["$ref"]).rpartition("/")[2]] if "$ref" in node else []
-        return [*own, *(name for value in node.values() for name in _named(value))]
-    return [name for each in node for name in _named(each)] if isinstance(node, list) else []
+        names = [str(node["$ref"]).rpartition("/")[2]] if "$ref" in node else []
+        return [*names, *(name for value in node.values() for name in _named(value))]
+    return [name for item in node for name in _named(item)] if isinstance(node, list) else []
 
 
 def in_place(model: type[BaseModel]) -> dict[str, Any]:
@@ -136,13 +140,13 @@ def in_place(model: type[BaseModel]) -> dict[str, Any]:
     return _resolved(model.model_json_schema())
 
 
-def told(kind: Any) -> dict[str, Any]:
+def dataclass_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of ``dataclasses.asdict`` of a class, without ``$defs``."""
     schema = TypeAdapter(kind).json_schema(mode="serialization")
     for part in (schema, *schema.get("$defs", {}).values()):
         part["required"] = list(part["properties"])  # fields with a default are always present
-    whole: dict[str, Any] = _without_places(_resolved(schema))
-    return whole
+    resolved: dict[str, Any] = _without_places(_resolved(schema))
+    return resolved
 
 
 def _without_places(node: Any) -> Any:
@@ -151,18 +155,18 @@ def _without_places(node: Any) -> Any:
         return [_without_places(item) for item in node]
     if not isinstance(node, dict):
         return node
-    told = {name: _without_places(value) for name, value in node.items() if name != "prefixItems"}
+    described = {name: _without_places(value) for name, value in node.items() if name != "prefixItems"}
     items = node.get("prefixItems", [])
-    kinds = [kind for place, kind in enumerate(items) if kind not in items[:place]]
+    kinds = [kind for index, kind in enumerate(items) if kind not in items[:index]]
     if not kinds:
-        return told
-    return {**told, "items": _without_places(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
+        return described
+    return {**described, "items": _without_places(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})}
 
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
     parts = schema.pop("$defs", {})
-    whole: dict[str, Any] = _in_place(schema, parts)
-    return whole
+    resolved: dict[str, Any] = _in_place(schema, parts)
+    return resolved
 
 
 def _in_place(node: Any, parts: dict[str, Any]) -> Any:

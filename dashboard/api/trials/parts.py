@@ -97,7 +97,7 @@ class PartActions:
         curves, missing = _curves(trial, scope)
         sizes, gaps = curves.get("size_histogram") or {}, curves.get("interarrival") or {}
         longer, dispersion = gaps.get("ccdf") or {}, gaps.get("idc") or {}
-        told = {
+        parts = {
             "sizes": {"size_bytes": sizes.get("orig_len") or [], "packets": sizes.get("packets") or []},
             "gaps": {
                 **{name: gaps.get(name) for name in ("exact", "zero_share")},
@@ -106,9 +106,9 @@ class PartActions:
                 "fits": gaps.get("fits") or [],
             },
         }
-        units = _units((*told["sizes"], *told["gaps"]))
-        whole = {**told, "scope": scope, "units": units, "missing": missing}
-        return etag.answer(request, HistogramsSerializer(whole).data)
+        units = _units((*parts["sizes"], *parts["gaps"]))
+        data = {**parts, "scope": scope, "units": units, "missing": missing}
+        return etag.answer(request, HistogramsSerializer(data).data)
 
     @etag.row_action(
         FlowsSerializer,
@@ -129,10 +129,10 @@ class PartActions:
         )
         pages = Pagination()
         page: Any = pages.paginate_queryset(rows, request)
-        told: dict[str, Any] = dict(pages.get_paginated_response(page).data)
+        page_data: dict[str, Any] = dict(pages.get_paginated_response(page).data)
         missing = _NO_CAPTURE if analysis is None else None
         units = _units(dict.fromkeys(name for row in page for name in row))
-        return etag.answer(request, {"missing": missing, "units": units, **told})
+        return etag.answer(request, {"missing": missing, "units": units, **page_data})
 
     @etag.row_action(MatricesSerializer)
     def matrices(self, request: Request, pk: str) -> HttpResponseBase:
@@ -140,12 +140,15 @@ class PartActions:
         trial = self._trial()
         refuse_unknown(request, set())
         analysis, profile = read_analysis(trial), read_mpi_profile(trial)
-        kept = (analysis or {}).get("matrices") or {}
-        told = {name: kept[name] if (kept.get(name) or {}).get("labels") else None for name in ("hosts", "ranks")}
+        stored_matrices = (analysis or {}).get("matrices") or {}
+        tables = {
+            name: stored_matrices[name] if (stored_matrices.get(name) or {}).get("labels") else None
+            for name in ("hosts", "ranks")
+        }
         pairs = [] if profile is None else profile["pairs"]
-        whole = {
-            **told,
-            "ranks_missing": _ranks_missing(analysis, told["ranks"]),
+        data = {
+            **tables,
+            "ranks_missing": _ranks_missing(analysis, tables["ranks"]),
             "missing": _NO_CAPTURE if analysis is None else None,
             "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
             "messages": {
@@ -154,7 +157,7 @@ class PartActions:
                 "missing": _NO_PROFILE if profile is None else None,
             },
         }
-        return etag.answer(request, MatricesSerializer(whole).data)
+        return etag.answer(request, MatricesSerializer(data).data)
 
     @schema.row_action(
         "get",
@@ -198,8 +201,8 @@ def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any]
     """Return why MPI connections have no ranks; None if all have."""
     if analysis is None:
         return _NO_CAPTURE
-    kept = (analysis.get("matrices") or {}).get("ranks") or {}
-    if why := kept.get("by_host_alone"):
+    ranks = (analysis.get("matrices") or {}).get("ranks") or {}
+    if why := ranks.get("by_host_alone"):
         return f"{why[:1].upper()}{why[1:]}."
     if matrix is not None:
         return None
@@ -208,15 +211,15 @@ def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any]
 
 def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:
     curves, missing = _curves(trial, scope)
-    kept = curves.get("series") or {}
-    columns = {name: values for name, values in kept.items() if isinstance(values, list)}
+    series = curves.get("series") or {}
+    columns = {name: values for name, values in series.items() if isinstance(values, list)}
     return {
         "of": "traffic",
         "scope": scope,
         "missing": missing,
         "units": _units(columns),
-        "start_s": kept.get("start_s"),
-        "step_s": kept.get("bin_s"),
+        "start_s": series.get("start_s"),
+        "step_s": series.get("bin_s"),
         "t_s": None,
         "count": int(bool(columns)),
         "next": None,
@@ -225,16 +228,16 @@ def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:
 
 
 def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
-    told: dict[str, Any] = {"of": "hosts", "scope": Measurement.Scope.ALL, "units": _units(QUANTITIES), "start_s": None}
+    data: dict[str, Any] = {"of": "hosts", "scope": Measurement.Scope.ALL, "units": _units(QUANTITIES), "start_s": None}
     pages = HostPages()
     try:
         samples = samples_of(trial)
     except NoSamples as none:
         pages.paginate_queryset([], request)
-        return {**told, "missing": str(none), "step_s": None, "t_s": None, "count": 0, "next": None, "series": []}
-    places: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
+        return {**data, "missing": str(none), "step_s": None, "t_s": None, "count": 0, "next": None, "series": []}
+    indices: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
     return {
-        **told,
+        **data,
         "missing": None,
         "step_s": samples.step_s,
         "t_s": samples.t_s,
@@ -245,12 +248,12 @@ def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
                 quantity,
                 samples.hosts[host],
                 *(
-                    _known(part[host, :, place], samples.count[host])
+                    _known(part[host, :, index], samples.count[host])
                     for part in (samples.mean, samples.low, samples.high)
                 ),
             )
-            for host in places
-            for place, quantity in enumerate(QUANTITIES)
+            for host in indices
+            for index, quantity in enumerate(QUANTITIES)
         ],
     }
 
@@ -263,8 +266,8 @@ def _known(values: Any, count: Any) -> list[float | None]:
     return [float(value) if some and np.isfinite(value) else None for value, some in zip(values, count, strict=True)]
 
 
-def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict[str, Any]]:
-    if not asked:
+def _sorted(rows: list[dict[str, Any]], ordering: str, is_requested: bool) -> list[dict[str, Any]]:
+    if not is_requested:
         return rows
     column = ordering.removeprefix("-")
     if column not in SORTED_BY:
@@ -277,7 +280,7 @@ def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict
 def _units(names: Iterable[str]) -> dict[str, str]:
     """Return the units of names with a known suffix."""
     endings = {name: name.removesuffix("_ab").removesuffix("_ba") for name in names}
-    told = {
+    units = {
         name: "1/s" if end.endswith("_per_s") else UNITS.get(end.rpartition("_")[2]) for name, end in endings.items()
     }
-    return {name: unit for name, unit in told.items() if unit}
+    return {name: unit for name, unit in units.items() if unit}

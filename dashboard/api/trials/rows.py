@@ -129,9 +129,9 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         scope = one_of(request, "scope", Measurement.Scope.values)
         analysis = read_analysis(trial) or {}
         curves = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
-        told = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
+        selected = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
         rest = {"scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
-        return etag.answer(request, {**told, **rest})
+        return etag.answer(request, {**selected, **rest})
 
     @etag.row_action(ProfileSerializer, codes=(404,))
     def profile(self, request: Request, pk: str) -> HttpResponseBase:
@@ -196,7 +196,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
             raise Gone(f"{artifact.name} is no longer kept") from None
 
     def get_object(self) -> Trial:
-        wanted = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []
-        if wanted is None or _FROM_OTHER_TABLES & set(wanted):
+        names = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []
+        if names is None or _FROM_OTHER_TABLES & set(names):
             return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()

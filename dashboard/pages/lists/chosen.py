@@ -63,7 +63,7 @@ class TickedList:
     """A list with ticks; ``find`` returns the visible rows of tokens."""
 
     noun: str
-    place: str
+    url_name: str
     title: str
     prefix: str
     find: Callable[[Any, Sequence[str]], Sequence[TickedRow]]
@@ -92,7 +92,7 @@ def answer(request: HttpRequest, ticked: TickedList, change: ListChange) -> Http
     """Show the effects on the ticked rows; on POST change them."""
     sent = request.POST if request.method == "POST" else request.GET
     query = sent.get("back", "")[:_LONGEST_QUERY]
-    back = f"{reverse(ticked.place)}?{query}".rstrip("?")
+    back = f"{reverse(ticked.url_name)}?{query}".rstrip("?")
     tokens, wrong = read_tokens(ticked, sent.getlist("of"))
     if wrong:
         messages.error(request, wrong, extra_tags="bad")
@@ -125,7 +125,7 @@ def answer(request: HttpRequest, ticked: TickedList, change: ListChange) -> Http
         "query": query,
         "why": why,
         "known": texts,
-        "place": ticked.place,
+        "place": ticked.url_name,
     }
     return render(request, "lists/chosen.html", context, status=422 if why else 200)
 

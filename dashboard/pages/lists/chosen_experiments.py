@@ -60,8 +60,8 @@ def _against_tagging(user: Any, experiment: Experiment) -> str:
     return "was imported" if experiment.is_imported else _against(user, experiment)
 
 
-def _tags(given: Mapping[str, str]) -> Mapping[str, Any]:
-    tags = {name: [tag for text in given[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
+def _tags(texts: Mapping[str, str]) -> Mapping[str, Any]:
+    tags = {name: [tag for text in texts[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
     if not any(tags.values()):
         raise ValueError("Write a tag to add or to remove.")
     for tag in (*tags["add"], *tags["remove"]):
@@ -123,19 +123,24 @@ TAG: Final = ListChange(
 def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
     by_slug = {experiment.slug: experiment for experiment in experiments}
-    found = [by_slug[token] for token in tokens if token in by_slug]
-    progress, quoted = progress_of(found), _quoted(user, found)
+    rows = [by_slug[token] for token in tokens if token in by_slug]
+    progress, quoted = progress_of(rows), _quoted(user, rows)
     return [
         TickedRow(
-            f"e:{each.slug}",
-            each,
-            each.name,
+            f"e:{experiment.slug}",
+            experiment,
+            experiment.name,
             ", ".join(
-                [workload_title(each.workload), *each.tags, plural(progress[each.pk].total, "trial"), *quoted[each.pk]]
+                [
+                    workload_title(experiment.workload),
+                    *experiment.tags,
+                    plural(progress[experiment.pk].total, "trial"),
+                    *quoted[experiment.pk],
+                ]
             ),
-            "published" if each.published else chip_state(progress[each.pk]),
+            "published" if experiment.published else chip_state(progress[experiment.pk]),
         )
-        for each in found
+        for experiment in rows
     ]
 
 
@@ -144,11 +149,11 @@ def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[s
     reports = visible_reports(user)
     newest = ReportVersion.objects.filter(report__in=reports, number=F("report__version"))
     quoted = {}
-    for each in experiments:
-        titles = newest.filter(text__regex=rf"(^|[^-\w]){re.escape(each.slug)}($|[^-\w])").values_list(
+    for experiment in experiments:
+        titles = newest.filter(text__regex=rf"(^|[^-\w]){re.escape(experiment.slug)}($|[^-\w])").values_list(
             "title", flat=True
         )[:3]
-        quoted[each.pk] = [f"quoted in the report {title!r}" for title in titles]
+        quoted[experiment.pk] = [f"quoted in the report {title!r}" for title in titles]
     return quoted
 
 
@@ -164,22 +169,22 @@ deleted = view(EXPERIMENTS, DELETE)
 @require_GET
 def trash(request: HttpRequest) -> HttpResponse:
     """Show the deleted experiments that can be restored."""
-    rows = [{"kept": kept, "about": _about(kept)} for kept in visible_deleted(request.user)]
+    rows = [{"kept": row, "about": _about(row)} for row in visible_deleted(request.user)]
     return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
 
 
-def _about(kept: Deleted) -> str:
-    return f"{workload_title(kept.workload)}, {plural(len(kept.trials), 'trial')}, {amount(kept.bytes, 'B')} of files"
+def _about(row: Deleted) -> str:
+    return f"{workload_title(row.workload)}, {plural(len(row.trials), 'trial')}, {amount(row.bytes, 'B')} of files"
 
 
-def _against_bringing_back(user: Any, kept: Deleted) -> str:
-    return "" if may_bring_back(user, kept) else "can be restored only by its owner and maintainers"
+def _against_bringing_back(user: Any, row: Deleted) -> str:
+    return "" if may_bring_back(user, row) else "can be restored only by its owner and maintainers"
 
 
 def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
-    by_slug = {kept.slug: kept for kept in visible_deleted(user)}
-    found = [by_slug[token] for token in tokens if token in by_slug]
-    return [TickedRow(f"e:{kept.slug}", kept, kept.name, _about(kept), "deleted") for kept in found]
+    by_slug = {row.slug: row for row in visible_deleted(user)}
+    rows = [by_slug[token] for token in tokens if token in by_slug]
+    return [TickedRow(f"e:{row.slug}", row, row.name, _about(row), "deleted") for row in rows]
 
 
 BRING_BACK: Final = ListChange(

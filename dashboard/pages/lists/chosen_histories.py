@@ -22,19 +22,19 @@ from experiments.selectors.history_list import METRIC, Kept, named, standing
 class _Stepped:
     """A history with the first trial after its last step, if it has one."""
 
-    kept: Kept
+    entry: Kept
     first: Trial | None
 
     @property
     def last(self) -> Change | None:
-        return self.kept.history.changes[-1] if self.kept.history.changes else None
+        return self.entry.history.changes[-1] if self.entry.history.changes else None
 
     @property
     def cluster(self) -> Cluster:
-        return cast("Cluster", self.kept.configuration.experiment.cluster)  # a history is of a cluster
+        return cast("Cluster", self.entry.configuration.experiment.cluster)  # a history is of a cluster
 
     def get_absolute_url(self) -> str:
-        return reverse("history", args=[self.kept.configuration.hash, self.cluster.slug])
+        return reverse("history", args=[self.entry.configuration.hash, self.cluster.slug])
 
 
 def _against(user: Any, history: _Stepped) -> str:
@@ -56,8 +56,8 @@ def _against_clearing(user: Any, history: _Stepped) -> str:
     return _against(user, history)
 
 
-def _reason(given: Mapping[str, str]) -> Mapping[str, Any]:
-    if not (reason := given["reason"].strip()):
+def _reason(texts: Mapping[str, str]) -> Mapping[str, Any]:
+    if not (reason := texts["reason"].strip()):
         raise ValueError("Enter the reason why the change is expected.")
     return {"reason": reason}
 
@@ -84,24 +84,25 @@ UNEXPECTED: Final = ListChange(
 
 
 def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
-    listed = {str(kept.configuration.pk): kept for kept in standing(user, named(user, map(int, tokens)))}
-    found = [listed[token] for token in tokens if token in listed]
+    listed = {str(entry.configuration.pk): entry for entry in standing(user, named(user, map(int, tokens)))}
+    entries = [listed[token] for token in tokens if token in listed]
     trials = Trial.objects.select_related("experiment__project").in_bulk(
-        [kept.stepped_at for kept in found if kept.stepped_at is not None]
+        [entry.stepped_at for entry in entries if entry.stepped_at is not None]
     )
-    return [_row(_Stepped(kept, trials.get(kept.stepped_at))) for kept in found]
+    return [_row(_Stepped(entry, trials.get(entry.stepped_at))) for entry in entries]
 
 
 def _row(history: _Stepped) -> TickedRow:
-    own = history.kept.configuration
-    name = f"{workload_title(own.experiment.workload)}, {parameters_sentence(own.parameters, telling(own.parameters))}"
+    configuration = history.entry.configuration
+    title = workload_title(configuration.experiment.workload)
+    name = f"{title}, {parameters_sentence(configuration.parameters, telling(configuration.parameters))}"
     step = (
         "no step"
         if history.last is None
         else f"last step {percent_change(history.last.ratio)} from {history.last.label}"
     )
-    state = "look" if history.kept.history.flagged else "expected"
-    return TickedRow(f"c:{own.pk}", history, name, f"on {history.cluster.name}, {step}", state)
+    state = "look" if history.entry.history.flagged else "expected"
+    return TickedRow(f"c:{configuration.pk}", history, name, f"on {history.cluster.name}, {step}", state)
 
 
 HISTORIES: Final = TickedList("history", "histories", "Histories", "c:", _find, NUMBER)

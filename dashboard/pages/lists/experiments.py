@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 from dashboard.filters import ExperimentFilter
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.list_rows import experiment_rows
-from dashboard.requests.columns import Columns, head
+from dashboard.requests.columns import Columns, sort_header
 from dashboard.requests.lookup import asked, without
 from experiments.access import may_submit_somewhere, visible_deleted, visible_experiments, visible_trials
 from experiments.models import Experiment, SavedView
@@ -52,8 +52,8 @@ def experiments(request: HttpRequest) -> HttpResponse:
         "rows": experiment_rows(list(page.object_list)),
         "filters": filters,
         "heads": {
-            "name": head("name", "Experiment", sort),
-            "created_at": head("created_at", "Date", sort, first="-"),
+            "name": sort_header("name", "Experiment", sort),
+            "created_at": sort_header("created_at", "Date", sort, first="-"),
         },
         **COLUMNS.of_page(request),
         "query": without(request.GET, "page"),

@@ -12,7 +12,7 @@ from analysis.numbers import percent_change
 from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.views import views_of
-from dashboard.requests.columns import Columns, head
+from dashboard.requests.columns import Columns, sort_header
 from dashboard.requests.lookup import asked, without
 from experiments.access import may_submit_somewhere
 from experiments.metrics import described
@@ -59,12 +59,12 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "place": "explore",
         "views": views_of(request, SavedView.Page.HISTORIES),
-        "rows": [history_row(each) for each in standing(request.user, rows) if each.history.flagged or not flagged],
+        "rows": [history_row(entry) for entry in standing(request.user, rows) if entry.history.flagged or not flagged],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
         "filters": filters,
-        "heads": {name: head(name, title, filters.order, first=first) for name, title, first in _HEADS},
+        "heads": {name: sort_header(name, title, filters.order, first=first) for name, title, first in _HEADS},
         **COLUMNS.of_page(request),
         "query": without(request.GET, "page"),
         "resort": without(request.GET, "page", "ordering"),
@@ -76,15 +76,15 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-def history_row(each: Kept) -> dict[str, Any]:
+def history_row(entry: Kept) -> dict[str, Any]:
     """Return a history in words."""
-    own, history = each.configuration, each.history
+    configuration, history = entry.configuration, entry.history
     last = history.changes[-1] if history.changes else None
     return {
-        "kept": each,
-        "cluster": own.experiment.cluster,
-        "workload": workload_title(own.experiment.workload),
-        "parameters": parameters_sentence(own.parameters, telling(own.parameters)),
+        "kept": entry,
+        "cluster": configuration.experiment.cluster,
+        "workload": workload_title(configuration.experiment.workload),
+        "parameters": parameters_sentence(configuration.parameters, telling(configuration.parameters)),
         "last": last,
         "percent": percent_change(last.ratio) if last else "",
     }

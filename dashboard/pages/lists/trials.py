@@ -18,9 +18,9 @@ from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.excluded_trials import swept_of
-from dashboard.requests.keyset import NoPlace, Slice, slice_of
+from dashboard.requests.keyset import InvalidPosition, Slice, slice_of
 from dashboard.requests.lookup import asked, without
-from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of
+from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, trial_header
 from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
@@ -37,7 +37,7 @@ def trials(request: HttpRequest) -> HttpResponse:
     """Show one page of the list; htmx requests get only the list."""
     try:
         context = _answer(request)
-    except (CannotExplore, NoPlace) as error:
+    except (CannotExplore, InvalidPosition) as error:
         none = TrialPageFilter.of_page(QueryDict(), Trial.objects.none())
         context = {"why": str(error), "filters": none, "sort": "", "columns": (), "offered": _offered(())}
     context |= {"place": "trials", "headline": HEADLINE, "views": views_of(request, SavedView.Page.TRIALS)}
@@ -60,14 +60,14 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     question = ask_trials(request.user, request.GET)
     page = slice_of(question.listing, after=asked(request, "after"), before=asked(request, "before"), most=PER_PAGE)
     matched = question.filters.matching.order_by()[: COUNTED + 1].count()
-    own = question.columns if request.GET.getlist("columns") else ()
+    columns = question.columns if request.GET.getlist("columns") else ()
     return {
         "filters": question.filters,
         "page": page,
         "matched": min(matched, COUNTED),
         "beyond": matched > COUNTED,
         "sort": question.sort,
-        "columns": own,
+        "columns": columns,
         "offered": _offered(question.columns),
         "query": without(request.GET, *_OF_PAGES),
         "resort": without(request.GET, *_OF_PAGES, "sort"),
@@ -77,29 +77,33 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _offered(shown: Sequence[str]) -> dict[str, Any]:
-    ticks = [(name, described(name).label, name in shown) for name in HEADLINE]
-    return {"ticks": ticks, "others": ",".join(name for name in shown if name not in HEADLINE)}
+def _offered(columns: Sequence[str]) -> dict[str, Any]:
+    ticks = [(name, described(name).label, name in columns) for name in HEADLINE]
+    return {"ticks": ticks, "others": ",".join(name for name in columns if name not in HEADLINE)}
 
 
 def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
     experiments = Experiment.objects.in_bulk({trial.experiment_id for trial in page.rows})
     values = _values(page.rows, question.columns)
     scales = {
-        metric: Scale.of([own[metric] for own in values.values() if metric in own], described(metric).unit)
+        metric: Scale.of(
+            [row_values[metric] for row_values in values.values() if metric in row_values], described(metric).unit
+        )
         for metric in question.columns
     }
     return {
-        "heads": {name: head_of(name, question.sort) for name in SORTS},
-        "metrics": [head_of(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
+        "heads": {name: trial_header(name, question.sort) for name in SORTS},
+        "metrics": [trial_header(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
         "rows": [_row(trial, experiments[trial.experiment_id], values[trial.pk], scales) for trial in page.rows],
     }
 
 
 def _values(rows: Sequence[Trial], metrics: Sequence[str]) -> Mapping[int, dict[str, float]]:
-    found = Measurement.objects.filter(trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL)
+    measurements = Measurement.objects.filter(
+        trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL
+    )
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    for trial, metric, value in found.values_list("trial_id", "metric", "value"):
+    for trial, metric, value in measurements.values_list("trial_id", "metric", "value"):
         values[trial][metric] = value
     return values
 

@@ -25,7 +25,7 @@ from experiments.errors import CannotExplore
 from experiments.models import SavedView
 
 MOST: Final = 12
-"""Views shown above a list."""
+"""ListViews shown above a list."""
 _LONGEST_NAME: Final = 80
 _LONGEST_QUERY: Final = 4000
 _ALL: Final[Mapping[str, str]] = {
@@ -42,7 +42,7 @@ _FILTERS: Final[Mapping[str, type[ListFilter]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ListView:
     """A view above its list; ``on``: shown now, ``mine``: owned by the user."""
 
     view: SavedView
@@ -51,29 +51,29 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Views:
+class ListViews:
     """The views above a list whose query string is ``query``."""
 
     page: str
     everything: str
     query: str
-    rows: Sequence[View]
+    rows: Sequence[ListView]
 
     @property
-    def here(self) -> View | None:
+    def here(self) -> ListView | None:
         """The user's own view that the list shows."""
         return next((row for row in self.rows if row.on and row.mine), None)
 
 
-def views_of(request: HttpRequest, page: str) -> Views:
+def views_of(request: HttpRequest, page: str) -> ListViews:
     """Return the user's views, then shared ones of each owner in turn."""
     turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
     ordered = _visible(request.user).filter(page=page).annotate(mine=Q(owner=request.user.pk), turn=turn)
     rows = ordered.order_by("-mine", "turn", "name", "pk")[:MOST]
     position = ("after", "before") if page == SavedView.Page.TRIALS else ("page",)  # not part of a view
     query = without(request.GET, *position)
-    views = [View(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
-    return Views(page, _ALL[page], query, views)
+    views = [ListView(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
+    return ListViews(page, _ALL[page], query, views)
 
 
 def _visible(user: Any) -> QuerySet[SavedView]:
@@ -115,16 +115,16 @@ def _wrong_name(name: str) -> str:
 def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
     if len(query) > _LONGEST_QUERY:
         return f"A view has at most {_LONGEST_QUERY} characters of filters."
-    given = QueryDict(query)
+    params = QueryDict(query)
     try:
         if page == SavedView.Page.EXPLORE:
-            ask(request.user, given)
+            ask(request.user, params)
             return ""
         if page == SavedView.Page.TRIALS:
-            ask_trials(request.user, given)
+            ask_trials(request.user, params)
     except CannotExplore as error:
         return str(error)
-    filters = _FILTERS[page].of_page(given, SavedView.objects.none())
+    filters = _FILTERS[page].of_page(params, SavedView.objects.none())
     if filters.is_valid():
         return ""
     name, sentence = first_error(filters.errors)

@@ -1,4 +1,4 @@
-"""REST: who may come in, and what each role may do."""
+"""REST: authentication and roles."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_it_takes_the_browsers_session_but_then_asks_for_the_csrf_token() -> Non
     assert "CSRF" in answer.json()["errors"][0]["message"]
 
 
-def test_it_shows_only_what_the_caller_may_see() -> None:
+def test_lists_show_only_visible_objects() -> None:
     PUBLISHED_STUDIES.restore()
     mine = factories.experiment(owner=factories.person("owner"))
     trial = mine.trials.first()
@@ -75,7 +75,7 @@ def test_it_shows_only_what_the_caller_may_see() -> None:
     assert stranger.post(f"{TRIALS}{trial.pk}/cancel/").status_code == 404
 
 
-def test_it_reads_nothing_of_somebody_who_may_submit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permission_is_checked_before_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
     client = client_of(factories.person("ada", "viewer"))
     assert client.post(EXPERIMENTS, written(), content_type="application/json").status_code == 403

@@ -43,7 +43,7 @@ def fail(*_: object) -> None:
     raise ZeroDivisionError("a secret of the program")
 
 
-def test_it_tells_a_surprise_in_json_without_its_reason(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_errors_are_problem_documents_without_the_cause(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExperimentViewSet, "get_queryset", fail)
     client: Client = client_of(factories.person("ada", "viewer"))
     client.raise_request_exception = False

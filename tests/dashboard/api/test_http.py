@@ -1,4 +1,4 @@
-"""REST over a real socket: what docs/rest.md tells people to send with curl."""
+"""REST over a real socket: the requests of docs/rest.md."""
 
 # ruff: noqa: S310 (only the live server's own addresses are opened)
 

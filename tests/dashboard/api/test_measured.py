@@ -51,7 +51,7 @@ def written(trial: Trial, name: str, content: dict[str, Any], kind: str) -> None
     Artifact.describe(trial.pk, kind, file).save()
 
 
-def test_it_tells_the_curves_and_tables_of_a_capture(client: Client, trial: Trial) -> None:
+def test_wire_has_the_curves_and_tables_of_a_capture(client: Client, trial: Trial) -> None:
     written(trial, ANALYSIS_NAME, WIRE, Artifact.Kind.ANALYSIS)
     every, mpi = (told(client, f"{TRIALS}{trial.pk}/wire/{query}") for query in ("", "?scope=mpi"))
     assert every == {"scope": "all", **{name: WIRE[name] for name in WIRE if name != "mpi"}}
@@ -59,14 +59,14 @@ def test_it_tells_the_curves_and_tables_of_a_capture(client: Client, trial: Tria
     assert told(client, f"{TRIALS}{trial.pk}/wire/?scope=udp", 400)["errors"][0]["path"] == "scope"
 
 
-def test_a_trial_without_capture_or_profile_says_so_with_null(client: Client, trial: Trial) -> None:
+def test_wire_and_profile_are_null_without_files(client: Client, trial: Trial) -> None:
     assert told(client, f"{TRIALS}{trial.pk}/wire/")["series"] is None
     assert told(client, f"{TRIALS}{trial.pk}/profile/") == {"profile": None}
     written(trial, MPI_PROFILE_NAME, {"ranks": [1]}, Artifact.Kind.OTHER)
     assert told(client, f"{TRIALS}{trial.pk}/profile/") == {"profile": {"ranks": [1]}}
 
 
-def test_it_tells_what_the_environments_of_two_trials_had_otherwise(client: Client, trial: Trial) -> None:
+def test_environment_shows_differences_to_another_trial(client: Client, trial: Trial) -> None:
     other = factories.finished()
     for each, kernel in ((trial, "6.1"), (other, "6.12")):
         each.environment = Environment.store({"kernel": kernel, "cpu": "same"})
@@ -117,7 +117,7 @@ def test_it_has_the_whole_catalogue(client: Client) -> None:
     assert rows[0]["definition"] == METRICS[rows[0]["id"]].definition
 
 
-def test_it_tells_what_runs_and_waits_of_what_one_may_see(client: Client) -> None:
+def test_status_counts_only_visible_trials(client: Client) -> None:
     factories.experiment()
     assert told(client, "/api/v1/status/")["queued"] == 4
     assert told(client, "/api/v1/status/")["clusters"]["testbed"] == {"running": 0, "queued": 4}

@@ -1,4 +1,4 @@
-"""REST: predictions are kept, listed, checked and exported, by who may."""
+"""REST: predictions are stored, listed, checked and exported."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def address(experiment: Experiment, action: str = "") -> str:
     return f"{EXPERIMENTS}{experiment.slug}/{action}"
 
 
-def test_it_revises_and_queues_only_what_is_new(client: Client, experiment: Experiment) -> None:
+def test_revision_queues_only_new_trials(client: Client, experiment: Experiment) -> None:
     answer = client.put(address(experiment), written(sweep={"hosts": [1, 2, 4]}), "application/json")
     assert (answer.status_code, answer.json()) == (200, {"queued": 2})
     assert client.get(address(experiment)).json()["version"] == 2

@@ -1,4 +1,4 @@
-"""REST: the OpenAPI schema, and whether the answers keep what it promises."""
+"""REST: the OpenAPI document, and answers that match it."""
 
 from __future__ import annotations
 
@@ -190,16 +190,14 @@ def _body(document: dict[str, Any], path: str, method: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_it_keeps_what_the_schema_promises(
-    document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
-) -> None:
+def test_answers_match_the_schema(document: dict[str, Any], signed_in: dict[str, str], path: str, method: str) -> None:
     hold_against_its_promises(document, signed_in, path, method, BOUNDED)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_it_keeps_them_in_many_requests(
+def test_answers_match_the_schema_in_many_requests(
     document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
 ) -> None:
     hold_against_its_promises(document, signed_in, path, method, settings(BOUNDED, max_examples=60, derandomize=False))
@@ -248,7 +246,7 @@ def test_it_answers_other_methods_with_those_that_the_schema_names(
     assert judged > len(ADDRESSES)
 
 
-def test_what_was_made_is_there_and_what_was_ended_is_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
+def test_created_objects_exist_and_deleted_ones_do_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
     """Requests that lead from one to the next: what a list named is looked at, changed, deleted and asked for again."""
     narrowed = of_what_there_is(document)
     for path in ("/api/v1/tokens/{id}/", "/api/v1/programs/{slug}/"):

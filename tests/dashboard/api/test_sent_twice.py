@@ -1,4 +1,4 @@
-"""REST: a request that is sent again with its idempotency key changes nothing and is answered as the first one was."""
+"""REST: idempotency keys."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_it_refuses_a_key_that_came_with_another_request(experiment: Experiment,
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 101])
-def test_it_refuses_what_is_no_key(experiment: Experiment, client: Client, key: str) -> None:
+def test_invalid_keys_are_refused(experiment: Experiment, client: Client, key: str) -> None:
     answer = post(client, f"{experiment.slug}/rerun-failed/", key)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "Idempotency-Key")
 
 
-def test_a_key_is_free_again_where_its_request_was_refused(experiment: Experiment, client: Client) -> None:
+def test_key_of_a_refused_request_is_free_again(experiment: Experiment, client: Client) -> None:
     address = f"{experiment.slug}/repetitions/"
     assert post(client, address, "retry", {"count": 0}).status_code == 400
     Experiment.objects.filter(pk=experiment.pk).update(published=True)
@@ -84,7 +84,7 @@ def test_a_key_is_free_again_where_its_request_was_refused(experiment: Experimen
     assert post(client, address, "retry", {"count": 1}).status_code == 200
 
 
-def test_a_role_is_asked_before_an_earlier_answer_is_told(experiment: Experiment, client: Client) -> None:
+def test_permission_is_checked_before_a_stored_answer(experiment: Experiment, client: Client) -> None:
     address = f"{experiment.slug}/rerun-failed/"
     assert post(client, address, "retry").status_code == 200
     experiment.owner.memberships.update(role="viewer")

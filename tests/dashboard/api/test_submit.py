@@ -1,4 +1,4 @@
-"""REST: submitting a specification, and what a bad one gets."""
+"""REST: submission of valid and invalid specifications."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_it_answers_400_with_the_path_and_stores_nothing(client: Client, changes
     assert not Trial.objects.exists()
 
 
-def test_it_tells_every_error_at_once_and_the_lines_of_yaml(client: Client) -> None:
+def test_all_errors_are_reported_with_lines_of_yaml(client: Client) -> None:
     text = "name: Water\nworkload: water\nparameters:\n  steps: -1\n  atoms: 3\n"
     answer = post(client, text, "application/yaml")
     assert answer.status_code == 400

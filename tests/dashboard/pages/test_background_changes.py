@@ -1,4 +1,4 @@
-"""Changes of many trials are made in the background: once, one after another, and by who may then make them."""
+"""Background changes of many trials."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def waiting(experiment: Experiment) -> int:
     return int(experiment.trials.filter(state=State.QUEUED).count())
 
 
-def test_many_failed_trials_run_again_by_a_task_that_tells_how_many(page: Client, failed: Experiment) -> None:
+def test_many_failed_trials_run_again_in_the_background(page: Client, failed: Experiment) -> None:
     for _ in range(2):
         answer = page.post(f"/experiments/{failed.slug}/rerun/")
         task = BackgroundTask.objects.get()

@@ -45,7 +45,7 @@ def form(experiment: Experiment, hosts: str, **changes: str) -> dict[str, object
     }
 
 
-def test_it_says_in_the_edit_form_what_the_change_will_do(page, experiment):
+def test_edit_form_shows_the_effects_of_the_change(page, experiment):
     html = page.post(reverse("new-preview"), form(experiment, "1, 2, 8")).content.decode()
     assert "<b>5</b> trials will be queued; 1 configuration new" in html
     assert "<b>1</b> configuration leaves the design" in html
@@ -136,7 +136,7 @@ def reasons(page, experiment: Experiment) -> list[str]:
     return re.findall(r">([^<>]+)</td></tr>", rows)
 
 
-def test_it_says_the_true_reason_why_a_trial_is_set_aside(page, experiment):
+def test_excluded_trials_have_the_true_reason(page, experiment):
     page.post(reverse("trial-again", args=[experiment.trials.get(configuration__hosts=1, repetition=1).pk]))
     experiment.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
     edited(page, experiment, "1, 2")
@@ -155,7 +155,7 @@ def test_it_says_the_true_reason_why_a_trial_is_set_aside(page, experiment):
     assert reasons(page, experiment).count("version 4 changed the cluster after it") == 10
 
 
-def test_it_says_that_a_trial_is_stale_on_its_own_page_and_over_rest(page, experiment):
+def test_stale_trial_is_marked_on_its_page_and_in_rest(page, experiment):
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()

@@ -92,7 +92,7 @@ def test_no_two_configurations_share_a_point_unless_a_pooled_statistic_is_chosen
     assert {cell.configurations for cell in cells} == {1}
 
 
-def test_a_line_joins_what_differs_in_the_horizontal_parameter_alone(measured, person):
+def test_line_joins_points_that_differ_only_in_the_x_parameter(measured, person):
     def lines(**given: str) -> set[frozenset[object]]:
         by_line: dict[str, list[object]] = {}
         for cell in pivoted(person, text="wide", project="default", **given).cells:
@@ -106,7 +106,7 @@ def test_a_line_joins_what_differs_in_the_horizontal_parameter_alone(measured, p
     assert all(len(points) == len({x for x, _ in points}) for points in lines(x="link.mtu", colour="hosts"))
 
 
-def test_it_tells_programs_then_experiments_apart_by_colour(measured, page):
+def test_default_colour_is_workload_then_experiment(measured, page):
     own = {"project": "default"}
     assert page.get(ADDRESS, own).context["query"].colour == "experiment"
     Experiment.objects.filter(pk=measured[1].pk).update(workload="pingpong")
@@ -149,7 +149,7 @@ def test_it_applies_filters(measured, page, given, count):
         {"statistic": "guess"},
     ],
 )
-def test_it_refuses_what_has_no_meaning(measured, person, page, given):
+def test_invalid_questions_are_refused(measured, person, page, given):
     answer = page.get(ADDRESS, given)
     assert answer.status_code == 400
     assert "Start again" in answer.content.decode()
@@ -187,14 +187,14 @@ def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, ru
         page.get(ADDRESS)
 
 
-def test_it_does_not_show_what_belongs_to_others(measured, page, person):
+def test_other_projects_are_hidden(measured, page, person):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     answer = page.get(ADDRESS, {"workload": "water", "text": "wide"})
     assert answer.context["matched"].total == 0
     assert pivoted(person, text="wide").cells == []
 
 
-def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):
+def test_export_equals_the_table_in_every_format(measured, page, person):
     asked = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
     told = {form: b"".join(page.get(f"/explore/export.{form}", asked)) for form in ("csv", "json", "parquet")}
     rows = json.loads(told["json"])
@@ -211,7 +211,7 @@ def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):
     assert page.get("/explore/export.xlsx").status_code == 404
 
 
-def test_it_leads_to_no_history_where_no_trial_has_finished(page, library, person, measured):
+def test_history_is_linked_only_with_finished_trials(page, library, person, measured):
     submitted(library, person, name="Ended early", sweep={"hosts": [2]}, repetitions=1)
     Trial.objects.filter(experiment__slug="ended-early").cancel()
     for text, finished in (("plain", True), ("ended early", False)):

@@ -1,4 +1,4 @@
-"""Trials and single measurements as files: what stands in them, in every form, and what the columns mean."""
+"""Exports of trials and measurements in every format."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_row_for_each_measurement_has_its_unit(page: Client, measured: Experim
     assert {row["unit"] for row in rows if row["metric"] == "elapsed_s"} == {"s"}
 
 
-def test_only_what_counts_leaves_unless_everything_is_asked_for(page: Client, measured: Experiment) -> None:
+def test_export_has_excluded_trials_only_on_request(page: Client, measured: Experiment) -> None:
     failed = measured.trials.counted().first()
     Trial.objects.filter(pk=failed.pk).update(state="failed")
     some, every = (as_rows("json", told(page, "json", rows="trials", every=word)) for word in ("false", "true"))
@@ -78,7 +78,7 @@ def test_only_what_counts_leaves_unless_everything_is_asked_for(page: Client, me
     assert (refused.status_code, b"rows=trials" in refused.content) == (400, True)
 
 
-def test_the_columns_say_what_they_mean(page: Client, measured: Experiment) -> None:
+def test_csvm_defines_the_columns(page: Client, measured: Experiment) -> None:
     columns = json.loads(told(page, "csvm", rows="trials"))["tableSchema"]["columns"]
     header = told(page, "csv", rows="trials").splitlines()[0].decode().split(",")
     assert [column["name"] for column in columns] == header
@@ -91,7 +91,7 @@ def test_the_columns_say_what_they_mean(page: Client, measured: Experiment) -> N
     assert [column["name"] for column in of_medians] == told(page, "csv").splitlines()[0].decode().split(",")
 
 
-def test_the_link_of_a_trial_leaves_with_what_it_achieved(page: Client, measured: Experiment) -> None:
+def test_export_has_the_requested_and_measured_link(page: Client, measured: Experiment) -> None:
     rows = [
         {"quantity": "delay", "asked": 0.002, "achieved": 0.0021, "direction": "n1 to n2"},
         {"quantity": "delay", "asked": 0.002, "achieved": 0.0023, "direction": "n2 to n1"},
@@ -117,7 +117,7 @@ def test_a_table_of_nothing_has_its_columns(page: Client, person: User) -> None:
     assert as_rows("parquet", told(page, "parquet", rows="trials", text="there is none")) == []
 
 
-def test_rest_gives_the_same_of_what_one_may_see(page: Client, person: User, measured: Experiment) -> None:
+def test_rest_export_has_only_visible_trials(page: Client, person: User, measured: Experiment) -> None:
     asked = {"rows": "trials", "experiment": measured.slug}
     rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
     assert b"".join(rest.streaming_content) == told(page, "csv", **asked)

@@ -1,4 +1,4 @@
-"""A configuration over time: steps are found, explained, and expected by people."""
+"""Histories: steps, explanations and expected steps."""
 
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert len(told["trials"]) == 12
 
 
-def test_it_does_not_flag_a_step_that_somebody_expected(stepped, page):
+def test_expected_step_is_not_flagged(stepped, page):
     first = page.get(address(stepped)).context["found"].entries[6].trial
     asked = {"metric": "elapsed_s", "trial": first}
     page.post(address(stepped, "mark/"), {**asked, "reason": "New kernel"})
@@ -61,7 +61,7 @@ def test_it_does_not_flag_a_step_that_somebody_expected(stepped, page):
     assert page.get(address(stepped)).context["found"].history.flagged
 
 
-def test_it_takes_marks_only_from_those_who_may_submit(stepped, client, library):
+def test_only_submitters_mark_steps(stepped, client, library):
     viewer = factories.person("bell", "viewer", library)
     client.force_login(viewer)
     trial = Trial.objects.filter(configuration=stepped).first()
@@ -73,5 +73,5 @@ def test_it_takes_marks_only_from_those_who_may_submit(stepped, client, library)
 
 
 @pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
-def test_it_does_not_find_what_is_not_there(stepped, page, wrong):
+def test_unknown_histories_are_not_found(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404

@@ -16,7 +16,7 @@ def polls(html: str) -> bool:
     return "every 2s" in html.partition('id="now"')[2].partition(">")[0]
 
 
-def test_home_asks_what_runs_every_two_seconds_while_a_trial_waits_or_runs(page, submit, run):
+def test_home_polls_while_trials_are_unfinished(page, submit, run):
     submit(repetitions=1)
     assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
@@ -27,7 +27,7 @@ def test_home_asks_what_runs_every_two_seconds_while_a_trial_waits_or_runs(page,
     assert not polls(page.get(reverse("home"), {"part": "now"}, headers=HTMX).content.decode())
 
 
-def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(page, submit, run):
+def test_header_shows_progress_and_notifies_pages(page, submit, run):
     asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
     assert "HX-Trigger" not in asked.headers
     submit(repetitions=1)
@@ -40,7 +40,7 @@ def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
 
 
-def test_the_header_has_what_began_and_ended_since_at_once_and_each_reader_their_own(page, submit, run):
+def test_header_is_current_and_per_user(page, submit, run):
     def header(reader):
         return re.sub(r"<[^>]*>", "", reader.get(reverse("pulse"), headers=HTMX).content.decode())
 
@@ -57,7 +57,7 @@ def test_the_header_has_what_began_and_ended_since_at_once_and_each_reader_their
     assert "trials" not in header(page)
 
 
-def test_it_tells_which_awaited_experiments_have_ended_and_which_are_gone(page, submit, run):
+def test_ended_reports_finished_and_hidden_experiments(page, submit, run):
     ended, waits = submit(name="Ended", repetitions=1), None
     run()
     waits = submit(name="Waits", repetitions=1)

@@ -1,4 +1,4 @@
-"""Network what-if: the list of experiments that have the data, and what the page of one says of other networks."""
+"""Network what-if: the page of an experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def study(library: Project) -> Experiment:
     return measured(library, NETWORK, needing)
 
 
-def test_it_shows_answer_prediction_and_what_other_links_buy(page: Client, study: Experiment) -> None:
+def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
     shown = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
     assert shown.context["answer"].sentence.startswith("It stays within 10")
@@ -43,7 +43,7 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
 
 
-def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library: Project) -> None:
+def test_page_shows_the_best_size_on_each_network(page: Client, library: Project) -> None:
     study = measured(library, SCALING, scaling)
     Network.replace_all(
         [Network(name="Far", delay_s=5e-3, rate_bps=1e9), Network(name="Near", delay_s=0, rate_bps=1e9)]
@@ -70,7 +70,7 @@ def _carried(text: str, element: str) -> Any:
     return json.loads(match[1])
 
 
-def test_it_tells_how_far_its_trials_are_and_comes_anew_with_the_last(page: Client, submit: Any, run: Any) -> None:
+def test_page_shows_progress_and_reloads_after_the_last_trial(page: Client, submit: Any, run: Any) -> None:
     address = f"/network/{submit().slug}/"
     asks = {"hx-request": "true", "hx-target": "live"}
     assert f'hx-get="{address}"' in page.get(address).text

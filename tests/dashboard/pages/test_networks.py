@@ -1,4 +1,4 @@
-"""The named networks: defaults, who edits them, what is refused, and that the map of an experiment draws them."""
+"""Named networks: editing, validation and the map."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer
         (("ALIKE", "1 ms", "1 Gbit/s"), "The name stands twice"),
     ],
 )
-def test_it_refuses_what_is_no_network_and_keeps_the_others(
-    maintainer: Client, row: tuple[str, str, str], why: str
-) -> None:
+def test_invalid_network_is_refused_and_none_is_saved(maintainer: Client, row: tuple[str, str, str], why: str) -> None:
     answer = maintainer.post("/networks/", sent(("Alike", "1 ms", "1 Gbit/s"), row))
     assert answer.status_code == 422
     assert why in answer.text

@@ -34,7 +34,7 @@ def test_it_shows_running_waiting_and_recent_at_home(page, submit, run):
     assert "9</b> trials queued" in text
 
 
-def test_it_says_at_home_when_what_waits_will_start(page, submit, run):
+def test_home_shows_start_times_of_waiting_experiments(page, submit, run):
     first, second = submit(name="First study"), submit(name="Second study")
     run(most=2)
     now = timezone.now()
@@ -100,7 +100,7 @@ def test_it_polls_a_waiting_trial_and_reloads_once_it_is_over(page, submit, run)
     assert page.get(address)["HX-Refresh"] == "true"
 
 
-def test_it_says_why_a_trial_failed(page, submit):
+def test_failed_trial_shows_its_reason(page, submit):
     experiment = submit()
     trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     trial.fail("LAMMPS <stopped> with exit status 1.")
@@ -148,7 +148,7 @@ def test_it_lets_a_viewer_read_only(page, person, submit):
     assert page.post(reverse("trial-cancel", args=[experiment.trials.first().pk])).status_code == 403
 
 
-def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
+def test_empty_lists_show_the_next_step(client, person):
     Experiment.objects.all().delete()
     Cluster.objects.all().delete()
     person.is_superuser = True
@@ -169,7 +169,7 @@ def test_every_list_of_an_empty_installation_says_the_next_step(client, person):
 
 
 @pytest.mark.parametrize(("address", "shown"), [("", "answer"), ("?tab=setup", "setup"), ("?tab=nowhere", "answer")])
-def test_the_address_says_which_part_of_an_experiment_is_open(page, submit, address, shown):
+def test_query_string_selects_the_tab_of_an_experiment(page, submit, address, shown):
     text = page.get(submit().get_absolute_url() + address).content.decode()
     panels = re.findall(r'<div\s+id="(\w+)"\s+role="tabpanel"[^>]*?(hidden)?\s*>', text)
     assert [name for name, hidden in panels if not hidden] == [shown]
@@ -177,7 +177,7 @@ def test_the_address_says_which_part_of_an_experiment_is_open(page, submit, addr
     assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [shown]
 
 
-def test_home_and_studies_say_the_same_head_line_as_the_experiment(page, submit, run):
+def test_home_and_studies_show_the_answer_of_the_experiment(page, submit, run):
     experiment = submit()
     run()
     sentence = diagnosis_of(experiment).answer.sentence

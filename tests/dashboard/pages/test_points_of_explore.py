@@ -1,4 +1,4 @@
-"""A point of the explorer leads to the list of exactly the trials that it is made of, or nowhere."""
+"""Links from points of the explorer to exactly their trials."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ POOLED = {"statistic": "median"}
         POOLED | {"workload": ["water", "pingpong"], "colour": "workload"},
     ],
 )
-def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> None:
+def test_points_link_to_exactly_their_trials(page: Client, given: dict[str, Any]) -> None:
     found = list(points(page, given))
     assert found
     for n, address in found:
@@ -115,11 +115,11 @@ def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> 
         POOLED | {"where": "link.mtu = 1500" + " " * 950 + ", hosts > 1", "facet": "link.topology"},
     ],
 )
-def test_it_leads_nowhere_where_that_cannot_be_said(page: Client, given: dict[str, Any]) -> None:
+def test_points_without_exact_filters_have_no_link(page: Client, given: dict[str, Any]) -> None:
     assert {address for _, address in points(page, given)} == {""}
 
 
-def test_a_name_that_two_experiments_have_leads_nowhere(page: Client) -> None:
+def test_points_of_ambiguous_names_have_no_link(page: Client) -> None:
     told = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
     assert told.pop(5) == ""
     assert len(told) == 2
@@ -136,7 +136,7 @@ def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> Non
         assert set(first[0]["of"]).isdisjoint({*first[1]["of"]} - {""})
 
 
-def test_the_short_address_of_a_configuration_keeps_what_is_counted(page: Client) -> None:
+def test_short_url_of_a_configuration_keeps_its_filters(page: Client) -> None:
     own = Configuration.objects.filter(experiment__slug="plain").latest("pk")
     to = page.get(f"/configurations/{own.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}).url
     asked = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}

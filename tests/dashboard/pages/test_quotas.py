@@ -1,4 +1,4 @@
-"""Quotas and priorities on pages and in REST: who sees and sets them."""
+"""Quotas and priorities on pages and in REST."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def experiment(db: None, empty_redis: object) -> Experiment:
     return factories.experiment(owner=factories.person("ada", "maintainer"))
 
 
-def test_members_see_what_their_projects_took_and_no_others(experiment: Experiment, settings) -> None:
+def test_members_see_only_quotas_of_their_projects(experiment: Experiment, settings) -> None:
     settings.QUOTA_QUEUED_TRIALS = 4
     Project.objects.create(slug="hidden", name="Hidden")
     page = Reader()

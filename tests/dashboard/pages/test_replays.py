@@ -1,4 +1,4 @@
-"""Predictions by replay: asked for on the page and by REST, made in the background, told with what they were made with."""
+"""Predictions by replay on the page and in REST."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def study(library: Project, person: User) -> Experiment:
 
 
 @needs_simgrid
-def test_a_replay_is_kept_beside_the_fit_with_what_it_was_made_with(page: Client, study: Experiment) -> None:
+def test_replay_is_stored_with_its_calibration(page: Client, study: Experiment) -> None:
     address = f"/network/{study.slug}/predictions/"
     answer = page.post(address, {**LINK, "check": "1"})
     task = BackgroundTask.objects.get()

@@ -1,4 +1,4 @@
-"""Holds JSON against the schemas of the OpenAPI document, more strictly than they say: what they do not name is wrong too."""
+"""Validation of JSON against the OpenAPI document; unnamed fields are errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST: the published studies with what they printed."""
+"""REST: published studies with their printed figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def test_it_lists_the_studies_with_their_citations(client: Client) -> None:
     assert client.get(PUBLISHED, {"workload": "water"}).status_code == 400
 
 
-def test_one_has_every_configuration_with_what_was_printed(client: Client, django_assert_max_num_queries: Any) -> None:
+def test_study_has_every_configuration_with_its_printed_figures(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
     for study in published_studies():
         with django_assert_max_num_queries(12):
             told = client.get(f"{PUBLISHED}{study.slug}/").json()
@@ -50,7 +52,7 @@ def test_one_has_every_configuration_with_what_was_printed(client: Client, djang
     assert Measurement.objects.filter(trial__experiment__published=True).count() > 0
 
 
-def test_everybody_who_is_signed_in_sees_them_and_nothing_else_there(client: Client) -> None:
+def test_published_studies_are_visible_to_all_users(client: Client) -> None:
     stranger = client_of(factories.person("eve"))
     assert stranger.get(f"{PUBLISHED}guster-2007-water/").status_code == 200
     own = factories.experiment()

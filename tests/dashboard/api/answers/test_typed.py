@@ -58,7 +58,7 @@ def test_of_published_studies(document: dict[str, Any], client: Client, slug: st
     assert diagnosis["answer"] == findings["answer"]
 
 
-def test_of_what_was_measured_here(
+def test_answers_of_own_experiments(
     document: dict[str, Any], client: Client, submit: Callable[..., Experiment], run: Callable[..., None]
 ) -> None:
     findings, diagnosis = all_of(document, client, submit(name="Nothing yet").slug)

@@ -1,4 +1,4 @@
-"""Experiments ticked in the list: archived, brought back and tagged, by those who may, after they were told what happens."""
+"""Ticked experiments: archive, restore and tag, with permissions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def in_list(page: Client, experiment: Experiment, **asked: str) -> bool:
     return f'"{experiment.get_absolute_url()}"' in listed
 
 
-def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Client, submit: Any, run: Any) -> None:
+def test_archived_experiment_leaves_the_lists_and_is_restored(page: Client, submit: Any, run: Any) -> None:
     experiment = submit(repetitions=1)
     run()
     asked = {"of": f"e:{experiment.slug}", "back": "q=water"}
@@ -36,13 +36,13 @@ def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Clien
     assert in_list(page, experiment)
 
 
-def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client, client: Client, submit: Any) -> None:
+def test_running_published_and_foreign_experiments_stay(page: Client, client: Client, submit: Any) -> None:
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
     of = {"of": f"e:{waiting.slug},e:{published.slug},e:nowhere"}
     text = text_of(page.get(ARCHIVE, of))
     for told in (
-        "has trials that wait or run",
+        "has unfinished trials",
         "holds published results",
         "1 more is not there",
         "Archive: nothing to do here",
@@ -81,7 +81,7 @@ def test_tags_are_a_new_version_that_asks_for_no_other_trial(page: Client, submi
     assert one.revise(one.spec) == 0, "an edit that changes nothing keeps the tags and queues nothing"
 
 
-def test_it_tells_what_is_wrong_with_a_tag_and_keeps_what_was_written(page: Client, submit: Any) -> None:
+def test_invalid_tags_are_refused_with_the_input(page: Client, submit: Any) -> None:
     experiment = submit()
     for written, told in (
         ({}, "Write a tag"),

@@ -1,4 +1,4 @@
-"""Experiments that are deleted: gone from everywhere at once, brought back as they were, forgotten after some days."""
+"""Deletion of experiments: trash, restore, and removal after some days."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def everything(experiment: Experiment) -> str:
     return f"{text} {summaries}"
 
 
-def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client, person: User) -> None:
+def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Client, person: User) -> None:
     before = everything(measured)
     counts = {model: model._default_manager.count() for model in ROWS}
     asked = {"of": f"e:{measured.slug}", "back": "q=water"}
@@ -124,7 +124,7 @@ def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment
     assert (TrialValues.objects.exists(), TrialValues.wrong()) == (True, [])
 
 
-def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, person: User) -> None:
+def test_unfinished_and_published_experiments_cannot_be_deleted(submit: Any, page: Client, person: User) -> None:
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
     told = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
@@ -141,9 +141,7 @@ def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, p
     assert Experiment.objects.filter(pk__in=[waiting.pk, published.pk]).count() == 2
 
 
-def test_only_its_owner_and_maintainers_delete_it_and_bring_it_back(
-    measured: Experiment, client: Client, page: Client
-) -> None:
+def test_only_owner_and_maintainers_delete_and_restore(measured: Experiment, client: Client, page: Client) -> None:
     asked = {"of": f"e:{measured.slug}"}
     others = [factories.person("vera", "viewer"), factories.person("sam", "submitter"), factories.person("eve")]
     for other in others:
@@ -182,7 +180,7 @@ def test_it_is_forgotten_with_its_files_after_some_days(
         deletion.bring_back(kept)
 
 
-def test_what_no_longer_fits_says_why_and_stays_kept(measured: Experiment, person: User, page: Client) -> None:
+def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
     kept = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
     with pytest.raises(NotBroughtBack, match="no longer fits"), transaction.atomic():

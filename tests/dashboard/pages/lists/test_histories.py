@@ -1,4 +1,4 @@
-"""The list of histories: enough trials, in an order, each judged as its own page judges it; ticked ones are marked."""
+"""The list of histories: order, flags and marks."""
 
 import re
 
@@ -45,7 +45,7 @@ def rows(page, **asked) -> list:
     return [row["kept"] for row in page.get(reverse("histories"), asked).context["rows"]]
 
 
-def test_it_lists_what_has_trials_enough_and_says_which_to_look_at(measured, page):
+def test_list_has_histories_with_enough_trials_and_flags(measured, page):
     listed = rows(page)
     assert [(kept.configuration.experiment.slug, kept.history.flagged) for kept in listed] == [
         ("stepped", True),
@@ -84,7 +84,7 @@ def test_it_filters_and_pages(measured, page, monkeypatch):
     assert page.get(reverse("histories"), {"page": "many"}).status_code == 200
 
 
-def test_it_lists_only_flagged_ones_where_asked(measured, page, person):
+def test_filter_lists_only_flagged_histories(measured, page, person):
     assert [kept.configuration.experiment.slug for kept in rows(page, flagged="1")] == ["stepped"]
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
@@ -103,7 +103,7 @@ def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measure
     assert 'rel="prev" href="/history/?flagged=1&amp;page=1"' in second.content.decode()
 
 
-def test_it_does_not_show_what_belongs_to_others(measured, page):
+def test_other_projects_are_hidden(measured, page):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
 

@@ -1,4 +1,4 @@
-"""The list of trials: which ones, in what order, page by page, for whom."""
+"""The list of trials: filters, order, pages and permissions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_it_is_in_the_header_and_lists_the_newest_first(page: Client, submit: An
     assert "2.142" in text  # elapsed time of the first repetition on two hosts, seconds
 
 
-def test_it_lists_what_the_reader_may_see_and_no_more(client: Client, submit: Any) -> None:
+def test_list_has_only_visible_trials(client: Client, submit: Any) -> None:
     submit()
     client.force_login(factories.person("eve"))
     assert listed(client) != []
@@ -105,7 +105,7 @@ def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, 
     assert html.count("data-name=") == 2 * 9
 
 
-def test_it_tells_what_has_no_meaning(page: Client) -> None:
+def test_invalid_query_strings_are_refused(page: Client) -> None:
     for asked, words in (
         ({"columns": "speed"}, "is not a metric"),
         ({"columns": ",".join(list(METRICS)[:13])}, "at most 12 metrics"),

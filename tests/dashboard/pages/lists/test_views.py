@@ -1,4 +1,4 @@
-"""Saved views of the lists and of the explorer: kept, found again, shared, renamed, forgotten and brought back."""
+"""Saved views: save, share, rename, delete and restore."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def keep(page: Client, which: str, name: str = "Mine", query: str | None = None,
 
 
 @pytest.mark.parametrize("which", ASKED)
-def test_a_view_stands_above_its_page_and_asks_what_was_asked(which: str, page: Client) -> None:
+def test_view_is_shown_above_its_page(which: str, page: Client) -> None:
     here = f"{reverse(which)}?{ASKED[which]}"
     form = page.get(here).content.decode()
     assert f'name="query" value="{ASKED[which].replace("&", "&amp;")}"' in form
@@ -43,7 +43,7 @@ def test_a_view_stands_above_its_page_and_asks_what_was_asked(which: str, page: 
     assert not any("Mine" in text_of(page.get(reverse(other))) for other in others)
 
 
-def test_a_change_of_a_filter_brings_the_bar_and_the_form_up_to_date(page: Client) -> None:
+def test_filter_change_updates_bar_and_form(page: Client) -> None:
     view = keep(page, "trials")
     part = page.get(f"/trials/?{ASKED['trials']}", headers={"HX-Request": "true"}).content.decode()
     assert part.count('hx-swap-oob="true"') == 2
@@ -56,7 +56,7 @@ def test_where_one_is_in_a_list_is_no_part_of_a_view(page: Client) -> None:
     assert page.get("/explore/?page=2&after=2026-01-01").context["views"].query == "after=2026-01-01"
 
 
-def test_a_view_is_shared_only_when_its_owner_says_so(page: Client, client: Client) -> None:
+def test_view_is_shared_only_by_its_owner(page: Client, client: Client) -> None:
     own, shared = keep(page, "trials"), keep(page, "trials", "Ours", shared="on")
     client.force_login(factories.person("bell"))
     assert client.get(own.get_absolute_url()).status_code == 404
@@ -89,7 +89,7 @@ def test_a_view_is_renamed_and_keeps_its_address(page: Client) -> None:
     assert SavedView.objects.filter(pk=other.pk, name="Other").exists()
 
 
-def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
+def test_deleted_view_is_restored(page: Client, person: User) -> None:
     view = keep(page, "trials", "A <b>bold</b> one", shared="on")
     answer = page.post(reverse("view-forget", args=[view.pk]), follow=True)
     assert not SavedView.objects.exists()
@@ -114,7 +114,7 @@ def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
         ({"page": "explore", "query": "y=nothing"}, "nothing"),
     ],
 )
-def test_what_cannot_be_kept_says_why(sent: dict[str, str], why: str, page: Client) -> None:
+def test_invalid_views_are_refused(sent: dict[str, str], why: str, page: Client) -> None:
     answer = page.post(reverse("view-save"), {"page": "trials", "name": "Mine", "query": "", **sent}, follow=True)
     assert why in text_of(answer)
     assert not SavedView.objects.exists()
