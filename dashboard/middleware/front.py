@@ -64,7 +64,8 @@ class FrontMiddleware:
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        if _body_bytes(request) > (limit := _limit_bytes(request)):
+        length = request.META.get("CONTENT_LENGTH") or ""
+        if length.isdecimal() and int(length) > (limit := _limit_bytes(request)):
             most = plural(limit >> 20, "MiB", "MiB")
             return refuse(request, 413, f"The request is larger than {most} and was not read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
@@ -87,11 +88,6 @@ def locked_out(request: HttpRequest, original: HttpResponse | None, credentials:
 
 def _limit_bytes(request: HttpRequest) -> int:
     return int(settings.IMPORT_LIMIT_BYTES) if request.path in map(reverse, _BUNDLES) else settings.MAX_BODY_BYTES
-
-
-def _body_bytes(request: HttpRequest) -> int:
-    text = request.META.get("CONTENT_LENGTH") or "0"
-    return int(text) if text.isdecimal() else 0
 
 
 def refuse(request: HttpRequest, status: int, message: str) -> HttpResponse:

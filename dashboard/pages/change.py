@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib import messages
@@ -85,30 +84,23 @@ def next_points(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form; on POST save the next version or show errors (422)."""
-    experiment = _changeable(request, slug)
-    if request.method != "POST":
-        return _form(request, experiment, experiment.specification)
-    draft = draft_from_post(request.POST)
-    try:
-        spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
-            raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
-        count = queue.revise(experiment, spec, author=request.user)
-    except InvalidSpec as error:
-        return _form(request, experiment, draft, error, status=422)
-    messages.success(request, f"Version {experiment.version}: {plural(count, 'trial')} queued.", extra_tags="ok")
-    return redirect(experiment)
-
-
-def _form(
-    request: HttpRequest,
-    experiment: Experiment,
-    draft: Mapping[str, Any],
-    error: InvalidSpec | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    context = form_context(dict(draft), error, editing=experiment) | {"place": "experiments"}
-    return render(request, "new/page.html", context, status=status)
+    experiment, refusal = _changeable(request, slug), None
+    draft = experiment.specification
+    if request.method == "POST":
+        draft = draft_from_post(request.POST)
+        try:
+            spec = parse(draft, max_trials=settings.MAX_TRIALS)
+            if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
+                raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
+            count = queue.revise(experiment, spec, author=request.user)
+        except InvalidSpec as error:
+            refusal = error
+        else:
+            words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
+            messages.success(request, words, extra_tags="ok")
+            return redirect(experiment)
+    context = form_context(dict(draft), refusal, editing=experiment) | {"place": "experiments"}
+    return render(request, "new/page.html", context, status=422 if refusal else 200)
 
 
 def _changeable(request: HttpRequest, slug: str) -> Experiment:

@@ -141,9 +141,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form of an existing cluster; on POST save it or show errors (422)."""
-    if not may_set_up_clusters(request.user):
-        raise PermissionDenied
-    cluster = get_object_or_404(Cluster, slug=slug, elsewhere=False)
+    cluster = _set_up(request, slug)
     form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
     form.note_stored_errors()
     return _form(request, form)
@@ -183,16 +181,12 @@ def _set_up(request: HttpRequest, slug: str) -> Cluster:
 
 def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     last = ClusterTest.objects.filter(cluster=cluster).first()
-    took_s = None
-    if last is not None and last.begun_at is not None and last.ended_at is not None:
-        took_s = (last.ended_at - last.begun_at).total_seconds()
     counts = last.counts.items() if last else ()
-    words = [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts]
     return {
         "cluster": cluster,
         "test": last,
-        "counts": words,
-        "took": took_s,
+        "counts": [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts],
+        "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
         "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
     }
 
@@ -209,22 +203,14 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
         except InvalidSpec:
             status = 422
         else:
-            return _saved(request, cluster)
+            words = "is saved"
+            if "test" in request.POST:
+                queue.ask_test(cluster)
+                words = "is saved but switched off. Enable it to run experiments"
+            messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
+            return redirect("cluster", cluster.slug)
     context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
     return render(request, "clusters/form.html", context, status=status)
-
-
-def _saved(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    if "test" in request.POST:
-        queue.ask_test(cluster)
-        messages.success(
-            request,
-            f"{cluster.name} is saved but switched off. Enable it to run experiments.",
-            extra_tags="ok",
-        )
-    else:
-        messages.success(request, f"{cluster.name} is saved.", extra_tags="ok")
-    return redirect("cluster", cluster.slug)
 
 
 def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -238,19 +237,17 @@ def _output(trial: Trial) -> dict[str, Any]:
     """Return the ends of standard output, standard error and input files."""
     texts: dict[str, Any] = {}
     for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
-        with suppress(FileNotFoundError):
-            text, cut = _tail(artifact)
-            texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
+        is_cut = artifact.size_bytes > SHOWN_BYTES
+        try:
+            with artifact.intact() as file, file.open("rb") as stream:
+                stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
+                text = stream.read().decode(errors="replace")
+        except FileNotFoundError:
+            continue
+        except (Tampered, NotPlain, StoreAway) as error:
+            text, is_cut = f"({error})", False
+        texts[artifact.name] = {"artifact": artifact, "text": text, "cut": is_cut, "lines": text.count("\n")}
     return texts
-
-
-def _tail(artifact: Artifact) -> tuple[str, bool]:
-    try:
-        with artifact.intact() as file, file.open("rb") as stream:
-            stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
-            return stream.read().decode(errors="replace"), artifact.size_bytes > SHOWN_BYTES
-    except (Tampered, NotPlain, StoreAway) as error:
-        return f"({error})", False
 
 
 @require_GET

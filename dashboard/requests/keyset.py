@@ -72,7 +72,8 @@ def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) ->
     """Return the querysets after a position (``back``: before it), nearest first."""
     key = listing.key
     rising = key.descending == back
-    valued = listing.valued.order_by(*((key.column,) if rising else (f"-{key.column}",)), *_ties(key, back=back))
+    by_key, by_pk = key.column if rising else f"-{key.column}", "pk" if back else "-pk"
+    valued = listing.valued.order_by(by_key) if key.column == "pk" else listing.valued.order_by(by_key, by_pk)
     without = listing.without
     if position is not None:
         value, pk = position
@@ -86,14 +87,10 @@ def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) ->
             sign = "gt" if rising else "lt"
             valued = valued.filter(Q(**{f"{key.column}__{sign}e": value}))
             valued = valued.filter(Q(**{f"{key.column}__{sign}": value}) | Q(**{key.column: value}) & tie)
-    rest = [] if without is None else [without.order_by("pk" if back else "-pk")]
+    rest = [] if without is None else [without.order_by(by_pk)]
     if position is not None and position[0] is None:
         return [*rest, valued] if back else rest
     return [valued] if back else [valued, *rest]
-
-
-def _ties(key: Key, *, back: bool) -> tuple[str, ...]:
-    return () if key.column == "pk" else ("pk" if back else "-pk",)
 
 
 def _position(row: Model, key: Key) -> str:

@@ -52,14 +52,6 @@ def _against_deleting(user: Any, experiment: Experiment) -> str:
     return _against(user, experiment)
 
 
-def _against_restoring(user: Any, experiment: Experiment) -> str:
-    return _against(user, experiment) if experiment.archived_at is not None else "is not archived"
-
-
-def _against_tagging(user: Any, experiment: Experiment) -> str:
-    return "was imported" if experiment.is_imported else _against(user, experiment)
-
-
 def _tags(texts: Mapping[str, str]) -> Mapping[str, Any]:
     tags = {name: [tag for text in texts[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
     if not any(tags.values()):
@@ -95,7 +87,7 @@ RESTORE: Final = ListChange(
     "Restore {count}",
     "They return to the list and Home.",
     "{count} restored.",
-    _against_restoring,
+    lambda user, experiment: "is not archived" if experiment.archived_at is None else _against(user, experiment),
     lambda experiment, _: experiment.unarchive(),
     undo="experiments-archive",
 )
@@ -113,7 +105,7 @@ TAG: Final = ListChange(
     "Tag {count}",
     "Each gets a new version with these tags; no trial is queued.",
     "{count} tagged.",
-    _against_tagging,
+    lambda user, experiment: "was imported" if experiment.is_imported else _against(user, experiment),
     lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),
     read_fields=_tags,
     fields="lists/_tags.html",
@@ -177,10 +169,6 @@ def _about(row: Deleted) -> str:
     return f"{workload_title(row.workload)}, {plural(len(row.trials), 'trial')}, {amount(row.bytes, 'B')} of files"
 
 
-def _against_bringing_back(user: Any, row: Deleted) -> str:
-    return "" if may_bring_back(user, row) else "can be restored only by its owner and maintainers"
-
-
 def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     by_slug = {row.slug: row for row in visible_deleted(user)}
     rows = [by_slug[token] for token in tokens if token in by_slug]
@@ -192,7 +180,7 @@ BRING_BACK: Final = ListChange(
     "Restore {count}",
     "They return unchanged with their pages, trials and statistics.",
     "{count} restored.",
-    _against_bringing_back,
+    lambda user, row: "" if may_bring_back(user, row) else "can be restored only by its owner and maintainers",
     lambda kept, _: deletion.bring_back(kept),
     undo="experiments-delete",
 )

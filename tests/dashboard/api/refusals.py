@@ -35,7 +35,7 @@ _EVERYWHERE: Final = (
     Refusal(
         ".*", ".*holds characters that are not text.*", "patterns of every text and key would have to leave NUL out"
     ),
-    Refusal(".*", "Null characters are not allowed.", "the same, told by the framework"),
+    Refusal(".*", "Null characters are not allowed.", "as above, refused by the framework"),
     Refusal(".*", "nested too deeply", "schemas count no levels"),
 )
 _LISTS: Final = (
@@ -121,7 +121,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
 
 
 def unexplained(path: str, method: str, errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the ``errors`` of an answer that are not told here."""
+    """Return the ``errors`` of an answer that are not listed here."""
     lists = _LISTS if method == "get" else ()
-    told = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
-    return [error for error in errors if not any(each.explains(error) for each in told)]
+    data = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
+    return [error for error in errors if not any(each.explains(error) for each in data)]

@@ -58,9 +58,9 @@ def test_result_equals_the_answers_of_experiment_and_trials() -> None:
     result = client.get(f"{EXPERIMENTS}{experiment.slug}/result/").json()
     assert result["experiment"] == client.get(f"{EXPERIMENTS}{experiment.slug}/").json()
     assert len(result["trials"]) == experiment.trials.count()
-    for told in result["trials"]:
-        alone = client.get(f"{TRIALS}{told['id']}/").json()
-        assert {name: told[name] for name in alone} == alone
+    for data in result["trials"]:
+        alone = client.get(f"{TRIALS}{data['id']}/").json()
+        assert {name: data[name] for name in alone} == alone
     without_host = json.loads(json.dumps(result).replace("http://testserver/", "/"))
     assert experiment_result(experiment) == without_host  # what script/run writes
 
@@ -80,10 +80,10 @@ def test_it_keeps_the_names_that_readers_of_older_files_know() -> None:
         ("measured", False, False),
         ("control", False, True),
     }
-    (told,) = [trial for trial in result["trials"] if trial["id"] == finished.pk]
+    (data,) = [trial for trial in result["trials"] if trial["id"] == finished.pk]
     assert finished.environment is not None
-    assert (told["environment"], told["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
-    assert told["started_at"] == told["running_at"] != told["ended_at"]
+    assert (data["environment"], data["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
+    assert data["started_at"] == data["running_at"] != data["ended_at"]
     assert {t["environment_hash"] for t in result["trials"] if t["environment"] is None} == {None}
 
 

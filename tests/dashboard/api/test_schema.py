@@ -71,14 +71,14 @@ def test_it_is_complete_and_valid(tmp_path: Any) -> None:
 
 @pytest.mark.django_db
 def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
-    told = client_of(factories.person("ada")).get("/api/v1/schema/").json()
-    assert {path: set(operations) for path, operations in told["paths"].items()} == ADDRESSES
-    assert told["openapi"].startswith("3.1.")
-    assert told["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
-    body = told["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    data = client_of(factories.person("ada")).get("/api/v1/schema/").json()
+    assert {path: set(operations) for path, operations in data["paths"].items()} == ADDRESSES
+    assert data["openapi"].startswith("3.1.")
+    assert data["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    body = data["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["required"]) == {"name", "workload"}
-    assert "$defs" not in str(told)
-    errors = told["components"]["schemas"]["Errors"]
+    assert "$defs" not in str(data)
+    errors = data["components"]["schemas"]["Errors"]
     assert set(errors["properties"]) == {"type", "title", "status", "detail", "errors"}
 
 
@@ -104,8 +104,8 @@ def same_requests_whatever_else_is_loaded(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     """The OpenAPI document, which takes a second to make."""
-    told: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return told
+    data: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return data
 
 
 @pytest.fixture

@@ -28,14 +28,14 @@ def post(client: Client, body: Any, kind: str = "application/json", query: str =
 def test_it_queues_every_trial_and_answers_with_the_experiment(client: Client) -> None:
     answer = post(client, written(tags=["rest"]))
     assert answer.status_code == 201
-    told = answer.json()
+    data = answer.json()
     experiment = Experiment.objects.get()
-    assert answer.headers["Location"] == told["url"] == f"http://testserver{EXPERIMENTS}{experiment.slug}/"
-    assert (told["slug"], told["owner"], told["project"], told["cluster"]) == ("water", "ada", "default", "testbed")
-    assert (told["status"], told["trials"]["queued"], told["tags"]) == ("waiting", 4, ["rest"])
-    assert told["specification"] == experiment.specification
+    assert answer.headers["Location"] == data["url"] == f"http://testserver{EXPERIMENTS}{experiment.slug}/"
+    assert (data["slug"], data["owner"], data["project"], data["cluster"]) == ("water", "ada", "default", "testbed")
+    assert (data["status"], data["trials"]["queued"], data["tags"]) == ("waiting", 4, ["rest"])
+    assert data["specification"] == experiment.specification
     assert experiment.trials.count() == 4
-    assert client.get(told["url"]).json() == told
+    assert client.get(data["url"]).json() == data
 
 
 def test_it_submits_to_a_named_project(client: Client) -> None:

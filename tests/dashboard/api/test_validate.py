@@ -24,12 +24,12 @@ def client() -> Client:
 def test_validation_reports_the_effects_of_a_specification(client: Client) -> None:
     answer = client.post(ADDRESS, written(warmups=1), content_type="application/json")
     assert answer.status_code == 200, answer.json()
-    told = answer.json()
-    assert (told["valid"], told["configurations"], told["trials"]) == (True, 2, 6)
-    assert told["kinds"] == {"measured": 4, "warmup": 2}
-    assert [(point["hosts"], point["parameters"]["hosts"]) for point in told["points"]] == [(1, 1), (2, 2)]
-    assert told["seconds"] > sum(point["seconds"] for point in told["points"])
-    assert told["command"][0] == "mpirun"
+    data = answer.json()
+    assert (data["valid"], data["configurations"], data["trials"]) == (True, 2, 6)
+    assert data["kinds"] == {"measured": 4, "warmup": 2}
+    assert [(point["hosts"], point["parameters"]["hosts"]) for point in data["points"]] == [(1, 1), (2, 2)]
+    assert data["seconds"] > sum(point["seconds"] for point in data["points"])
+    assert data["command"][0] == "mpirun"
     assert not Experiment.objects.exists()
 
 

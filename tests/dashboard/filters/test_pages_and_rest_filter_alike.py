@@ -51,8 +51,8 @@ def listed(page: Client, **asked: str) -> set[str]:
 def test_it_lists_the_same_experiments(
     three: list[Experiment], page: Client, person: Any, on_page: Mapping[str, str], in_rest: Mapping[str, str]
 ) -> None:
-    told = client_of(person).get("/api/v1/experiments/", {**in_rest, "limit": "25"}).json()["results"]
-    assert listed(page, **on_page) == {experiment["slug"] for experiment in told}
+    data = client_of(person).get("/api/v1/experiments/", {**in_rest, "limit": "25"}).json()["results"]
+    assert listed(page, **on_page) == {experiment["slug"] for experiment in data}
 
 
 @pytest.mark.parametrize("asked", [{"state": "tired"}, {"workload": "fire"}, {"created_after": "soon"}])

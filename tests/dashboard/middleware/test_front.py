@@ -27,10 +27,10 @@ def test_answers_have_security_and_cache_headers(page, address):
 
 def test_a_body_beyond_the_limit_is_refused_unread(db, settings):
     settings.MAX_BODY_BYTES = 1 << 20
-    for address, said in ((SIGN_IN, "This was not accepted"), ("/api/v1/experiments/", '"errors"')):
+    for address, text in ((SIGN_IN, "This was not accepted"), ("/api/v1/experiments/", '"errors"')):
         answer = Client().post(address, "x" * (settings.MAX_BODY_BYTES + 1), content_type="text/plain")
         assert answer.status_code == 413
-        assert said in answer.content.decode()
+        assert text in answer.content.decode()
 
 
 def test_a_name_is_locked_for_an_address_after_ten_wrong_passwords_and_for_no_other(db, empty_redis):

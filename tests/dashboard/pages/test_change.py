@@ -117,12 +117,12 @@ def test_it_queues_exactly_as_many_suggested_points_as_it_says(page, experiment)
         measurement.value = STILL_FALLING[trial.configuration.hosts][trial.repetition - 1]
         measurement.save()
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
-    said = int(re.search(r"Queue these (\d+) trial", html)[1])
+    text = int(re.search(r"Queue these (\d+) trial", html)[1])
     stamp = re.search(r'name="stamp" value="(\w+)"', html)[1]
     page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp})
-    assert experiment.trials.filter(state=State.QUEUED).count() == said > 0
+    assert experiment.trials.filter(state=State.QUEUED).count() == text > 0
     page.post(reverse("experiment-next", args=[experiment.slug]), {"stamp": stamp})
-    assert experiment.trials.filter(state=State.QUEUED).count() == said
+    assert experiment.trials.filter(state=State.QUEUED).count() == text
 
 
 def edited(page, experiment: Experiment, hosts: str, **changes: str) -> None:
@@ -161,8 +161,8 @@ def test_stale_trial_is_marked_on_its_page_and_in_rest(page, experiment):
     html = page.get(stale.get_absolute_url()).content.decode()
     assert re.search(r">Set aside</a>\s*</span>", html)
     assert "Set aside" not in page.get(counted.get_absolute_url()).content.decode()
-    told = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
-    assert (told[stale.pk]["in_design"], told[stale.pk]["apart"]) == (False, "version 2 does not ask for its point")
-    assert (told[counted.pk]["in_design"], told[counted.pk]["apart"]) == (True, None)
+    data = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
+    assert (data[stale.pk]["in_design"], data[stale.pk]["apart"]) == (False, "version 2 does not ask for its point")
+    assert (data[counted.pk]["in_design"], data[counted.pk]["apart"]) == (True, None)
     listed = page.get("/api/v1/trials/", {"experiment": experiment.slug}).json()["results"]
     assert sum(not row["in_design"] for row in listed) == 5

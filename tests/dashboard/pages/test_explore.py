@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from experiments.library import load_defaults
-from experiments.models import Configuration, Experiment, Measurement, Project, Summary, Trial
+from experiments.models import Experiment, Project, Summary, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.explorer import pivoted, question
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
@@ -49,25 +49,6 @@ def person(library):
 @pytest.fixture
 def measured(person):
     return Experiment.objects.get(slug="plain"), Experiment.objects.get(slug="wide")
-
-
-def test_it_keeps_summaries_as_trials_end_and_are_superseded(measured):
-    configuration = Configuration.objects.get(experiment=measured[0], hosts=2)
-    values = list(
-        Measurement.objects.filter(trial__configuration=configuration, metric="elapsed_s").values_list(
-            "value", flat=True
-        )
-    )
-    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
-    assert (row.n, row.median, row.minimum, row.maximum) == (3, median(values), min(values), max(values))
-    assert sorted(row.samples) == sorted(values)
-    Trial.objects.filter(configuration=configuration).first().queue_attempt()
-    commit()
-    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
-    assert row.n == 2
-    Trial.objects.filter(configuration=configuration).delete()
-    commit()
-    assert not Summary.objects.filter(configuration=configuration).exists()
 
 
 def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
@@ -166,12 +147,12 @@ def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, 
 
 
 def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, page):
-    asked = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
-    answer = page.get(ADDRESS, asked)
+    query = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
+    answer = page.get(ADDRESS, query)
     assert [chart.title for chart in answer.context["charts"]] == ["Plain", "Wide"]
     assert answer.context["charts"][0].figure["layout"]["yaxis"]["type"] == "log"
     assert answer.context["table"]["parameters"] == ["Hosts", "MTU"]
-    fragment = page.get(ADDRESS, asked, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
+    fragment = page.get(ADDRESS, query, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
     assert "<html" not in fragment
     assert "Compare selected" in fragment
 
@@ -195,19 +176,19 @@ def test_other_projects_are_hidden(measured, page, person):
 
 
 def test_export_equals_the_table_in_every_format(measured, page, person):
-    asked = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
-    told = {form: b"".join(page.get(f"/explore/export.{form}", asked)) for form in ("csv", "json", "parquet")}
-    rows = json.loads(told["json"])
+    query = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
+    data = {form: b"".join(page.get(f"/explore/export.{form}", query)) for form in ("csv", "json", "parquet")}
+    rows = json.loads(data["json"])
     assert len(rows) == 3
     assert {row["parameter.link.mtu"] for row in rows} == {1500, 9000}
-    table = pyarrow.parquet.read_table(io.BytesIO(told["parquet"])).to_pylist()
-    text = list(csv.DictReader(io.StringIO(told["csv"].decode())))
+    table = pyarrow.parquet.read_table(io.BytesIO(data["parquet"])).to_pylist()
+    text = list(csv.DictReader(io.StringIO(data["csv"].decode())))
     assert list(text[0]) == list(rows[0]) == list(table[0])
     medians = [row["elapsed_s.median"] for row in rows]
     assert [row["elapsed_s.median"] for row in table] == medians
     assert [float(row["elapsed_s.median"]) for row in text] == medians
-    rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
-    assert b"".join(rest) == told["csv"]
+    rest = client_of(person).get("/api/v1/explore/export/csv/", query)
+    assert b"".join(rest) == data["csv"]
     assert page.get("/explore/export.xlsx").status_code == 404
 
 

@@ -28,15 +28,15 @@ def test_home_polls_while_trials_are_unfinished(page, submit, run):
 
 
 def test_header_shows_progress_and_notifies_pages(page, submit, run):
-    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
-    assert "HX-Trigger" not in asked.headers
+    query = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "HX-Trigger" not in query.headers
     submit(repetitions=1)
     run(most=1)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
-    assert "rankwire:work" in asked.headers["HX-Trigger"]
-    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, about to end", asked.content.decode())
-    seen = re.search(r'name="seen" value="([^"]+)"', asked.content.decode())[1]
+    query = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "rankwire:work" in query.headers["HX-Trigger"]
+    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, about to end", query.content.decode())
+    seen = re.search(r'name="seen" value="([^"]+)"', query.content.decode())[1]
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
 
 
@@ -62,10 +62,10 @@ def test_ended_reports_finished_and_hidden_experiments(page, submit, run):
     run()
     waits = submit(name="Waits", repetitions=1)
     query = f"of={ended.slug}&of={waits.slug}&of=nowhere"
-    told = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
-    assert set(told) == {ended.slug, "nowhere"}
-    assert "trials complete" in told[ended.slug]
-    assert told["nowhere"] == ""
+    data = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
+    assert set(data) == {ended.slug, "nowhere"}
+    assert "trials complete" in data[ended.slug]
+    assert data["nowhere"] == ""
 
 
 def test_a_running_trial_has_charts_that_grow(page, submit):

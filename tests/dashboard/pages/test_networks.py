@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from experiments.models import Membership, Network, Project
-from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
 @pytest.fixture
@@ -43,10 +42,3 @@ def test_invalid_network_is_refused_and_none_is_saved(maintainer: Client, row: t
     assert answer.status_code == 422
     assert why in answer.text
     assert Network.objects.count() == 6
-
-
-def test_the_map_draws_them(page: Client, library: Project) -> None:
-    study = measured(library, NETWORK, needing)
-    drawn = page.get(f"/network/{study.slug}/").context["maps"][0]["data"][-1]
-    assert drawn["text"][0] == "1 Gbit/s Ethernet"
-    assert (drawn["x"][0], drawn["y"][0]) == (pytest.approx(0.03), pytest.approx(1.0))

@@ -154,7 +154,7 @@ def test_empty_lists_show_the_next_step(client, person):
     person.is_superuser = True
     person.save()
     client.force_login(person)
-    for name, told, step in (
+    for name, data, step in (
         ("home", "No experiments yet", reverse("new")),
         ("experiments", "No experiment yet", reverse("new")),
         ("trials", "No trial yet", reverse("new")),
@@ -164,7 +164,7 @@ def test_empty_lists_show_the_next_step(client, person):
         ("clusters", "No clusters yet", reverse("cluster-new")),
     ):
         main = text_of(client.get(reverse(name))).partition("<main")[2]
-        assert told in main, name
+        assert data in main, name
         assert f'href="{step}' in main, name
 
 

@@ -61,13 +61,13 @@ def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
     assert charts
     for chart in charts:
         for trace in (trace for trace in chart.figure["data"] if "of" in trace):
-            for at, told in enumerate(trace["customdata"]):
-                if told is None:
+            for at, data in enumerate(trace["customdata"]):
+                if data is None:
                     assert trace["of"][at] == ""
                     continue
                 assert re.fullmatch(r"[0-9a-f]{10}", trace["of"][at])
                 own = trace["addresses"][at] if trace["leads"] else ""
-                yield told[2], trace["leads"].replace("*", own) if own else ""
+                yield data[2], trace["leads"].replace("*", own) if own else ""
 
 
 def listed(page: Client, address: str) -> list[int]:
@@ -120,16 +120,16 @@ def test_points_without_exact_filters_have_no_link(page: Client, given: dict[str
 
 
 def test_points_of_ambiguous_names_have_no_link(page: Client) -> None:
-    told = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
-    assert told.pop(5) == ""
-    assert len(told) == 2
-    assert all(told.values())
+    data = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
+    assert data.pop(5) == ""
+    assert len(data) == 2
+    assert all(data.values())
 
 
 def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> None:
-    given = {"project": "default", "text": "sites", "x": "molecules", "colour": "hosts", "facet": "link.topology"}
+    params = {"project": "default", "text": "sites", "x": "molecules", "colour": "hosts", "facet": "link.topology"}
     for statistic in ("each", "median"):
-        charts = page.get("/explore/", given | {"statistic": statistic}).context["charts"]
+        charts = page.get("/explore/", params | {"statistic": statistic}).context["charts"]
         first, second = ([trace for trace in chart.figure["data"] if "of" in trace] for chart in charts)
         for one, other in zip(first, second, strict=True):
             assert [key for key in one["of"] if key] == [key for key in other["of"] if key]
@@ -139,6 +139,6 @@ def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> Non
 def test_short_url_of_a_configuration_keeps_its_filters(page: Client) -> None:
     own = Configuration.objects.filter(experiment__slug="plain").latest("pk")
     to = page.get(f"/configurations/{own.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}).url
-    asked = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
-    assert parse_qs(urlsplit(to).query) == asked
+    query = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
+    assert parse_qs(urlsplit(to).query) == query
     assert Experiment.objects.filter(slug="plain").exists()

@@ -25,10 +25,10 @@ def test_members_see_only_quotas_of_their_projects(experiment: Experiment, setti
     Project.objects.create(slug="hidden", name="Hidden")
     page = Reader()
     page.force_login(experiment.owner)
-    said = words_of(page.get(reverse("quotas")))
-    assert "4 of 4 trials used up" in said
-    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in said
-    assert "Hidden" not in said
+    text = words_of(page.get(reverse("quotas")))
+    assert "4 of 4 trials used up" in text
+    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in text
+    assert "Hidden" not in text
     answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
     assert [each["project"] for each in answer] == ["default"]
     assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}

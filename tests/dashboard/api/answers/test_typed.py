@@ -24,8 +24,8 @@ ROW = Row("n1", "n2", "bandwidth", "bit/s", 1e9, 9.57e8, (9.5e8, 9.6e8), "5 %", 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    told: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return told
+    data: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return data
 
 
 @pytest.fixture
@@ -76,11 +76,11 @@ def test_answers_of_own_experiments(
 def test_of_a_certificate(document: dict[str, Any], client: Client, submit: Callable[..., Experiment]) -> None:
     submit()
     trial = factories.finished()
-    told = Certificate(True, (), ("delay",), (ROW,), ({"median_s": 1e-4},), 2, 4.25).to_dict()
-    for certificate in (told, {"kept": False, "from_elsewhere": [1]}, None):
+    data = Certificate(True, (), ("delay",), (ROW,), ({"median_s": 1e-4},), 2, 4.25).to_dict()
+    for certificate in (data, {"kept": False, "from_elsewhere": [1]}, None):
         Trial.objects.filter(pk=trial.pk).update(certificate=certificate)
         answer = client.get(f"{TRIALS}{trial.pk}/").json()
         promised = {"components": document["components"], "$ref": "#/components/schemas/TrialDetail"}
         wrong = [each for each in errors(answer, promised) if "from_elsewhere" not in each]
         assert not wrong, "\n".join(wrong)
-    assert errors({**answer, "certificate": {**told, "kept": "yes"}}, promised)
+    assert errors({**answer, "certificate": {**data, "kept": "yes"}}, promised)

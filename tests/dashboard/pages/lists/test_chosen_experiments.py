@@ -21,9 +21,9 @@ def in_list(page: Client, experiment: Experiment, **asked: str) -> bool:
 def test_archived_experiment_leaves_the_lists_and_is_restored(page: Client, submit: Any, run: Any) -> None:
     experiment = submit(repetitions=1)
     run()
-    asked = {"of": f"e:{experiment.slug}", "back": "q=water"}
+    query = {"of": f"e:{experiment.slug}", "back": "q=water"}
     assert in_list(page, experiment)
-    response = page.post(ARCHIVE, asked)
+    response = page.post(ARCHIVE, query)
     assert response.url == "/experiments/?q=water"
     assert f'{RESTORE}?of=e%3A{experiment.slug}&amp;back=q%3Dwater">Undo</a>' in text_of(page.get(response.url))
     assert not in_list(page, experiment)
@@ -32,7 +32,7 @@ def test_archived_experiment_leaves_the_lists_and_is_restored(page: Client, subm
     assert experiment.name in text_of(page.get(experiment.get_absolute_url()))
     rest = page.get("/api/v1/experiments/", {"archived": "true"}).json()["results"]
     assert [each["slug"] for each in rest] == [experiment.slug]
-    page.post(RESTORE, asked)
+    page.post(RESTORE, query)
     assert in_list(page, experiment)
 
 
@@ -41,14 +41,14 @@ def test_running_published_and_foreign_experiments_stay(page: Client, client: Cl
     assert published is not None
     of = {"of": f"e:{waiting.slug},e:{published.slug},e:nowhere"}
     text = text_of(page.get(ARCHIVE, of))
-    for told in (
+    for data in (
         "has unfinished trials",
         "holds published results",
         "1 more is not there",
         "Archive: nothing to do here",
         "Back</a>",
     ):
-        assert told in text
+        assert data in text
     nowhere = text_of(page.get(ARCHIVE, {"of": "e:nowhere"})).partition("<main")[2]
     assert "What happens" not in nowhere
     page.post(ARCHIVE, of)
@@ -83,7 +83,7 @@ def test_tags_are_a_new_version_that_asks_for_no_other_trial(page: Client, submi
 
 def test_invalid_tags_are_refused_with_the_input(page: Client, submit: Any) -> None:
     experiment = submit()
-    for written, told in (
+    for written, data in (
         ({}, "Write a tag"),
         ({"add": "x" * 41}, "too long"),
         ({"add": "night", "remove": "night"}, "cannot be added and removed"),
@@ -91,7 +91,7 @@ def test_invalid_tags_are_refused_with_the_input(page: Client, submit: Any) -> N
         response = page.post(TAG, {"of": f"e:{experiment.slug}", **written})
         assert response.status_code == 422
         text = response.content.decode()
-        assert told in text
+        assert data in text
         assert f'value="{written.get("add", "")}"' in text
     experiment.refresh_from_db()
     assert experiment.version == 1

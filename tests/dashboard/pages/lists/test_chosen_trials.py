@@ -51,19 +51,19 @@ def test_it_cancels_those_that_wait(page: Client, submit: Any) -> None:
 
 def test_it_does_nothing_to_trials_of_others(client: Client, submit: Any) -> None:
     trial = submit().trials.first()
-    for kind, told in (("viewer", "maintainers and the owner"), (None, "1 is not there")):
+    for kind, data in (("viewer", "maintainers and the owner"), (None, "1 is not there")):
         client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
-        assert told in text_of(client.get(CANCEL, {"of": f"t:{trial.pk}"}))
+        assert data in text_of(client.get(CANCEL, {"of": f"t:{trial.pk}"}))
         client.post(CANCEL, {"of": f"t:{trial.pk}"})
     trial.refresh_from_db()
     assert trial.state == "queued"
 
 
 @pytest.mark.parametrize(
-    ("of", "told"),
+    ("of", "words"),
     [("", "Tick the trials"), ("t:many", "names no trial"), (",".join(map(str, range(201))), "At most 200 trials")],
 )
-def test_invalid_selections_are_refused(page: Client, submit: Any, of: str, told: str) -> None:
+def test_invalid_selections_are_refused(page: Client, submit: Any, of: str, words: str) -> None:
     submit()
     response = page.get(AGAIN, {"of": of})
-    assert told in text_of(page.get(response.url))
+    assert words in text_of(page.get(response.url))

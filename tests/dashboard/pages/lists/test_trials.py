@@ -88,10 +88,10 @@ def test_every_order_leads_through_all_of_them_and_back(
     for sort in [f"{sign}{name}" for name in values for sign in ("", "-")]:
         shown = walk(page, monkeypatch, sort=sort, cluster="testbed")
         assert sorted(shown) == sorted(trials), sort
-        told = [values[sort.lstrip("-")](pk) for pk in shown]
-        known = [each for each in told if each is not None]
+        data = [values[sort.lstrip("-")](pk) for pk in shown]
+        known = [each for each in data if each is not None]
         assert known == sorted(known, reverse=sort.startswith("-")), sort
-        assert told[len(known) :] == [None] * (len(told) - len(known)), f"{sort}: what has no value comes last"
+        assert data[len(known) :] == [None] * (len(data) - len(known)), f"{sort}: what has no value comes last"
 
 
 def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, run: Any) -> None:
@@ -106,7 +106,7 @@ def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, 
 
 
 def test_invalid_query_strings_are_refused(page: Client) -> None:
-    for asked, words in (
+    for query, words in (
         ({"columns": "speed"}, "is not a metric"),
         ({"columns": ",".join(list(METRICS)[:13])}, "at most 12 metrics"),
         ({"sort": "speed"}, "is neither a metric nor one of"),
@@ -116,9 +116,9 @@ def test_invalid_query_strings_are_refused(page: Client) -> None:
         ({"sort": "experiment", "after": place("\ud800")}, "There is no such page"),
         ({"sort": "ended", "after": place("9999-12-31T23:59:59-23:59")}, "There is no such page"),
     ):
-        response = page.get(ADDRESS, asked)
-        assert response.status_code == 400, asked
-        assert words in response.content.decode(), asked
+        response = page.get(ADDRESS, query)
+        assert response.status_code == 400, query
+        assert words in response.content.decode(), query
     far = {"sort": "ended", "after": place("2026-01-01T00:00:00+23:59")}
     assert page.get(ADDRESS, far).status_code == 200, "an offset that Python knows and PostgreSQL does not"
 
@@ -128,11 +128,11 @@ def test_it_costs_the_same_queries_whatever_it_lists(
 ) -> None:
     submit()
     run(most=3)
-    asked = {"sort": "-elapsed_s"}
-    page.get(ADDRESS, asked)
+    query = {"sort": "-elapsed_s"}
+    page.get(ADDRESS, query)
     with django_assert_num_queries(10):
-        page.get(ADDRESS, asked)
+        page.get(ADDRESS, query)
     submit(name="More", repetitions=4)
     run()
     with django_assert_num_queries(10):
-        page.get(ADDRESS, asked)
+        page.get(ADDRESS, query)

@@ -69,13 +69,6 @@ def test_view_is_shared_only_by_its_owner(page: Client, client: Client) -> None:
     assert SavedView.objects.filter(name="Ours").exists()
 
 
-def test_an_own_view_of_the_same_name_is_replaced_on_its_page_alone(page: Client) -> None:
-    for which in ("trials", "experiments"):
-        keep(page, which)
-    assert keep(page, "trials", query="state=lost").query == "state=lost"
-    assert SavedView.objects.get(page="experiments").query == ASKED["experiments"]
-
-
 def test_a_view_is_renamed_and_keeps_its_address(page: Client) -> None:
     view, other = keep(page, "trials"), keep(page, "trials", "Other")
     page.post(reverse("view-rename", args=[view.pk]), {"name": "Failed ones", "shared": "on"})
@@ -93,9 +86,9 @@ def test_deleted_view_is_restored(page: Client, person: User) -> None:
     view = keep(page, "trials", "A <b>bold</b> one", shared="on")
     answer = page.post(reverse("view-forget", args=[view.pk]), follow=True)
     assert not SavedView.objects.exists()
-    told = answer.content.decode()
-    assert "A &lt;b&gt;bold&lt;/b&gt; one is forgotten" in re.sub(r"\s+", " ", told)
-    note = told.split("is forgotten.")[1].split("</form>")[0]
+    data = answer.content.decode()
+    assert "A &lt;b&gt;bold&lt;/b&gt; one is forgotten" in re.sub(r"\s+", " ", data)
+    note = data.split("is forgotten.")[1].split("</form>")[0]
     sent = dict(re.findall(r'name="(page|name|query|shared)" value="([^"]*)"', note))
     assert sent["name"] == "A &lt;b&gt;bold&lt;/b&gt; one"
     page.post(reverse("view-save"), sent | {"name": "A <b>bold</b> one", "query": sent["query"].replace("&amp;", "&")})
@@ -118,7 +111,3 @@ def test_invalid_views_are_refused(sent: dict[str, str], why: str, page: Client)
     answer = page.post(reverse("view-save"), {"page": "trials", "name": "Mine", "query": "", **sent}, follow=True)
     assert why in text_of(answer)
     assert not SavedView.objects.exists()
-
-
-def test_another_page_has_no_views(page: Client) -> None:
-    assert page.post(reverse("view-save"), {"page": "clusters", "name": "Mine", "query": ""}).status_code == 404
