@@ -36,7 +36,7 @@ def post(client: Client, address: str, key: str, body: Any = None) -> Any:
     return client.post(f"{EXPERIMENTS}{address}", json.dumps(body), "application/json", headers=headers)
 
 
-def status_and_data(answer: Any) -> tuple[int, Any]:
+def outcome(answer: Any) -> tuple[int, Any]:
     return answer.status_code, answer.json()
 
 
@@ -45,7 +45,7 @@ def test_it_repeats_once_for_two_requests_with_one_key(experiment: Experiment, c
     first, again = (post(client, address, "retry-1", {"count": 3}) for _ in range(2))
     experiment.refresh_from_db()
     assert experiment.spec.repetitions == before + 3
-    assert status_and_data(first) == status_and_data(again) == (200, {"queued": experiment.trials.filter(version=2).count()})
+    assert outcome(first) == outcome(again) == (200, {"queued": experiment.trials.filter(version=2).count()})
     assert ("Idempotency-Replayed" in first, again["Idempotency-Replayed"]) == (False, "true")
     assert post(client, address, "retry-2", {"count": 3}).status_code == 200
     experiment.refresh_from_db()
@@ -57,7 +57,7 @@ def test_it_gives_a_page_of_many_trials_at_once_the_same_task(
 ) -> None:
     monkeypatch.setattr("dashboard.background.changes.MOST_AT_ONCE", 0)
     first, again = (post(client, f"{experiment.slug}/repetitions/", "retry", {"count": 2}) for _ in range(2))
-    assert status_and_data(first) == status_and_data(again)
+    assert outcome(first) == outcome(again)
     assert (first.status_code, first["Location"]) == (202, again["Location"])
 
 
@@ -65,7 +65,7 @@ def test_it_refuses_a_key_that_came_with_another_request(experiment: Experiment,
     address = f"{experiment.slug}/repetitions/"
     assert post(client, address, "retry", {"count": 1}).status_code == 200
     for other, body in ((address, {"count": 2}), (f"{experiment.slug}/rerun-failed/", None)):
-        status, answer = status_and_data(post(client, other, "retry", body))
+        status, answer = outcome(post(client, other, "retry", body))
         assert (status, "another request" in answer["errors"][0]["message"]) == (409, True)
 
 

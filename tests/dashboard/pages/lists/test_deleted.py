@@ -193,7 +193,7 @@ def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, perso
 def test_a_large_one_is_deleted_on_the_command_line(
     measured: Experiment, page: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.pages.lists.chosen_experiments.MOST_DELETED", 5)
+    monkeypatch.setattr("dashboard.pages.lists.experiments.MOST_DELETED", 5)
     assert f"script/manage delete {measured.slug}" in text_of(page.get(DELETE, {"of": f"e:{measured.slug}"}))
     before, text = everything(measured), StringIO()
     call_command("delete", measured.slug, stdout=text)
