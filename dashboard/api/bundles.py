@@ -153,8 +153,8 @@ class ImportsView(APIView):
                 raise ValidationError("the body is empty: send a bundle as application/zip")
             body: Any = request.data  # as ZipParser returns it
             with body["file"] as file:
-                brought = take_in_sent(
+                imported = take_in_sent(
                     Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
                 )
-        created = not dry_run and brought.trials
-        return Response(BroughtSerializer(brought).data, status=201 if created else 200)
+        created = not dry_run and imported.trials
+        return Response(BroughtSerializer(imported).data, status=201 if created else 200)

@@ -52,7 +52,7 @@ class CheckSerializer(serializers.Serializer[Check]):
     )
     measured_s = serializers.FloatField(allow_null=True, help_text="Median.")
     error = serializers.FloatField(allow_null=True, help_text="Predicted / measured - 1.")
-    inside = serializers.BooleanField(allow_null=True, help_text="Whether the median lies in the interval.")
+    inside = serializers.BooleanField(allow_null=True, help_text="Whether the median is in the interval.")
 
 
 class PredictionSerializer(RowSerializer[Prediction]):

@@ -79,7 +79,7 @@ class PublishedDetailSerializer(PublishedSerializer):
     )
     tables = PrintedTableSerializer(many=True, source="specification.tables")
     units = serializers.SerializerMethodField(help_text="By metric.")
-    configurations = PrintedSerializer(many=True)  # type: ignore[assignment]  # of one study they are told, of many counted
+    configurations = PrintedSerializer(many=True)  # type: ignore[assignment]  # listed for one study, counted for many
 
     class Meta(PublishedSerializer.Meta):
         fields: ClassVar = [*PublishedSerializer.Meta.fields, "notes", "statements", "tables", "units"]

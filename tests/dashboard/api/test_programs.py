@@ -109,7 +109,7 @@ def test_programs_of_other_projects_cannot_be_changed(maintainer: Client) -> Non
     optics = Project.objects.create(slug="optics", name="Optics")
     other = client_of(factories.person("noor", "maintainer", optics))
     changed = {**SOLVER, "success": "done"}
-    assert put(other, "solver", changed).status_code == 200  # nobody runs it yet
+    assert put(other, "solver", changed).status_code == 200  # no experiment uses it yet
     experiment = factories.experiment(workload="solver", parameters={})
     for answer in (put(other, "solver", SOLVER), other.post(PROGRAMS, SOLVER, content_type="application/json")):
         assert answer.status_code == 400

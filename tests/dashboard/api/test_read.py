@@ -187,7 +187,7 @@ def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
 
 
 def pages_by_cursor(client: Client, address: str, **asked: Any) -> list[list[int]]:
-    """The keys of each page by cursor, from the first to where `next` leads nowhere."""
+    """Return the keys of each page by cursor, until there is no next page."""
     data, answer = [], client.get(address, {**asked, "cursor": ""}).json()
     while True:
         assert set(answer) == {"next", "previous", "results"}

@@ -1,4 +1,4 @@
-"""REST: an experiment that ran is changed, extended, run again where it failed, and asked for its findings."""
+"""REST: revisions of experiments."""
 
 from __future__ import annotations
 

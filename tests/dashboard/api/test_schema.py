@@ -110,7 +110,7 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture
 def signed_in(transactional_db: None, registered_programs: None) -> dict[str, str]:
-    """The header of somebody who may do everything, where there is one thing of most kinds."""
+    """Return the header of a superuser, with one object of most kinds."""
     admin = factories.person("admin", is_superuser=True)
     PUBLISHED_STUDIES.restore()
     factories.person("ada")
@@ -128,14 +128,14 @@ def signed_in(transactional_db: None, registered_programs: None) -> dict[str, st
 
 def loaded(document: dict[str, Any]) -> Any:
     schema = schemathesis.openapi.from_dict(document)
-    # The words of our own sources, looked for anew for every address, would cost half of the time.
+    # Searching our sources for constants for every URL would take half of the time.
     schema.config.analysis.constants.enabled = False
     schema.app, schema.location = get_wsgi_application(), "/api/v1/schema/"
     return schema
 
 
 def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with what exists in the place of what may: names that nobody has would lead to 404 only."""
+    """Return the document with names of existing objects, as other names lead to 404 only."""
     narrowed = copy.deepcopy(document)
     trial = Trial.objects.get(ended_at__isnull=False, experiment__published=False)
     named = {
@@ -262,7 +262,7 @@ def test_created_objects_exist_and_deleted_ones_do_not(document: dict[str, Any],
     class Machine(schema.as_state_machine()):  # type: ignore[misc]
         def setup(self) -> None:
             super().setup()
-            _, key = ApiToken.issue(admin, "one of many")  # anew: a token may well end itself
+            _, key = ApiToken.issue(admin, "one of many")  # new, as a token may revoke itself
             self.headers = {"Authorization": f"Bearer {key}"}
 
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 
 @pytest.fixture
 def failed(submit, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    """Six failed trials, where five are many."""
+    """Six failed trials, with five as the limit of direct changes."""
     monkeypatch.setattr(changes, "MOST_AT_ONCE", 5)
     experiment: Experiment = submit(warmups=0)
     experiment.trials.update(state=State.FAILED)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 
 @pytest.fixture
 def measured(submit, run, settings: LazySettings, tmp_path: Path) -> Experiment:
-    """An experiment in an installation where every table is a large one."""
+    """An experiment in an installation whose tables are all large."""
     settings.DIRECT_EXPORT_ROWS = 0
     settings.VAR = tmp_path
     experiment: Experiment = submit()

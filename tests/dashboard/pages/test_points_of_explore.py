@@ -31,7 +31,7 @@ def measure(library: Project, person: User) -> None:
     flagged, without = Trial.objects.filter(configuration__hosts=4).order_by("-pk")[:2]
     Trial.objects.filter(pk=flagged.pk).update(trust="unusable")
     Measurement.objects.filter(trial=without, metric="packets").delete()
-    for superseded in (True, False):  # so that it is summarised anew
+    for superseded in (True, False):  # to update the summary
         Trial.objects.filter(pk=without.pk).update(superseded=superseded)
     for number, own in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
         own.parameters |= {"said": HOURS if number % 2 else "a, b"}

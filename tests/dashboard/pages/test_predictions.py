@@ -64,7 +64,7 @@ def test_check_queues_trials_and_shows_their_median(page: Client, study: Experim
     shown = page.get(answer.url)
     assert shown.context["verdict"] == "2 trials to come"
     assert shown.context["answer"].endswith("2 trials to come will check it.")
-    run()  # two hosts take 2.1 s and a little, where more than three were predicted
+    run()  # two hosts take 2.1 s, and more than 3 s were predicted
     shown = page.get(answer.url)
     assert (shown.context["verdict"], len(shown.context["trials"])) == ("outside", 2)
     assert shown.context["measured"].startswith("2.16")

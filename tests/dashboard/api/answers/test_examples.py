@@ -23,7 +23,7 @@ def document() -> dict[str, Any]:
 
 
 def bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What is sent and answered: (where, media type, schema and examples)."""
+    """Yield the bodies of requests and answers: (operation, media type, schema and examples)."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             place = f"{method.upper()} {path.removeprefix(examples.ROOT)}"

@@ -30,7 +30,7 @@ def numbers(**wanted: Any) -> list[int]:
 
 
 def place(value: object) -> str:
-    """A place in the list as somebody may have made it up."""
+    """Return a forged position in the list."""
     return base64.urlsafe_b64encode(json.dumps([value, 1]).encode()).decode().rstrip("=")
 
 
