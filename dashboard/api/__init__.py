@@ -1,1 +1,1 @@
-"""REST, version 1: the same specification, the same selectors and the same rights as the pages."""
+"""REST, version 1, with the specification, selectors and permissions of the pages."""

@@ -1,4 +1,4 @@
-"""``/api/v1/tasks/``: what is done for the caller in the background, how far it is, and its file."""
+"""``/api/v1/tasks/``: background tasks of the caller, their progress and files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import mixins, serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -17,7 +16,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import RowsViewSet
 from dashboard.api.trials.rows import FileRenderer, Gone
 from dashboard.background.exports import filename, may_fetch
 from dashboard.requests import ranges
@@ -25,8 +25,8 @@ from experiments.access import only_project
 from experiments.models import BackgroundTask
 
 
-class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
-    """One task; `file` is the address of what it made, once it is done."""
+class BackgroundTaskSerializer(RowSerializer[BackgroundTask]):
+    """One task; `file` is the URL of its result when it is done."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:task-detail")
     experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
@@ -38,25 +38,25 @@ class BackgroundTaskSerializer(serializers.ModelSerializer[BackgroundTask]):
             *("id", "url", "kind", "title", "state", "experiment", "done", "total", "message"),
             *("asked_at", "begun_at", "ended_at", "file"),
         ]
-        read_only_fields = fields
 
     def get_file(self, task: BackgroundTask) -> str | None:
         return reverse("api:task-file", [task.pk], request=self.context.get("request")) if task.has_file else None
 
 
 def accepted(task: BackgroundTask, request: Request) -> Response:
-    """The answer to who asked for what takes longer: 202 with the address of the task."""
-    shown = BackgroundTaskSerializer(task, context={"request": request}).data
-    return Response(shown, status=202, headers={"Location": str(shown["url"])})
+    """Return 202 with the URL of the task."""
+    data = BackgroundTaskSerializer(task, context={"request": request}).data
+    return Response(data, status=202, headers={"Location": str(data["url"])})
 
 
-class BackgroundTaskViewSet(
-    mixins.ListModelMixin,
-    mixins.RetrieveModelMixin,
-    mixins.DestroyModelMixin,
-    viewsets.GenericViewSet[BackgroundTask],
-):
-    """Own tasks; whoever calls with a token for one project sees those that such tokens asked for."""
+@extend_schema_view(
+    destroy=extend_schema(
+        description="End a task that waits or runs; delete the file of a finished task.",
+        responses={204: None, **schema.errors(403, 404)},
+    )
+)
+class BackgroundTaskViewSet(mixins.DestroyModelMixin, RowsViewSet[BackgroundTask]):
+    """The caller's tasks; with a project token, those of such tokens."""
 
     serializer_class = BackgroundTaskSerializer
     queryset = BackgroundTask.objects.none()
@@ -64,43 +64,28 @@ class BackgroundTaskViewSet(
 
     def get_queryset(self) -> QuerySet[BackgroundTask]:
         user: Any = self.request.user
-        own = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
+        tasks = BackgroundTask.objects.filter(owner=user).select_related("experiment").order_by("-pk")
         project = only_project(user)
-        return own if project is None else own.filter(within=project)
-
-    @extend_schema(responses={200: BackgroundTaskSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Own tasks, newest first."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: BackgroundTaskSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One of them: `state` is waiting, running, done or failed."""
-        return super().retrieve(request, *args, **kwargs)
-
-    @extend_schema(responses={204: None, **schema.errors(403, 404)})
-    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """End a task that waits or runs; delete the file of one that is done."""
-        return super().destroy(request, *args, **kwargs)
+        return tasks if project is None else tasks.filter(within=project)
 
     def perform_destroy(self, instance: BackgroundTask) -> None:
         instance.forget()
 
-    @extend_schema(
-        parameters=[schema.RANGE],
-        responses={
+    @schema.row_action(
+        "get",
+        {
             (200, "application/octet-stream"): OpenApiTypes.BINARY,
             (206, "application/octet-stream"): OpenApiTypes.BINARY,
-            **schema.errors(404, 410, 416),
         },
+        (404, 410, 416),
+        parameters=[schema.RANGE],
+        renderer_classes=[JSONRenderer, FileRenderer],
     )
-    @action(detail=True, methods=["get"], renderer_classes=[JSONRenderer, FileRenderer])
     def file(self, request: Request, pk: str) -> HttpResponseBase:
-        """Download what was made; 410 when its days are over, or who asks sees less today than what it was made of."""
+        """Download the result; 410 if it expired or its projects are hidden."""
         task = self.get_object()
         if not task.has_file:
             raise NotFound("This task has no file, or not yet.")
         if not task.file.is_file() or not may_fetch(request.user, task):
-            raise Gone("The file is no longer kept for you; ask for it again.")
+            raise Gone("The file has expired; request it again.")
         return ranges.download(request, task.file, filename(task))

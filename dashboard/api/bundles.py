@@ -18,12 +18,12 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.filtering import one_of, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import concurrency_limits
 from experiments import access
-from experiments.errors import BadBundle, CannotExport
 from experiments.exchange.exporting import IN_CONTENTS
 from experiments.exchange.import_plan import ImportPlan, ImportResult
 from experiments.exchange.intake import take_in_sent
@@ -33,7 +33,7 @@ _PIECE: Final = 1 << 20
 
 
 class WantedBundleSerializer(serializers.Serializer[Any]):
-    """`of` names experiments (`e:SLUG`), configurations (`c:NUMBER`) and trials (`t:NUMBER`), as `compare/` does."""
+    """Contents of a bundle; `of` has tokens as in `compare/`."""
 
     of = serializers.ListField(child=serializers.CharField(max_length=110), min_length=1, max_length=100)
     captures = serializers.ChoiceField(choices=[value for value, _ in CAPTURES], default="all")
@@ -49,36 +49,36 @@ class WantedBundleSerializer(serializers.Serializer[Any]):
 
 
 class ArrivalSerializer(serializers.Serializer[ImportPlan]):
-    """What came, or would come, of one experiment."""
+    """The import, or planned import, of one experiment."""
 
     name = serializers.CharField()
     uid = serializers.UUIDField()
     trials = serializers.IntegerField(help_text="New ones.")
     files = serializers.IntegerField()
     size_bytes = serializers.IntegerField()
-    note = serializers.CharField(help_text="What of it is here already, or why nothing of it comes in.")
-    experiment = serializers.SerializerMethodField(help_text="Its slug here; null where nothing was stored.")
+    note = serializers.CharField(help_text="Parts that exist here already, or the reason why nothing is imported.")
+    experiment = serializers.SerializerMethodField(help_text="Its slug here; null if nothing was stored.")
 
     def get_experiment(self, arrival: ImportPlan) -> str | None:
         return arrival.stored.slug if arrival.stored is not None else None
 
 
 class BroughtSerializer(serializers.Serializer[ImportResult]):
-    """What was sent, with where it is from."""
+    """The result of an import, with its source."""
 
     kind = serializers.ChoiceField(choices=("bundle", "description", "report"))
-    installation = serializers.CharField(help_text="Of a bundle; otherwise the name of what was sent.")
-    written_at = serializers.DateTimeField(allow_null=True, help_text="Null where it is no bundle.")
+    installation = serializers.CharField(help_text="Of a bundle; otherwise the name of the file.")
+    written_at = serializers.DateTimeField(allow_null=True, help_text="Null unless it is a bundle.")
     written_by = serializers.CharField()
     licence = serializers.CharField()
     arrivals = ArrivalSerializer(many=True)
     left_out = serializers.ListField(
-        child=serializers.CharField(), help_text="A sentence for each run or figure of a report that does not come in."
+        child=serializers.CharField(), help_text="A sentence for each run or figure of a report that is not imported."
     )
 
 
 class ZipParser(BaseParser):
-    """A file as the body: written to disk as it comes, never whole in memory."""
+    """A file as the body, written to disk while it is received."""
 
     media_type = "application/zip"
     name = "sent.zip"
@@ -97,7 +97,7 @@ class ZipParser(BaseParser):
 
 
 class DescriptionParser(ZipParser):
-    """A description of what was measured elsewhere."""
+    """A description of external results."""
 
     media_type = "application/yaml"
     name = "sent.yaml"
@@ -111,33 +111,27 @@ class ReportParser(ZipParser):
 
 
 class BundlesView(APIView):
-    """Bundles of what the caller may see."""
+    """Bundles of visible experiments."""
 
     @extend_schema(
         request=WantedBundleSerializer,
         responses={202: BackgroundTaskSerializer, **schema.errors(400, 403, 415, 429)},
     )
     def post(self, request: Request) -> Response:
-        """Have a bundle made: 202 with the task whose `file` it will be."""
-        asked = WantedBundleSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = dict(asked.validated_data)
-        try:
-            task = ask_bundle(request.user, wanted.pop("of"), **wanted)
-        except CannotExport as error:
-            raise ValidationError({"of": [str(error)]}) from None
-        return accepted(task, request)
+        """Request a bundle: 202 with the task that makes it."""
+        values = dict(validated(WantedBundleSerializer, request))
+        return accepted(ask_bundle(request.user, values.pop("of"), **values), request)
 
 
 class ImportsView(APIView):
-    """Bundles of others, and what was measured without Rankwire."""
+    """Imports of bundles and of external results."""
 
     parser_classes = (ZipParser, DescriptionParser, ReportParser)
 
     @extend_schema(
         parameters=[
             schema.PROJECT,
-            OpenApiParameter("dry_run", bool, description="Say what would be created, and create nothing."),
+            OpenApiParameter("dry_run", bool, description="Report what would be created without creating it."),
         ],
         request={
             ZipParser.media_type: OpenApiTypes.BINARY,
@@ -147,29 +141,20 @@ class ImportsView(APIView):
         responses={200: BroughtSerializer, 201: BroughtSerializer, **schema.errors(400, 403, 415, 429)},
     )
     def post(self, request: Request) -> Response:
-        """Bring in what was measured elsewhere: 201 where anything of it is new, otherwise 200; nothing where anything is wrong."""
+        """Import results: 201 if anything is new, else 200. An error imports nothing."""
         refuse_unknown(request, {"project", "dry_run"})
-        dry_run = request.query_params.get("dry_run", "false")
-        if dry_run not in ("true", "false"):
-            raise ValidationError({"dry_run": ["true or false"]})
+        dry_run = one_of(request, "dry_run", ("false", "true")) == "true"
         slug = request.query_params.get("project", DEFAULT_PROJECT)
-        project = next((each for each in access.projects_for(request.user) if each.slug == slug), None)
+        project = next((option for option in access.projects_for(request.user) if option.slug == slug), None)
         if project is None:
             raise PermissionDenied(f"There is no project {slug!r} that you may submit to.")
-        taken = concurrency_limits.take(request.user, "import")
-        sent = request.data["file"] if request.data else None  # type: ignore[call-overload]  # as ZipParser gives it
-        if sent is None:
-            taken.leave()
-            raise ValidationError("the body is empty: send a bundle as application/zip")
-        name = request.data["name"]  # type: ignore[call-overload]
-        try:
-            brought = take_in_sent(
-                Path(sent.name), name, project=project, owner=request.user, dry_run=dry_run == "true"
-            )
-        except BadBundle as error:
-            raise ValidationError(str(error)) from None
-        finally:
-            sent.close()
-            taken.leave()
-        created = dry_run == "false" and brought.trials
-        return Response(BroughtSerializer(brought).data, status=201 if created else 200)
+        with concurrency_limits.acquire(request.user, "import"):
+            if not request.data:
+                raise ValidationError("the body is empty: send a bundle as application/zip")
+            body: Any = request.data  # as ZipParser returns it
+            with body["file"] as file:
+                imported = take_in_sent(
+                    Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
+                )
+        created = not dry_run and imported.trials
+        return Response(BroughtSerializer(imported).data, status=201 if created else 200)

@@ -1,32 +1,35 @@
-"""``/api/v1/clusters/`` and ``/api/v1/workloads/``: where trials can run, and what can be run there."""
+"""``/api/v1/clusters/``, ``workloads/`` and ``programs/``."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
 from django.db.models import Count, Max, Q, QuerySet
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
+from rest_framework import serializers, viewsets
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
-from dashboard.api.rest.in_place import in_place
+from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import PAGE, RowsViewSet, refuse_unknown
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
+from dashboard.api.rest.schema import in_place
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
-from experiments.access import may_set_up_clusters, may_test_clusters
-from experiments.models import ACTIVE, Cluster, ClusterTest, State
+from experiments.access import may_register_programs, may_set_up_clusters, may_test_clusters
+from experiments.models import ACTIVE, Cluster, ClusterTest, Program, State
 from experiments.workloads import WorkloadDefinition
+from experiments.workloads.definition import ProgramDefinition
 from workers import queue
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """One thing that a test tried."""
+    """One step of a cluster test."""
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=["ok", "warning", "problem", "skipped"])
@@ -36,8 +39,8 @@ class StepSerializer(serializers.Serializer[Any]):
     commands = serializers.ListField(child=serializers.CharField())
 
 
-class ClusterTestSerializer(serializers.ModelSerializer[ClusterTest]):
-    """The last test of a cluster; `ended_at` is null while it waits for a worker or runs."""
+class ClusterTestSerializer(RowSerializer[ClusterTest]):
+    """The last test of a cluster; `ended_at` is null until it ends."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)
@@ -45,11 +48,10 @@ class ClusterTestSerializer(serializers.ModelSerializer[ClusterTest]):
     class Meta:
         model = ClusterTest
         fields: ClassVar = ["asked_at", "begun_at", "ended_at", "trying", "outdated", "steps"]
-        read_only_fields = fields
 
 
-class ClusterSerializer(serializers.ModelSerializer[Cluster]):
-    """A cluster with its facts. `settings` is null for who may not change them."""
+class ClusterSerializer(RowSerializer[Cluster]):
+    """A cluster; `settings` is null for callers who may not change them."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:cluster-detail", lookup_field="slug")
     state = serializers.SerializerMethodField()
@@ -69,7 +71,6 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             *("slug", "url", "name", "kind", "enabled", "state", "most_hosts", "facts", "settings", "settings_errors"),
             *("active", "queued", "finished", "last_end", "test"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong", "elsewhere"]))
     def get_state(self, cluster: Any) -> str:
@@ -90,7 +91,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
         return ClusterTestSerializer(cluster.test).data if hasattr(cluster, "test") else None
 
 
-class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Cluster]):
+class ClusterViewSet(RowsViewSet[Cluster]):
     """Clusters, those that take experiments first."""
 
     serializer_class = ClusterSerializer
@@ -105,26 +106,14 @@ class ClusterViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
             last_end=Max("trials__ended_at"),
         )  # fmt: skip
 
-    @extend_schema(responses={200: ClusterSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """All clusters with what is stated about them."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: ClusterSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One cluster, with what its last test found."""
-        return super().retrieve(request, *args, **kwargs)
-
-    @extend_schema(request=None, responses={202: ClusterSerializer, **schema.errors(403, 404)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", {202: ClusterSerializer}, (403, 404))
     def test(self, request: Request, slug: str) -> Response:
-        """Have a worker test the cluster; look at `test` of the cluster until it has an end. One that is under way goes on."""
+        """Test the cluster on a worker; its field `test` has the result."""
         cluster = self.get_object()
         if not may_test_clusters(request.user):
-            raise PermissionDenied("Maintainers and those who set clusters up may test them.")
+            raise PermissionDenied("Only maintainers and users who set up clusters may test them.")
         if cluster.elsewhere:
-            raise PermissionDenied("This cluster is known by imported results alone: nothing here can reach it.")
+            raise PermissionDenied("This cluster belongs to another installation: it cannot be tested here.")
         queue.ask_test(cluster)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 
@@ -150,7 +139,7 @@ class FigureSerializer(serializers.Serializer[Any]):
 
 
 class WorkloadSerializer(serializers.Serializer[Any]):
-    """A program that can be measured. `missing` are Debian packages that this machine lacks for it."""
+    """A workload; `missing` lists Debian packages to install."""
 
     slug = serializers.CharField()
     title = serializers.CharField()
@@ -160,7 +149,7 @@ class WorkloadSerializer(serializers.Serializer[Any]):
     missing = serializers.ListField(child=serializers.CharField())
     parameters = ParameterSerializer(many=True)
     parameters_schema = serializers.DictField(
-        help_text="JSON schema (draft 2020-12) of all of them together, as they stand among `parameters` of a specification."
+        help_text="JSON schema (draft 2020-12) of the field `parameters` of a specification."
     )
     figures = FigureSerializer(many=True)
 
@@ -179,7 +168,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
         responses={200: WorkloadSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request) -> Response:
-        """All of them, with parameters and figures of merit."""
+        """List all workloads with parameters and figures of merit."""
         refuse_unknown(request, PAGE)
         page: Any = self.paginate_queryset([_as_data(workload) for workload in workloads.registry()])
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
@@ -189,7 +178,7 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
         responses={200: WorkloadSerializer, **schema.errors(404)},
     )
     def retrieve(self, request: Request, slug: str) -> Response:
-        """One workload."""
+        """Return one workload."""
         workload = workloads.find(slug)
         if workload is None:
             raise NotFound(f"There is no workload {slug}.")
@@ -197,8 +186,8 @@ class WorkloadViewSet(viewsets.GenericViewSet[Any]):
 
 
 def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
-    whole = in_place(workload.parameters_type)
-    described = whole["properties"]
+    parameters_schema = in_place(workload.parameters_type)
+    described = parameters_schema["properties"]
     fields = workload.parameters_type.model_fields
     return {
         "slug": workload.slug,
@@ -217,9 +206,61 @@ def _as_data(workload: WorkloadDefinition) -> dict[str, Any]:
             }
             for name, info in fields.items()
         ],
-        "parameters_schema": {"$schema": _DIALECT, **whole},
+        "parameters_schema": {"$schema": _DIALECT, **parameters_schema},
         "figures": [
             {"id": f.id, "label": f.label, "unit": f.unit, "direction": f.direction, "definition": f.definition}
             for f in workload.figures
         ],
     }
+
+
+_BODIES: Any = {"application/json": in_place(ProgramDefinition), "application/yaml": OpenApiTypes.STR}
+
+
+class ProgramSerializer(RowSerializer[Program]):
+    """A registered program; `definition` is null without permission."""
+
+    name = serializers.CharField(source="slug", read_only=True)
+    url = serializers.HyperlinkedIdentityField(view_name="api:program-detail", lookup_field="slug")
+    definition = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Program
+        fields: ClassVar = ["name", "url", "version", "created_at", "changed_at", "definition"]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_definition(self, program: Program) -> dict[str, Any] | None:
+        return program.definition if may_register_programs(self.context["request"].user) else None
+
+
+class ProgramViewSet(RowsViewSet[Program]):
+    """Registered programs by name, each in its latest version."""
+
+    serializer_class = ProgramSerializer
+    parser_classes = (StrictJsonParser, YamlParser)
+    lookup_field = "slug"
+    lookup_value_regex = "[-a-zA-Z0-9_]+"
+
+    def get_queryset(self) -> QuerySet[Program]:
+        latest = Program.objects.values("slug").annotate(newest=Max("pk")).values("newest")
+        return Program.objects.filter(pk__in=latest).order_by("slug")
+
+    @extend_schema(request=_BODIES, responses={201: ProgramSerializer, **schema.errors(400, 403, 415)})
+    def create(self, request: Request) -> Response:
+        """Register a program or its next version; input files and decks are texts in it."""
+        data = self._registered(request)
+        return Response(data, status=201, headers={"Location": str(data["url"])})
+
+    @extend_schema(request=_BODIES, responses={200: ProgramSerializer, **schema.errors(400, 403, 404, 415)})
+    def update(self, request: Request, slug: str) -> Response:
+        """Replace a definition. A changed command starts a new version."""
+        program: Program = self.get_object()
+        return Response(self._registered(request, name=program.slug))
+
+    def _registered(self, request: Request, name: str | None = None) -> Any:
+        if not may_register_programs(request.user):
+            raise PermissionDenied("Only maintainers of a project may register programs.")
+        is_yaml = isinstance(request.data, YamlText)
+        body: Any = request.data
+        register = queue.register_program_yaml if is_yaml else queue.register_program
+        return self.get_serializer(register(body, author=request.user, name=name)).data

@@ -1,4 +1,4 @@
-"""``/api/v1/explore/``: the pivot as data, and the tables behind it as files."""
+"""``/api/v1/compare/`` and ``explore/``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,14 +15,46 @@ from rest_framework.views import APIView
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import described, refuse_empty, refuse_unknown
+from dashboard.api.rest.filtering import clean, described, one_of, refuse_empty, refuse_unknown
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter
-from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, Question, ask, cells_as_data
-from experiments.errors import CannotExplore
+from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, ask, cells_as_data
 from experiments.models import BackgroundTask, Measurement
+from experiments.selectors.compared_members import FEWEST, MOST
+from experiments.selectors.comparison import compare
 from experiments.selectors.explorer import flagged, pivot
+
+_MEMBER: Final = {"type": "string", "pattern": r"^(e:[-a-zA-Z0-9_]{1,100}|[ct]:[0-9]{1,18})$"}
+_COMPARED: Final = [
+    OpenApiParameter(
+        "of",
+        {"type": "array", "items": _MEMBER, "minItems": FEWEST, "maxItems": MOST, "uniqueItems": True},
+        required=True,
+        description="`e:slug`, `c:key` or `t:key`; two to eight.",
+    ),
+    OpenApiParameter("baseline", _MEMBER, description="One of them; the first when left out."),
+    OpenApiParameter(
+        "at",
+        {"type": "integer", "minimum": 0},
+        description="Position among the common points, from 0; by default the point where the deciding metric changed most.",
+    ),
+    OpenApiParameter("scope", str, enum=Measurement.Scope.values, description="Traffic that the metrics are about."),
+]
+
+
+class CompareView(APIView):
+    """The comparison of the page /compare/."""
+
+    @extend_schema(parameters=_COMPARED, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
+    def get(self, request: Request) -> Response:
+        """Compare configurations, environments and metrics."""
+        refuse_unknown(request, {parameter.name for parameter in _COMPARED})
+        scope = one_of(request, "scope", Measurement.Scope.values)
+        tokens = [t for text in request.query_params.getlist("of") for t in text.split(",")]
+        baseline, at = clean(request, "baseline"), clean(request, "at")
+        return Response(compare(request.user, tokens, baseline=baseline, at=at, scope=scope).to_dict())
+
 
 _AXES: Final = {
     "y": "Metric of the vertical axis; `elapsed_s` when left out.",
@@ -44,18 +76,17 @@ _PARAMETERS: Final = sorted(
 
 
 class ExploreView(APIView):
-    """The question that the page /explore/ asks, answered as data."""
+    """The pivot of the page /explore/ as data."""
 
     @extend_schema(parameters=_PARAMETERS, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Cells of the pivot with the number of configurations and trials behind each."""
-        question = _question(request)
-        # A program asks for cells; each says how many configurations it holds.
+        """Return the cells of the pivot with their numbers of configurations and trials."""
+        refuse_unknown(request, NAMES)
+        refuse_empty(request, ConfigurationFilter)
+        question = ask(request.user, request._request.GET)
+        # Always pooled: each cell has its number of configurations.
         query, matched = replace(question.query, pooled=True), question.counts()
-        try:
-            pivoted = pivot(question.configurations, query)
-        except CannotExplore as error:
-            raise ValidationError({error.field: [str(error)]}) from None
+        pivoted = pivot(question.configurations, query)
         return Response(
             {
                 "x": query.x,
@@ -71,16 +102,14 @@ class ExploreView(APIView):
 
 
 class ExploreExportView(APIView):
-    """What the filters of the page /explore/ leave as a file: configurations, trials, or single measurements."""
+    """Matching configurations, trials or measurements as a file."""
 
     renderer_classes = (JSONRenderer, FileRenderer)
 
     @extend_schema(
         parameters=[
             *_PARAMETERS,
-            OpenApiParameter(
-                "rows", str, enum=list(ROWS), description="What stands in a row; configurations when left out."
-            ),
+            OpenApiParameter("rows", str, enum=list(ROWS), description="Content of a row; configurations by default."),
             OpenApiParameter("every", bool, description="Of trials, also those that enter no statistics."),
             OpenApiParameter("form", str, "path", enum=list(FORMATS)),
         ],
@@ -95,26 +124,13 @@ class ExploreExportView(APIView):
         },
     )
     def get(self, request: Request, form: str) -> Any:
-        """Every configuration that matches with its parameters and, per metric, n, median, minimum and maximum; every trial with
-        all parameters and everything measured; or a row per measurement. Streamed. `csvm` tells what the columns mean.
+        """Export matching rows as a file; `csvm` defines the columns.
 
-        A large table is made in the background: 202 with the address of the task.
+        A large table is made in the background: 202 with the URL of the task.
         """
         if form not in FORMATS:
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
         refuse_unknown(request, NAMES | {"rows", "every"})
         refuse_empty(request, ConfigurationFilter)
-        try:
-            made = exported(request.user, request._request.GET, form)
-        except CannotExplore as error:
-            raise ValidationError({error.field: [str(error)]}) from None
+        made = exported(request.user, request._request.GET, form)
         return accepted(made, request) if isinstance(made, BackgroundTask) else made
-
-
-def _question(request: Request) -> Question:
-    refuse_unknown(request, NAMES)
-    refuse_empty(request, ConfigurationFilter)
-    try:
-        return ask(request.user, request._request.GET)
-    except CannotExplore as error:
-        raise ValidationError({error.field: [str(error)]}) from None

@@ -1,4 +1,4 @@
-"""``/api/v1/history/``: which configurations have a history; below it one configuration over time."""
+"""``/api/v1/history/``: configurations with a history, and one of them over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from experiments.selectors.history_list import histories, standing, with_histori
 
 FEW: Final = 10
 MOST: Final = 50
-"""Histories at a time: each of them is read and judged."""
+"""Histories in one answer; each is read and analysed."""
 
 _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 10**11 - 1}
 _LIST: Final = [
@@ -38,14 +38,14 @@ class HistoriesView(APIView):
         operation_id="history_list", parameters=_LIST, responses={200: OpenApiTypes.OBJECT, **schema.errors(400)}
     )
     def get(self, request: Request) -> Response:
-        """How each of them stands, by elapsed time; `more` tells whether others follow."""
-        refuse_unknown(request, {each.name for each in _LIST})
+        """List histories of elapsed time; `more` is true if others follow."""
+        refuse_unknown(request, {parameter.name for parameter in _LIST})
         refuse_empty(request, HistoryFilter)
         filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
         rows, more = histories(filters.qs, first=offset, most=limit, ordering=filters.order)
-        listed = [kept for kept in standing(request.user, rows) if kept.history.flagged or not filters.only_flagged]
-        return Response({"results": [kept.to_dict() for kept in listed], "more": more})
+        listed = [row for row in standing(request.user, rows) if row.history.flagged or not filters.only_flagged]
+        return Response({"results": [row.to_dict() for row in listed], "more": more})
 
 
 def _whole(request: Request, name: str, default: int, most: int) -> int:
@@ -58,14 +58,14 @@ def _whole(request: Request, name: str, default: int, most: int) -> int:
 
 
 class HistoryView(APIView):
-    """The trials of a configuration on a cluster, oldest first, with the steps between them."""
+    """Trials of a configuration on a cluster, oldest first, with steps between them."""
 
     @extend_schema(
         parameters=[OpenApiParameter("metric", str, description="`elapsed_s` when left out.")],
         responses={200: OpenApiTypes.OBJECT, **schema.errors(400, 404)},
     )
     def get(self, request: Request, configuration: str, cluster: str) -> Response:
-        """Values, steps with what changed at the same trial, baseline, and whether a reader should look."""
+        """Return values, steps with simultaneous changes, and baseline."""
         refuse_unknown(request, {"metric"})
         metric = clean(request, "metric") or "elapsed_s"
         if not is_metric(metric):
@@ -73,4 +73,4 @@ class HistoryView(APIView):
         try:
             return Response(history_of(request.user, configuration, cluster, metric).to_dict())
         except Configuration.DoesNotExist:
-            raise NotFound("No counted trial of this configuration on this cluster, or none for you to see.") from None
+            raise NotFound("No visible trial of this configuration on this cluster is in the statistics.") from None

@@ -1,4 +1,4 @@
-"""``/api/v1/people/``: who has an account, made and changed by superusers as on the page; and the caller's own."""
+"""``/api/v1/people/``: accounts for superusers, and the caller's own account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.people.people import (
     CHANGES,
     KINDS,
@@ -31,23 +33,22 @@ from experiments.models import Membership
 
 _WORDS = OpenApiParameter("q", str, description="Words of the name or e-mail.")
 _KIND = OpenApiParameter("kind", str, enum=[kind for kind in KINDS if kind], description="Only such accounts.")
-_CHANGE = OpenApiParameter("change", str, OpenApiParameter.PATH, enum=list(CHANGES), description="What to do.")
+_CHANGE = OpenApiParameter("change", str, OpenApiParameter.PATH, enum=list(CHANGES), description="The change.")
 _NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User name.")
 
 
-class RoleSerializer(serializers.ModelSerializer[Membership]):
-    """A role in a project; `by_group` where it came with a group of the identity provider."""
+class RoleSerializer(RowSerializer[Membership]):
+    """A role in a project; `by_group` if a group of the identity provider assigns it."""
 
     project = serializers.CharField(source="project.slug", read_only=True)
 
     class Meta:
         model = Membership
         fields: ClassVar = ["project", "role", "by_group"]
-        read_only_fields = fields
 
 
-class PersonSerializer(serializers.ModelSerializer[Any]):
-    """An account; `email` may be empty. Nobody signs in where `open` is false; `seen_at` is when a page of it was open last."""
+class PersonSerializer(RowSerializer[Any]):
+    """An account; `seen_at` is the time of its last page view."""
 
     name = serializers.CharField(source="username", read_only=True)
     email = serializers.CharField(read_only=True)
@@ -64,14 +65,13 @@ class PersonSerializer(serializers.ModelSerializer[Any]):
         fields: ClassVar = [
             *("name", "email", "superuser", "open", "second_factor", "tokens", "since", "seen_at", "roles"),
         ]
-        read_only_fields = fields
 
     def get_second_factor(self, person: Any) -> bool:
         return bool(person.factors)
 
 
 class NewPersonSerializer(serializers.Serializer[Any]):
-    """An account to be made, as the form of the page has it; with a role in a project, or none."""
+    """A new account, with or without a role in a project."""
 
     name = serializers.RegexField(r"^[\w.@+-]+$", max_length=150, trim_whitespace=False)
     email = serializers.EmailField(required=False, default="", allow_blank=True)
@@ -80,14 +80,14 @@ class NewPersonSerializer(serializers.Serializer[Any]):
 
 
 class PasswordLinkSerializer(serializers.Serializer[Any]):
-    """Whoever opens `link` chooses the password of the account `name`. It is told once."""
+    """A link to set the password of the account `name`; it is not stored."""
 
     name = serializers.CharField()
     link = serializers.CharField()
 
 
 class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """Accounts by name. What is done to them follows the rules of the page *People*, and is written down as it is there."""
+    """Accounts by name; changes follow the rules of the page *People* and are logged."""
 
     queryset = get_user_model()._default_manager.none()
     serializer_class = PersonSerializer
@@ -97,12 +97,12 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
     def get_queryset(self) -> QuerySet[Any]:
         if not may_see_people(self.request.user):
-            raise PermissionDenied("Only superusers see who has an account, with a token for everything they may.")
+            raise PermissionDenied("Only superusers see accounts, with a token without limits.")
         return account_rows()
 
     @extend_schema(parameters=[_WORDS, _KIND], responses={200: PersonSerializer(many=True), **schema.errors(400, 403)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Everybody who has an account, by name, with roles (superusers)."""
+        """List all accounts by name, with roles (superusers)."""
         refuse_unknown(request, {*PAGE, "q", "kind"})
         kind = request.query_params.get("kind", "")
         if kind not in KINDS:
@@ -113,45 +113,42 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
     @extend_schema(parameters=[_NAME], responses={200: PersonSerializer, **schema.errors(403, 404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One account with its roles (superusers)."""
+        """Return one account with its roles (superusers)."""
         return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(request=NewPersonSerializer, responses={201: PasswordLinkSerializer, **schema.errors(400, 403, 415)})
     def create(self, request: Request) -> Response:
-        """Make an account (superusers). The link of the answer lets its owner choose the password; nobody signs in before."""
+        """Create an account; the answer has a link to set its password (superusers)."""
         self.get_queryset()
-        wanted = NewPersonSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        form = AccountForm({"username": wanted.validated_data["name"], **wanted.validated_data})
+        values = validated(NewPersonSerializer, request)
+        form = AccountForm({"username": values["name"], **values})
         if not form.is_valid():
-            told = {
-                "name" if field == "username" else field: [str(each) for each in errors]
+            messages = {
+                "name" if field == "username" else field: [str(error) for error in errors]
                 for field, errors in form.errors.items()
             }
-            raise serializers.ValidationError(told)
+            raise serializers.ValidationError(messages)
         user = form.make()
         return _linked(user, new_account_link(request, user), status=201)
 
-    @extend_schema(
-        parameters=[_NAME], request=None, responses={200: PasswordLinkSerializer, **schema.errors(403, 404, 409)}
-    )
-    @action(detail=True, methods=["post"], url_path="password-link")
+    @schema.row_action("post", PasswordLinkSerializer, (403, 404, 409), parameters=[_NAME], url_path="password-link")
     def password_link(self, request: Request, name: str) -> Response:
-        """Make a link with which the owner of an open account chooses a new password (superusers)."""
+        """Create a link to set a new password of an open account (superusers)."""
         user = self.get_object()
         return _linked(user, password_link_of(request, user))
 
-    @extend_schema(
-        operation_id="people_change",
+    @schema.row_action(
+        "post",
+        PersonSerializer,
+        (403, 404, 409),
         parameters=[_NAME, _CHANGE],
-        request=None,
-        responses={200: PersonSerializer, **schema.errors(403, 404, 409)},
+        operation_id="people_change",
+        url_path=f"(?P<change>{'|'.join(CHANGES)})",
     )
-    @action(detail=True, methods=["post"], url_path=f"(?P<change>{'|'.join(CHANGES)})")
     def change(self, request: Request, name: str, change: str) -> Response:
-        """Close an account, open it again, unlock it, reset its second factor, make or end a superuser (superusers).
+        """Close, reopen or unlock an account, reset its second factor, change superusers.
 
-        409 where that cannot be done to the account as it is, and for the last superuser.
+        409 if the account does not allow the change, and for the last superuser.
         """
         do(change, self.get_object())
         return Response(self.get_serializer(self.get_object()).data)
@@ -159,7 +156,7 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
     @extend_schema(responses={200: PersonSerializer, **schema.errors(400)})
     @action(detail=False, methods=["get"])
     def me(self, request: Request) -> Response:
-        """The caller's own account with its roles; of a token's owner the same."""
+        """Return the caller's own account with its roles."""
         refuse_unknown(request, set())
         return Response(self.get_serializer(account_rows().get(pk=request.user.pk)).data)
 

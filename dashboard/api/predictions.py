@@ -1,6 +1,4 @@
-"""``/api/v1/predictions/``: what models said a program would take on another network, and what trials said since;
-``/api/v1/networks/``: networks to compare with.
-"""
+"""``/api/v1/predictions/`` and ``networks/``."""
 
 from __future__ import annotations
 
@@ -24,7 +22,9 @@ from rest_framework.views import APIView
 from analysis.sensitivity import Link
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import StrictFilterBackend, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background import replays
 from dashboard.filters import PredictionFilter
@@ -42,18 +42,20 @@ _FIELDS: Final = {"delay": "delay_s", "rate": "rate_bps"}
 
 
 class CheckSerializer(serializers.Serializer[Check]):
-    """Trials on the link of a prediction that ended after it was made; null where none has."""
+    """Trials on the predicted link that ended after the prediction."""
 
-    trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, whatever became of them.")
-    waiting = serializers.IntegerField(help_text="Those that wait or run.")
+    trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, in any state.")
+    waiting = serializers.IntegerField(help_text="Unfinished trials.")
     seconds = serializers.ListField(child=serializers.FloatField())
-    other_link = serializers.IntegerField(help_text="Those whose certificate found another link: they check nothing.")
+    other_link = serializers.IntegerField(
+        help_text="Trials on another link according to their certificate; they check nothing."
+    )
     measured_s = serializers.FloatField(allow_null=True, help_text="Median.")
     error = serializers.FloatField(allow_null=True, help_text="Predicted / measured - 1.")
-    inside = serializers.BooleanField(allow_null=True, help_text="Whether the median lies in the interval.")
+    inside = serializers.BooleanField(allow_null=True, help_text="Whether the median is in the interval.")
 
 
-class PredictionSerializer(serializers.ModelSerializer[Prediction]):
+class PredictionSerializer(RowSerializer[Prediction]):
     """A prediction; the context holds ``checks``: its key -> Check."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:prediction-detail")
@@ -71,19 +73,9 @@ class PredictionSerializer(serializers.ModelSerializer[Prediction]):
         fields: ClassVar = [
             *("id", "url", "page", "experiment", "workload", "version", "predictor", "metric", "at", "hosts"),
             *("delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended"),
-            *(
-                "parameters",
-                "configuration_hash",
-                "obstacle",
-                "evidence",
-                "evidence_hash",
-                "calibration",
-                "author",
-                "created_at",
-            ),
-            "check",
+            *("parameters", "configuration_hash", "obstacle", "evidence", "evidence_hash", "calibration", "author"),
+            *("created_at", "check"),
         ]
-        read_only_fields = fields
 
     @extend_schema_field(CheckSerializer)
     def get_check(self, prediction: Prediction) -> Any:
@@ -91,7 +83,7 @@ class PredictionSerializer(serializers.ModelSerializer[Prediction]):
 
 
 class WantedSerializer(serializers.Serializer[Any]):
-    """The link to predict for."""
+    """The link of a prediction."""
 
     experiment = serializers.SlugField(max_length=100)
     delay_s = serializers.FloatField(min_value=DELAYS_S[0], max_value=DELAYS_S[1], help_text="One way.")
@@ -105,28 +97,29 @@ class WantedSerializer(serializers.Serializer[Any]):
         default=Prediction.Predictor.FIT,
         help_text="`replay` simulates the calls of a traced trial, in the background (202).",
     )
-    check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or keep nothing.")
+    check = serializers.BooleanField(default=False, help_text="Queue the trials that check it, or store nothing.")
 
 
 def as_data(predictions: list[Prediction], request: Request | None = None) -> Any:
-    """Return predictions as REST tells them."""
+    """Return predictions as REST data."""
     context = {"request": request, "checks": checks_of(predictions)}
     return PredictionSerializer(predictions, many=True, context=context).data
 
 
 @contextmanager
 def _at_fields() -> Iterator[None]:
-    """Raise InvalidSpec at the fields of REST, which have units in their names."""
+    """Rename the fields of InvalidSpec to those of REST."""
     try:
         yield
     except InvalidSpec as error:
         raise InvalidSpec(
-            FieldError(_FIELDS.get(each.path, each.path), each.message) for each in error.errors
+            FieldError(_FIELDS.get(field_error.path, field_error.path), field_error.message)
+            for field_error in error.errors
         ) from None
 
 
 class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Prediction]):
-    """Predictions of the experiments that the caller may see."""
+    """Predictions of visible experiments."""
 
     serializer_class = PredictionSerializer
     queryset = Prediction.objects.none()
@@ -139,7 +132,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
     @extend_schema(responses={200: PredictionSerializer(many=True), **schema.errors(400)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Predictions, newest first, each with what trials said since."""
+        """List predictions, newest first, each with the trials that check it."""
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
         return self.get_paginated_response(as_data(list(page), request))
@@ -147,12 +140,12 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @extend_schema(responses={(200, "text/csv"): OpenApiTypes.BINARY, **schema.errors(400)}, filters=True)
     @action(detail=False, renderer_classes=[JSONRenderer, FileRenderer], pagination_class=None)
     def export(self, request: Request) -> StreamingHttpResponse:
-        """All of them as CSV, with the base unit in the name of every column."""
+        """Export predictions as CSV with base units in the column names."""
         return as_file(self.filter_queryset(self.get_queryset()), "predictions")
 
     @extend_schema(responses={200: PredictionSerializer, **schema.errors(404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One prediction."""
+        """Return one prediction."""
         return Response(as_data([self.get_object()], request)[0])
 
     @extend_schema(
@@ -161,45 +154,49 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={201: PredictionSerializer, 202: BackgroundTaskSerializer, **schema.errors(400, 403, 409, 415)},
     )
     def create(self, request: Request) -> Response:
-        """Keep a prediction, made from the trials as they are, or find the same one that was kept before; with `check` two trials on
-        its link are queued too. A replay is made in the background (202).
-        """
-        wanted = WantedSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        asked = wanted.validated_data
-        experiment = self._experiment(request, asked["experiment"])
-        if asked["check"]:
-            self._require_run(request, experiment)
-        link = Link(asked["delay_s"], asked["rate_bps"], asked["loss"])
-        if asked["predictor"] == Prediction.Predictor.REPLAY:
-            with _at_fields():
-                task = replays.ask(request.user, experiment, link, asked["at"], check=asked["check"])
-            return accepted(task, request)
-        return idempotent_response(
-            request, lambda: _foretold(request, experiment, link, asked["at"], check=asked["check"])
-        )
+        """Store a prediction from the current trials, or return the same stored one.
 
-    @extend_schema(
-        parameters=[PARAMETER],
-        request=None,
-        responses={200: PredictionSerializer, **schema.errors(400, 403, 404, 409)},
-    )
-    @action(detail=True, methods=["post"])
+        `check` also queues two trials on its link. A replay is made in the background (202).
+        """
+        values = validated(WantedSerializer, request)
+        experiment = self._experiment(request, values["experiment"])
+        if values["check"]:
+            self._require_run(request, experiment)
+        link = Link(values["delay_s"], values["rate_bps"], values["loss"])
+        if values["predictor"] == Prediction.Predictor.REPLAY:
+            with _at_fields():
+                task = replays.ask(request.user, experiment, link, values["at"], check=values["check"])
+            return accepted(task, request)
+
+        def keep() -> Response:
+            with _at_fields(), transaction.atomic():
+                prediction = foretell(experiment, link, values["at"], author=request.user).keep()
+                if values["check"]:
+                    queue.check_prediction(prediction, author=request.user)
+            data = as_data([prediction], request)[0]
+            return Response(data, status=201, headers={"Location": str(data["url"])})
+
+        return idempotent_response(request, keep)
+
+    @schema.row_action("post", PredictionSerializer, (400, 403, 404, 409), parameters=[PARAMETER])
     def check(self, request: Request, pk: str) -> Response:
-        """Queue two trials, or two more, on the link of a prediction."""
+        """Queue two more trials on the link of a prediction."""
         prediction = self.get_object()
         self._require_run(request, prediction.experiment)
-        return idempotent_response(request, lambda: _checked(request, prediction))
+
+        def check() -> Response:
+            queue.check_prediction(prediction, author=request.user)
+            return Response(as_data([prediction], request)[0])
+
+        return idempotent_response(request, check)
 
     def _experiment(self, request: Request, slug: str) -> Experiment:
         visible = access.visible_experiments(request.user).select_related("project", "cluster")
         experiment = visible.filter(slug=slug).first()
         if experiment is None:
-            raise InvalidSpec(
-                [FieldError("experiment", f"there is no experiment {slug!r}, or it is not for you to see")]
-            )
+            raise InvalidSpec([FieldError("experiment", f"there is no experiment {slug!r} that you may see")])
         if not access.may_predict(request.user, experiment):
-            raise PermissionDenied("Only submitters and maintainers of the project keep predictions.")
+            raise PermissionDenied("Only submitters and maintainers of the project store predictions.")
         return experiment
 
     def _require_run(self, request: Request, experiment: Experiment) -> None:
@@ -207,25 +204,6 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
             raise PermissionDenied(
                 "Only maintainers of the project and the owner of the experiment may run more trials."
             )
-
-
-def _foretold(request: Request, experiment: Experiment, link: Link, at: str, *, check: bool) -> Response:
-    with transaction.atomic():
-        with _at_fields():
-            prediction = foretell(experiment, link, at, author=request.user).keep()
-        if check:
-            queue.check_prediction(prediction, author=request.user)
-    shown = as_data([prediction], request)[0]
-    return Response(shown, status=201, headers={"Location": str(shown["url"])})
-
-
-def _checked(request: Request, prediction: Prediction) -> Response:
-    queue.check_prediction(prediction, author=request.user)
-    return Response(as_data([prediction], request)[0])
-
-
-_LIMIT: Final[dict[str, Any]] = {"max_length": MOST}
-"""Of the list; the stubs know no lists of serializers."""
 
 
 class NetworkSerializer(serializers.Serializer[Any]):
@@ -252,11 +230,11 @@ _NETWORKS: Final = {
 
 
 class NetworksView(APIView):
-    """The named networks that maps and answers compare with."""
+    """Named networks for maps and answers."""
 
     @extend_schema(operation_id="networks_list", responses={200: NetworkSerializer(many=True), **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """All of them, by ascending rate."""
+        """List the named networks by ascending rate."""
         refuse_unknown(request, set())
         return Response(NetworkSerializer(Network.objects.all(), many=True).data)
 
@@ -266,14 +244,13 @@ class NetworksView(APIView):
         responses={200: NetworkSerializer(many=True), **schema.errors(400, 403, 415)},
     )
     def put(self, request: Request) -> Response:
-        """Let exactly these be the named networks (maintainers of any project)."""
+        """Replace the named networks (maintainers of any project)."""
         refuse_unknown(request, set())
         if not access.may_describe_clusters(request.user):
             raise PermissionDenied("Only maintainers edit the named networks.")
-        wanted: Any = NetworkSerializer(data=request.data, many=True, **_LIMIT)
-        wanted.is_valid(raise_exception=True)
-        names = [each["name"].casefold() for each in wanted.validated_data]
+        networks = validated(NetworkSerializer, request, many=True, max_length=MOST)
+        names = [network["name"].casefold() for network in networks]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name stands twice")])
-        Network.replace_all([Network(**each) for each in wanted.validated_data])
+            raise InvalidSpec([FieldError(f"{names.index(twice)}.name", "the name is used twice")])
+        Network.replace_all([Network(**network) for network in networks])
         return self.get(request)

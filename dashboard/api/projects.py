@@ -1,4 +1,4 @@
-"""``/api/v1/projects/``: the caller's projects, their members, and for maintainers the roles of those."""
+"""``/api/v1/projects/``: the caller's projects, their members and roles."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 from django.contrib.auth import get_user_model
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import RowsViewSet
+from dashboard.api.rest.parsers import validated
 from experiments.access import may_manage, role_in, sees_everything, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
@@ -23,7 +24,7 @@ _NAME = OpenApiParameter("name", str, OpenApiParameter.PATH, description="User n
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    """A member; `by_group` where the role came with a group of the identity provider."""
+    """A member; `by_group` if a group of the identity provider assigns the role."""
 
     name = serializers.CharField(source="user.username", read_only=True)
     role = serializers.ChoiceField(choices=Membership.Role.choices)
@@ -34,8 +35,8 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
         read_only_fields: ClassVar = ["name", "by_group"]
 
 
-class ProjectSerializer(serializers.ModelSerializer[Project]):
-    """A project; `role` is the caller's own, null for a superuser who is no member and so may do everything."""
+class ProjectSerializer(RowSerializer[Project]):
+    """A project; `role` is the caller's own, null for a superuser without membership."""
 
     role = serializers.SerializerMethodField()
     members = MemberSerializer(source="memberships", many=True, read_only=True)
@@ -43,15 +44,16 @@ class ProjectSerializer(serializers.ModelSerializer[Project]):
     class Meta:
         model = Project
         fields: ClassVar = ["slug", "name", "role", "members"]
-        read_only_fields = fields
 
     def get_role(self, project: Project) -> str | None:
         user = self.context["request"].user
-        return next((each.role for each in project.memberships.all() if each.user_id == user.pk), None)
+        return next(
+            (membership.role for membership in project.memberships.all() if membership.user_id == user.pk), None
+        )
 
 
-class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Project]):
-    """Projects of the caller."""
+class ProjectViewSet(RowsViewSet[Project]):
+    """Projects that the caller is a member of; all projects for a superuser."""
 
     queryset = Project.objects.none()
     serializer_class = ProjectSerializer
@@ -60,48 +62,38 @@ class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
 
     def get_queryset(self) -> QuerySet[Project]:
         visible = visible_projects(self.request.user).exclude(slug=PUBLISHED_PROJECT)
-        # By name: the database gives rows in the order it likes, another one after a role has changed.
+        # Sorted by name: the order of unsorted rows changes with updates.
         members = Membership.objects.select_related("user").order_by("user__username")
         return visible.prefetch_related(Prefetch("memberships", members)).order_by("slug")
 
-    @extend_schema(responses={200: ProjectSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Projects that the caller is a member of; all of them for a superuser."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(responses={200: ProjectSerializer, **schema.errors(404)})
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One project with its members."""
-        return super().retrieve(request, *args, **kwargs)
-
     @extend_schema(responses={204: None, **schema.errors(403, 404, 409)})
     def destroy(self, request: Request, slug: str) -> Response:
-        """Remove a project that holds no experiment and no report (superusers). Its members, invitations, webhooks and tokens end."""
+        """Delete a project without experiments and reports (superusers)."""
         project: Project = self.get_object()
         if not sees_everything(request.user) or not may_manage(request.user, project):
             raise PermissionDenied("Only superusers remove projects.")
         project.remove()
         return Response(status=204)
 
-    @extend_schema(
-        parameters=[_NAME],
+    @schema.row_action(
+        "put",
+        ProjectSerializer,
+        (400, 403, 404, 409, 415),
         request=MemberSerializer,
-        responses={200: ProjectSerializer, **schema.errors(400, 403, 404, 409, 415)},
+        parameters=[_NAME],
+        url_path=r"members/(?P<name>[^/]{1,150})",
+        url_name="member",
     )
-    @action(detail=True, methods=["put"], url_path=r"members/(?P<name>[^/]{1,150})", url_name="member")
     def member(self, request: Request, slug: str, name: str) -> Response:
-        """Give somebody a role, as a member or a new one. A project keeps a maintainer."""
+        """Set the role of a user. A project always has a maintainer."""
         project = self._managed(request)
-        wanted = MemberSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        project.set_role(_person(name), wanted.validated_data["role"])
+        project.set_role(_person(name), validated(MemberSerializer, request)["role"])
         return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(parameters=[_NAME], responses={204: None, **schema.errors(403, 404, 409)})
     @member.mapping.delete
     def dismiss(self, request: Request, slug: str, name: str) -> Response:
-        """End a membership; everybody may end their own."""
+        """End a membership; users may end their own."""
         is_own = name == request.user.get_username() and role_in(request.user, self.get_object()) is not None
         project = self.get_object() if is_own else self._managed(request)
         if not project.dismiss(_person(name)):
@@ -111,7 +103,7 @@ class ProjectViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.
     def _managed(self, request: Request) -> Project:
         project: Project = self.get_object()
         if not may_manage(request.user, project):
-            raise PermissionDenied("Only maintainers of the project give and take roles.")
+            raise PermissionDenied("Only maintainers of the project change roles.")
         return project
 
 

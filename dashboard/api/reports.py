@@ -1,10 +1,11 @@
-"""``/api/v1/reports/``: reports, their Markdown and versions: list, read, make, save a new version."""
+"""``/api/v1/reports/``: reports with their Markdown and versions."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import NotFound, PermissionDenied
@@ -12,14 +13,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
+from dashboard.api.rest.fields import RowSerializer
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest.parsers import validated
 from dashboard.filters import ReportFilter
 from dashboard.reports.markdown import one_ending
 from dashboard.reports.parts import Source
 from dashboard.reports.rendering import check_text, freeze
 from experiments.access import may_write_reports, report_projects, visible_reports
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Project, Report, ReportVersion
+from experiments.models import Report, ReportVersion
 from experiments.models.report import LONGEST_TEXT, LONGEST_TITLE
 
 _LARGEST = 2**31 - 1
@@ -31,10 +34,10 @@ _VERSION = OpenApiParameter(
 
 
 _NOT_BLANK: Final = r"\S"
-"""So that the schema tells it too."""
+"""A pattern, because the OpenAPI document shows it."""
 
 
-class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
+class VersionSerializer(RowSerializer[ReportVersion]):
     """A version without its text."""
 
     author = serializers.SlugRelatedField[Any](slug_field="username", read_only=True, allow_null=True)
@@ -42,11 +45,10 @@ class VersionSerializer(serializers.ModelSerializer[ReportVersion]):
     class Meta:
         model = ReportVersion
         fields: ClassVar = ["number", "note", "author", "created_at"]
-        read_only_fields = fields
 
 
-class ReportSerializer(serializers.ModelSerializer[Report]):
-    """A report as lists tell it; `version` is the number of its newest version."""
+class ReportSerializer(RowSerializer[Report]):
+    """A report in lists; `version` is the number of its newest version."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:report-detail")
     page = serializers.CharField(source="get_absolute_url", read_only=True)
@@ -56,11 +58,10 @@ class ReportSerializer(serializers.ModelSerializer[Report]):
     class Meta:
         model = Report
         fields: ClassVar = ["id", "url", "page", "title", "project", "owner", "version", "created_at", "changed_at"]
-        read_only_fields = fields
 
 
 class WholeReportSerializer(ReportSerializer):
-    """A report with the Markdown of the version that was asked for (`text_version`), and the list of all."""
+    """A report with the Markdown of version `text_version`, and the list of versions."""
 
     text_version = serializers.SerializerMethodField()
     text = serializers.SerializerMethodField()
@@ -68,7 +69,6 @@ class WholeReportSerializer(ReportSerializer):
 
     class Meta(ReportSerializer.Meta):
         fields: ClassVar = [*ReportSerializer.Meta.fields, "text_version", "text", "versions"]
-        read_only_fields = fields
 
     def get_text_version(self, report: Report) -> int:
         return int(self.context["version"].number)
@@ -78,21 +78,21 @@ class WholeReportSerializer(ReportSerializer):
 
 
 class NewVersionSerializer(serializers.Serializer[Any]):
-    """A version to be saved. `version` is the number of the one that it was written from: a newer one is not overwritten (409)."""
+    """A new version, based on `version`: 409 if there is a newer one."""
 
     version = serializers.IntegerField(min_value=1, max_value=_LARGEST)
     title = serializers.RegexField(
-        _NOT_BLANK, max_length=LONGEST_TITLE, required=False, help_text="As it was when left out."
+        _NOT_BLANK, max_length=LONGEST_TITLE, required=False, help_text="Unchanged by default."
     )
     text = serializers.CharField(
         max_length=LONGEST_TEXT, allow_blank=True, trim_whitespace=False, help_text="Markdown."
     )
     note = serializers.CharField(max_length=LONGEST_TITLE, allow_blank=True, default="")
-    anew = serializers.BooleanField(default=False, help_text="Take the data of frozen parts anew.")
+    anew = serializers.BooleanField(default=False, help_text="Refresh the data of frozen parts.")
 
 
 class NewReportSerializer(serializers.Serializer[Any]):
-    """A report to be made."""
+    """A new report."""
 
     title = serializers.RegexField(_NOT_BLANK, max_length=LONGEST_TITLE)
     text = serializers.CharField(
@@ -115,24 +115,24 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
 
     @extend_schema(responses={200: ReportSerializer(many=True), **schema.errors(400)})
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Reports, the one that was saved last first."""
+        """List reports, last saved first."""
         return super().list(request, *args, **kwargs)
 
     @extend_schema(
         parameters=[_VERSION], responses={200: WholeReportSerializer, **schema.errors(400, 404)}, filters=False
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One report with its text."""
+        """Return one report with its text."""
         refuse_unknown(request, {"version"})
-        report = self._report(request)
-        asked = clean(request, "version")
-        if not asked:
+        report = self._report()
+        number_text = clean(request, "version")
+        if not number_text:
             return Response(self._whole(request, report, report.current))
-        if not (asked.isascii() and asked.isdigit() and 0 < int(asked[:12]) <= _LARGEST):
+        if not (number_text.isascii() and number_text.isdigit() and 0 < int(number_text[:12]) <= _LARGEST):
             raise InvalidSpec([FieldError("version", "is a whole number from 1")])
-        version = report.versions.filter(number=int(asked)).first()
+        version = report.versions.filter(number=int(number_text)).first()
         if version is None:
-            raise NotFound(f"The report has no version {asked}.")
+            raise NotFound(f"The report has no version {number_text}.")
         return Response(self._whole(request, report, version))
 
     @extend_schema(
@@ -140,16 +140,17 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         responses={201: WholeReportSerializer, **schema.errors(400, 403, 409, 415)},
     )
     def create(self, request: Request) -> Response:
-        """Make a report. Parts of experiments that are not there are refused with their lines."""
+        """Create a report. Errors name the lines of parts of unknown experiments."""
         if not report_projects(request.user):
             raise PermissionDenied("Submitters and maintainers of a project write its reports.")
-        asked = NewReportSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted = asked.validated_data
-        project = _project(request.user, wanted["project"])
-        text, source = one_ending(wanted["text"]), Source(request.user)
+        values = validated(NewReportSerializer, request)
+        project = next((option for option in report_projects(request.user) if option.slug == values["project"]), None)
+        if project is None:
+            words = f"there is no project {values['project']!r} in which you may write"
+            raise InvalidSpec([FieldError("project", words)])
+        text, source = one_ending(values["text"]), Source(request.user)
         check_text(text, source)
-        report = Report.write(project, wanted["title"], text, freeze(text, source, {}), by=request.user)
+        report = Report.write(project, values["title"], text, freeze(text, source, {}), by=request.user)
         data = self._whole(request, report, report.current)
         return Response(data, status=201, headers={"Location": str(data["url"])})
 
@@ -157,32 +158,20 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         request=NewVersionSerializer, responses={200: WholeReportSerializer, **schema.errors(400, 403, 404, 409, 415)}
     )
     def update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Save a new version, written from version `version`."""
-        report = self._report(request)
+        """Save a new version, based on version `version`."""
+        report = self._report()
         if not may_write_reports(request.user, report.project):
             raise PermissionDenied("Submitters and maintainers of the project write its reports.")
-        asked = NewVersionSerializer(data=request.data)
-        asked.is_valid(raise_exception=True)
-        wanted, current = asked.validated_data, report.current
-        text, source = one_ending(wanted["text"]), Source(request.user)
+        values, current = validated(NewVersionSerializer, request), report.current
+        text, source = one_ending(values["text"]), Source(request.user)
         check_text(text, source, current.text)
-        frozen = freeze(text, source, current.frozen, anew=wanted["anew"])
-        title = wanted.get("title", report.title)
-        version = report.revise(title, text, frozen, by=request.user, base=wanted["version"], note=wanted["note"])
+        frozen = freeze(text, source, current.frozen, anew=values["anew"])
+        title = values.get("title", report.title)
+        version = report.revise(title, text, frozen, by=request.user, base=values["version"], note=values["note"])
         return Response(self._whole(request, report, version))
 
-    def _report(self, request: Request) -> Report:
-        report = self.get_queryset().filter(pk=int(self.kwargs["pk"])).first()
-        if report is None:
-            raise NotFound
-        return report
+    def _report(self) -> Report:
+        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
 
     def _whole(self, request: Request, report: Report, version: ReportVersion) -> dict[str, Any]:
         return dict(WholeReportSerializer(report, context={"request": request, "version": version}).data)
-
-
-def _project(user: Any, slug: str) -> Project:
-    project = next((each for each in report_projects(user) if each.slug == slug), None)
-    if project is None:
-        raise InvalidSpec([FieldError("project", f"there is no project {slug!r} in which you may write")])
-    return project

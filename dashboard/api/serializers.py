@@ -1,4 +1,4 @@
-"""Rows as JSON. Read-only: what comes in is a specification, and only experiments.specification judges it."""
+"""Serializers of experiments, trials and artifacts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
-from dashboard.api.rest.fields import Sparse
-from dashboard.api.rest.in_place import told
+from dashboard.api.rest.fields import RowSerializer, Sparse
+from dashboard.api.rest.schema import dataclass_schema
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
 from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
@@ -20,7 +20,7 @@ Values = dict[str, float]
 
 
 class TrialCounts(TypedDict):
-    """Current trials by what became of them."""
+    """Current trials by state."""
 
     total: int
     queued: int
@@ -31,8 +31,8 @@ class TrialCounts(TypedDict):
     flagged: int
 
 
-class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
-    """One line of the list. The context holds ``progress``: experiment key -> Progress."""
+class ExperimentSerializer(Sparse, RowSerializer[Experiment]):
+    """An experiment in lists; context ``progress``: key -> Progress."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
     cluster = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
@@ -48,7 +48,6 @@ class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
             *("slug", "url", "name", "workload", "cluster", "project", "owner", "version", "tags", "published"),
             *("created_at", "status", "trials"),
         ]
-        read_only_fields = fields
 
     def get_status(self, experiment: Experiment) -> str:
         return str(self.context["progress"][experiment.pk].status)
@@ -59,23 +58,22 @@ class ExperimentSerializer(Sparse, serializers.ModelSerializer[Experiment]):
 
 
 class ExperimentDetailSerializer(ExperimentSerializer):
-    """Everything about one experiment but its trials."""
+    """All data of one experiment except its trials."""
 
     specification = serializers.DictField(read_only=True)
     source = serializers.DictField(read_only=True)  # type: ignore[assignment]  # a field, not the option of fields
     uid = serializers.UUIDField(read_only=True, help_text="The same in every installation.")
-    origin = serializers.DictField(read_only=True, help_text="Imported results: from where, when, by whom.")
+    origin = serializers.DictField(read_only=True, help_text="Source, time and user of an import.")
 
     class Meta(ExperimentSerializer.Meta):
         fields: ClassVar = [
             *ExperimentSerializer.Meta.fields,
             *("specification", "specification_hash", "source", "uid", "origin"),
         ]
-        read_only_fields = fields
 
 
-class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
-    """One line of the list of trials."""
+class TrialSerializer(Sparse, RowSerializer[Trial]):
+    """A trial in lists."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:trial-detail")
     experiment = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True)
@@ -87,7 +85,7 @@ class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
     in_design = serializers.BooleanField(
         source="configuration.in_design",
         read_only=True,
-        help_text="Whether the current version of the experiment asks for its point.",
+        help_text="Whether the current version of the experiment contains its configuration.",
     )
 
     class Meta:
@@ -97,29 +95,27 @@ class TrialSerializer(Sparse, serializers.ModelSerializer[Trial]):
             *("repetition", "attempt", "superseded", "in_design", "state", "trust", "message"),
             *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"),
         ]
-        read_only_fields = fields
 
 
-class ArtifactSerializer(serializers.ModelSerializer[Artifact]):
-    """One file of a trial; ``url`` downloads it, and is empty once retention has removed it."""
+class ArtifactSerializer(RowSerializer[Artifact]):
+    """One artifact of a trial; ``url`` is null after its retention period."""
 
     url = serializers.SerializerMethodField()
 
     class Meta:
         model = Artifact
         fields: ClassVar = ["kind", "name", "size_bytes", "sha256", "created_at", "removed_at", "url"]
-        read_only_fields = fields
 
     def get_url(self, artifact: Artifact) -> str | None:
         if artifact.removed_at is not None:
             return None
-        place = {"pk": artifact.trial_id, "name": artifact.name}
-        return reverse("api:trial-artifact", kwargs=place, request=self.context.get("request"))
+        arguments = {"pk": artifact.trial_id, "name": artifact.name}
+        return reverse("api:trial-artifact", kwargs=arguments, request=self.context.get("request"))
 
 
 def _certificate() -> dict[str, Any]:
-    """The JSON schema of a certificate. Nothing of it is promised to be there: imported ones are as their installation told them."""
-    shape = told(Certificate)
+    """Return the JSON schema of a certificate; imported ones may lack fields."""
+    shape = dataclass_schema(Certificate)
     rows = shape["properties"]["rows"]["items"]
     for part in (shape, rows):
         del part["required"]
@@ -128,14 +124,13 @@ def _certificate() -> dict[str, Any]:
 
 @extend_schema_field(_certificate())
 class CertificateField(serializers.DictField):
-    """What the link of a trial was measured to be beside what was asked for; rows in SI base units."""
+    """Requested and measured properties of a trial's link, in SI base units."""
 
 
 class TrialDetailSerializer(TrialSerializer):
-    """Everything about one trial. ``metrics`` are over all traffic, ``mpi_metrics`` over MPI traffic only.
+    """All data of one trial; ``mpi_metrics`` are of MPI traffic only.
 
-    The context may hold ``apart``: trial key -> why it is not counted, of all that do not count; and ``repeats``: the keys of
-    those that repeat a disturbed one.
+    The context may have ``apart``: trial key -> reason of exclusion; and ``repeats``: keys of repeats of disturbed trials.
     """
 
     metrics = serializers.SerializerMethodField()
@@ -149,9 +144,9 @@ class TrialDetailSerializer(TrialSerializer):
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
     artifacts = ArtifactSerializer(many=True, read_only=True)
-    apart = serializers.SerializerMethodField(help_text="Why it is kept but not counted; null where it counts.")
+    apart = serializers.SerializerMethodField(help_text="Why it is excluded from statistics; null if it is included.")
     repeats_disturbed = serializers.SerializerMethodField(
-        help_text="Whether it was queued by itself, because other load disturbed an earlier attempt."
+        help_text="Whether it repeats a trial that other load disturbed."
     )
 
     class Meta(TrialSerializer.Meta):
@@ -160,7 +155,6 @@ class TrialDetailSerializer(TrialSerializer):
             *("apart", "metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
             *("certificate", "tables", "environment", "artifacts", "repeats_disturbed"),
         ]
-        read_only_fields = fields
 
     def get_metrics(self, trial: Trial) -> Values:
         return _values(trial, Measurement.Scope.ALL)
@@ -172,12 +166,12 @@ class TrialDetailSerializer(TrialSerializer):
         return still_absent(trial.not_available, self.get_metrics(trial))
 
     def get_apart(self, trial: Trial) -> str | None:
-        known: dict[int, str] | None = self.context.get("apart")
-        return (why_apart(trial.experiment, [trial]) if known is None else known).get(trial.pk)
+        reasons: dict[int, str] | None = self.context.get("apart")
+        return (why_apart(trial.experiment, [trial]) if reasons is None else reasons).get(trial.pk)
 
     def get_repeats_disturbed(self, trial: Trial) -> bool:
-        known: set[int] | None = self.context.get("repeats")
-        return trial.pk in (Trial.repeats_among([trial]) if known is None else known)
+        repeats: set[int] | None = self.context.get("repeats")
+        return trial.pk in (Trial.repeats_among([trial]) if repeats is None else repeats)
 
     @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
     def get_environment(self, trial: Trial) -> dict[str, Any] | None:
@@ -185,8 +179,7 @@ class TrialDetailSerializer(TrialSerializer):
 
 
 class ResultTrialSerializer(TrialDetailSerializer):
-    """A trial of a whole result. Beside what a trial is everywhere, names from before it was: they repeat ``kind``,
-    ``running_at`` and the environment by its hash."""
+    """A trial of a whole result, with older names of some fields."""
 
     warmup = serializers.SerializerMethodField()
     control = serializers.SerializerMethodField()
@@ -198,7 +191,6 @@ class ResultTrialSerializer(TrialDetailSerializer):
             *TrialDetailSerializer.Meta.fields,
             *("warmup", "control", "environment_hash", "started_at"),
         ]
-        read_only_fields = fields
 
     def get_warmup(self, trial: Trial) -> bool:
         return trial.kind == Kind.WARMUP
@@ -208,25 +200,25 @@ class ResultTrialSerializer(TrialDetailSerializer):
 
 
 class QueuedSerializer(serializers.Serializer[Any]):
-    """How many trials an order added to the queue."""
+    """Number of queued trials."""
 
     queued = serializers.IntegerField()
 
 
 class PrioritySerializer(serializers.Serializer[Any]):
-    """Which of a project's experiments start first."""
+    """Priority of an experiment within its project."""
 
     priority = serializers.ChoiceField(choices=[each.name.lower() for each in Priority])
 
 
 class MovedSerializer(serializers.Serializer[Any]):
-    """The project that an experiment is moved to."""
+    """The new project of an experiment."""
 
     project = serializers.SlugField(max_length=80)
 
 
 class RepetitionsSerializer(serializers.Serializer[Any]):
-    """How many more repetitions of every configuration are wanted."""
+    """Number of additional repetitions of every configuration."""
 
     count = serializers.IntegerField(min_value=1, max_value=1000)
 
@@ -234,38 +226,22 @@ class RepetitionsSerializer(serializers.Serializer[Any]):
 class CancelledSerializer(serializers.Serializer[Any]):
     """The answer to a cancellation."""
 
-    cancelled = serializers.IntegerField(read_only=True, help_text="Trials that were waiting or asked to stop.")
-
-
-class ErrorEntrySerializer(serializers.Serializer[Any]):
-    """One thing that is wrong, at the dotted path of its field (empty: the request as a whole)."""
-
-    path = serializers.CharField(allow_blank=True, read_only=True)
-    message = serializers.CharField(read_only=True)
-    line = serializers.IntegerField(required=False, help_text="Where the body was YAML.")
-
-
-class ErrorsSerializer(serializers.Serializer[Any]):
-    """The body of every error: a problem document (RFC 9457)."""
-
-    type = serializers.CharField(read_only=True, help_text="`about:blank`: the status says what kind of problem it is.")
-    title = serializers.CharField(read_only=True, help_text="The status in words.")
-    status = serializers.IntegerField(read_only=True)
-    detail = serializers.CharField(read_only=True, help_text="The first of the errors as a sentence.")
-    errors = ErrorEntrySerializer(many=True, read_only=True)  # type: ignore[assignment]  # a field, not the property
+    cancelled = serializers.IntegerField(
+        read_only=True, help_text="Waiting trials that were cancelled and running trials that stop."
+    )
 
 
 def with_everything(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-    """Return the trials with what TrialDetailSerializer reads of each, in three queries."""
-    # Of each its array: ten thousand trials have a million measurements.
-    beside = ("experiment", "configuration", "cluster", "environment", "as_array")
-    return trials.select_related(*beside).prefetch_related("as_array__names", "artifacts")
+    """Return trials with all rows that TrialDetailSerializer reads, in three queries."""
+    # Values as arrays: 10 000 trials have a million measurements.
+    related = ("experiment", "configuration", "cluster", "environment", "as_array")
+    return trials.select_related(*related).prefetch_related("as_array__names", "artifacts")
 
 
 def _values(trial: Trial, scope: str) -> Values:
-    kept = getattr(trial, "as_array", None)
-    if kept is None:
+    array = getattr(trial, "as_array", None)
+    if array is None:
         return {}
     start = f"{scope} "
-    named = zip(kept.names.names, kept.numbers, strict=True)
+    named = zip(array.names.names, array.numbers, strict=True)
     return {name.removeprefix(start): value for name, value in named if name.startswith(start)}

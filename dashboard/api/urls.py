@@ -1,4 +1,4 @@
-"""Addresses of REST, version 1."""
+"""URLs of REST, version 1."""
 
 from __future__ import annotations
 
@@ -12,47 +12,36 @@ from rest_framework.request import Request
 from rest_framework.routers import DefaultRouter
 from rest_framework.views import APIView
 
+from dashboard.api.activity import ChangeViewSet, EventViewSet
 from dashboard.api.background import BackgroundTaskViewSet
 from dashboard.api.bundles import BundlesView, ImportsView
-from dashboard.api.changes import ChangeViewSet
-from dashboard.api.clusters import ClusterViewSet, WorkloadViewSet
-from dashboard.api.compare import CompareView
-from dashboard.api.events import EventViewSet
+from dashboard.api.clusters import ClusterViewSet, ProgramViewSet, WorkloadViewSet
+from dashboard.api.credentials import ShareLinkViewSet, TokenViewSet
 from dashboard.api.experiments.published import PublishedViewSet
 from dashboard.api.experiments.rows import ExperimentViewSet
-from dashboard.api.explore import ExploreExportView, ExploreView
+from dashboard.api.explore import CompareView, ExploreExportView, ExploreView
 from dashboard.api.history import HistoriesView, HistoryView
-from dashboard.api.metrics import MetricsView
+from dashboard.api.installation import MetricsView, QuotasView, StatusView
 from dashboard.api.people import PersonViewSet
 from dashboard.api.predictions import NetworksView, PredictionViewSet
-from dashboard.api.programs import ProgramViewSet
 from dashboard.api.projects import ProjectViewSet
-from dashboard.api.quotas import QuotasView
 from dashboard.api.reports import ReportViewSet
-from dashboard.api.share_links import ShareLinkViewSet
-from dashboard.api.status import StatusView
-from dashboard.api.tokens import TokenViewSet
 from dashboard.api.trials.rows import TrialViewSet
 from dashboard.api.validate import ValidateView
 
 
-class Nowhere(APIView):
-    """Addresses below /api/ that do not exist answer in JSON too."""
+class NotFoundView(APIView):
+    """Unknown URLs below /api/ answer 404 in JSON."""
 
     schema = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        beside = (
-            ""
-            if request.path.endswith("/") or _is_nowhere(f"{request.path_info}/")
-            else f" The address is {request.path}/."
-        )
-        raise NotFound(f"There is nothing at {request.path}.{beside}")
-
-
-def _is_nowhere(path: str) -> bool:
-    return getattr(resolve(path).func, "view_class", None) is Nowhere
+        sentence = f"There is nothing at {request.path}."
+        view = resolve(f"{request.path_info}/").func
+        if not request.path.endswith("/") and getattr(view, "view_class", None) is not NotFoundView:
+            sentence += f" The URL is {request.path}/."
+        raise NotFound(sentence)
 
 
 router = DefaultRouter()
@@ -89,5 +78,5 @@ urlpatterns = [
     path("schema/", SpectacularJSONAPIView.as_view(permission_classes=[IsAuthenticated]), name="schema"),
     path("status/", StatusView.as_view(), name="status"),
     path("validate/", ValidateView.as_view(), name="validate"),
-    re_path(r"^", Nowhere.as_view()),  # whatever follows, line feeds included, which no dot stands for
+    re_path(r"^", NotFoundView.as_view()),  # any rest, including line feeds
 ]

@@ -1,50 +1,74 @@
-"""``/api/v1/validate/``: what a specification would do, with every problem that submitting it would have. Nothing is stored."""
+"""``/api/v1/validate/``: dry run of a specification."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Final
 
+from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
-from dashboard.api.specifications import project_of, specification_of
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.panels.new.preview import cautions
+from experiments import access
 from experiments.errors import InvalidSpec
+from experiments.models import Project
 from experiments.models.experiment import cluster_for
 from experiments.selectors import quotas
-from experiments.specification import design
+from experiments.specification import ExperimentSpec, design, parse, parse_yaml
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
+
+
+def project_of(request: Request) -> Project:
+    """Return the named or default project. Raise PermissionDenied."""
+    slug = request.query_params.get("project", "default")
+    project = next((p for p in access.visible_projects(request.user) if p.slug == slug), None)
+    if project is None:
+        raise PermissionDenied(f"There is no project {slug!r}, or you are not a member of it.")
+    if not access.may_submit(request.user, project):
+        raise PermissionDenied(f"You may view project {slug!r} but not submit to it.")
+    return project
+
+
+def specification_of(request: Request, project: Project) -> ExperimentSpec:
+    """Return the specification in the body. Raise InvalidSpec, PermissionDenied."""
+    read = parse_yaml if isinstance(request.data, YamlText) else parse
+    spec = read(request.data, max_trials=settings.MAX_TRIALS)
+    if not access.may_submit(request.user, project, spec.workload, spec.parameters):
+        raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+    return spec
+
 
 MOST_POINTS: Final = 200
 
 
 class PointSerializer(serializers.Serializer[Any]):
-    """One configuration: all its parameters, and how long one trial of it may take."""
+    """One configuration with its parameters and the expected time of a trial."""
 
     parameters = serializers.DictField()
     hosts = serializers.IntegerField()
     ranks = serializers.IntegerField()
     seconds = serializers.FloatField()
-    basis = serializers.CharField(help_text="What the time rests on.")
+    basis = serializers.CharField(help_text="Basis of the estimate.")
 
 
 class ValidationSerializer(serializers.Serializer[Any]):
-    """What a specification would do. `points` has the first 200 of the `configurations`."""
+    """Effects of a specification; `points` has the first 200 `configurations`."""
 
-    valid = serializers.BooleanField(help_text="Always true: what is not valid is refused as submitting it would be.")
+    valid = serializers.BooleanField(help_text="Always true: an invalid specification is refused as on submission.")
     configurations = serializers.IntegerField()
     trials = serializers.IntegerField()
-    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by what they are for.")
+    kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by kind.")
     seconds = serializers.FloatField(help_text="Expected time of all trials, one after another.")
-    capture_bytes = serializers.FloatField(allow_null=True, help_text="Null where no past trial tells.")
+    capture_bytes = serializers.FloatField(allow_null=True, help_text="Null without past trials.")
     points = PointSerializer(many=True)
     command = serializers.ListField(child=serializers.CharField(), help_text="Of the first configuration.")
     notes = serializers.ListField(child=serializers.CharField())
@@ -62,7 +86,7 @@ class ValidateView(APIView):
         responses={200: ValidationSerializer, **schema.errors(400, 403, 415)},
     )
     def post(self, request: Request) -> Response:
-        """Say what a specification would do, or refuse it with the errors that submitting it would have; nothing is stored."""
+        """Validate a specification and estimate its effects; nothing is stored."""
         project = project_of(request)
         spec = specification_of(request, project)
         plan = design.expand(spec)
@@ -78,7 +102,7 @@ class ValidateView(APIView):
         except ClusterUnavailable as error:
             notes.insert(0, str(error))
         keeps = spec.capture.enabled and spec.capture.keep
-        told = {
+        data = {
             "valid": True,
             "configurations": len(plan.configurations),
             "trials": adding,
@@ -98,4 +122,4 @@ class ValidateView(APIView):
             "command": command,
             "notes": notes,
         }
-        return Response(ValidationSerializer(told).data)
+        return Response(ValidationSerializer(data).data)

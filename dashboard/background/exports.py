@@ -37,7 +37,7 @@ def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | 
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _task(user, query, form, table)
     try:
-        slot = concurrency_limits.take(user, "export")
+        slot = concurrency_limits.acquire(user, "export")
     except concurrency_limits.Busy:
         return _task(user, query, form, table)
     try:
@@ -46,7 +46,7 @@ def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | 
         )
         response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
     except BaseException:
-        slot.leave()
+        slot.release()
         raise
     return response
 

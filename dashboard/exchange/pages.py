@@ -30,7 +30,7 @@ from experiments.models import Project
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_bundle(request: HttpRequest) -> HttpResponse:
     """Show the form of a bundle; on POST create its task."""
-    names = members_asked(request)
+    names = members_asked(request.GET)
     context = {"place": "experiments"}
     try:
         chosen = chosen_by(names, visible_experiments(request.user))
@@ -79,12 +79,8 @@ def import_page(request: HttpRequest) -> HttpResponse:
 
 def import_upload(user: Any, upload: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
     """Import an uploaded file. Raise BadBundle, InvalidSpec, Busy."""
-    slot = concurrency_limits.take(user, "import")
-    try:
-        with _on_disk(upload) as path:
-            return take_in_sent(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
-    finally:
-        slot.leave()
+    with concurrency_limits.acquire(user, "import"), _on_disk(upload) as path:
+        return take_in_sent(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What lists can be filtered by: one set of filters for each list, for its page and REST alike."""
+"""Filters of lists, shared by pages and REST."""
 
 from dashboard.filters.base import ListFilter
 from dashboard.filters.lists import (

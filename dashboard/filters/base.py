@@ -1,8 +1,8 @@
-"""What the filters of every list share: how an address is read, how the form is drawn, filters that several lists have."""
+"""Base class of list filters, and filters of several lists."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import django_filters
@@ -12,24 +12,24 @@ from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from dashboard.filters.fields import Choices
+from dashboard.filters.fields import ConditionsFilter, DayInput, LazySelect, MomentFilter, SearchInput
 from experiments import workloads
 from experiments.models import Cluster, Experiment
 
 
 class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
-    """The filters of a list. A page draws the form; ``help_text`` describes a filter to readers of the OpenAPI document."""
+    """The filters of a list; ``help_text`` is for the OpenAPI document."""
 
     drawn: ClassVar[tuple[str, ...]] = ()
-    """What the page always draws; the others appear where the address asks for them."""
+    """Fields that the page always shows; others are shown if they have a value."""
     page_names: ClassVar[Mapping[str, str]] = {}
-    """Names that stand for a filter in the address of the page alone."""
+    """Filter -> its name in the query string of the page."""
     _is_page = False
 
     @classmethod
-    def of_page(cls, given: QueryDict, among: QuerySet[Any]) -> Self:
-        """Return the filters as the address of a page asks for them."""
-        filters = cls(given, among)
+    def of_page(cls, params: QueryDict, among: QuerySet[Any]) -> Self:
+        """Return the filters of a page's query string."""
+        filters = cls(params, among)
         filters._is_page = True
         return filters
 
@@ -48,28 +48,28 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
 
     @property
     def matching(self) -> QuerySet[Any]:
-        """What the filters leave; nothing where one of them is wrong, as it was not meant to be left out."""
-        left: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
-        return left
+        """The matching rows; none if a filter is invalid."""
+        rows: QuerySet[Any] = self.qs if self.is_valid() else self.queryset.none()
+        return rows
 
     @property
     def fields(self) -> list[BoundField]:
-        """What the page draws."""
+        """The fields that the page shows."""
         return [field for field in self.form if field.name in self.drawn or field.data not in (None, "", [])]
 
     @property
     def query(self) -> str:
-        """The filters as a query string, for the links to other pages of the list."""
+        """The filters as a query string for other pages of the list."""
         names = [field.html_name for field in self.form]
         return urlencode([(name, text) for name in names for text in self.data.getlist(name) if text.strip()])
 
 
 def _dress(field: forms.Field) -> None:
-    """Give a field what Bootstrap and readers of the page need."""
+    """Set the classes and labels of a field's widget."""
     widget = field.widget
     is_check = isinstance(widget, forms.CheckboxInput | forms.CheckboxSelectMultiple)
     look = "form-check-input" if is_check else "form-select" if isinstance(widget, forms.Select) else "form-control"
-    # A checkbox stands in its label.
+    # A checkbox is inside its label.
     label = {} if is_check else {"aria-label": str(field.label)}
     widget.attrs = {"class": look, **label, **widget.attrs}
     if isinstance(widget, forms.TextInput) and not isinstance(widget, forms.DateInput):
@@ -77,31 +77,58 @@ def _dress(field: forms.Field) -> None:
 
 
 def with_text(experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-    """Those with this in name, address or a tag."""
+    """Return the experiments with a text in name, slug or tag."""
     return experiments.filter(Q(name__icontains=value) | Q(slug__icontains=value) | Q(tags__icontains=value))
 
 
-def _workload_choices() -> list[tuple[str, str]]:
-    return [(workload.slug, workload.title) for workload in workloads.registry()]
-
-
-def _cluster_choices() -> list[tuple[str, str]]:
-    return [*Cluster.objects.order_by("name").values_list("slug", "name")]
-
-
 def of_workload(**options: Any) -> django_filters.ChoiceFilter:
-    """Is of this workload."""
-    return django_filters.ChoiceFilter(
-        choices=_workload_choices, empty_label="Any workload", label="Workload", help_text="Workload.", **options
-    )
+    """Filter by workload."""
+    options["choices"] = lambda: [(workload.slug, workload.title) for workload in workloads.registry()]
+    return django_filters.ChoiceFilter(empty_label="Any workload", label="Workload", help_text="Workload.", **options)
 
 
 def of_cluster() -> django_filters.CharFilter:
-    """Is of this cluster."""
-    widget = Choices("Any cluster", _cluster_choices)
+    """Filter by cluster."""
+    widget = LazySelect("Any cluster", lambda: [*Cluster.objects.order_by("name").values_list("slug", "name")])
     return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
 
 
-def of_project() -> django_filters.CharFilter:
-    """Is of this project."""
-    return django_filters.CharFilter(field_name="project__slug", label="Project", help_text="Project.")
+def of_project(field_name: str = "project__slug") -> django_filters.CharFilter:
+    """Filter by project."""
+    return django_filters.CharFilter(field_name=field_name, label="Project", help_text="Slug of the project.")
+
+
+def of_owner(field_name: str = "owner__username") -> django_filters.CharFilter:
+    """Filter by owner."""
+    return django_filters.CharFilter(field_name=field_name, label="Owner", help_text="User name of the owner.")
+
+
+def by_text(label: str, help_text: str, method: Any = with_text) -> django_filters.CharFilter:
+    """Filter by words."""
+    return django_filters.CharFilter(method=method, widget=SearchInput, label=label, help_text=help_text)
+
+
+def by_conditions(placeholder: str, label: str, help_text: str) -> ConditionsFilter:
+    """Filter by conditions on configurations."""
+    widget = forms.TextInput(attrs={"class": "form-control mono", "placeholder": placeholder})
+    return ConditionsFilter(method="filter_where", widget=widget, label=label, help_text=help_text)
+
+
+def by_choice(choices: Iterable[tuple[str, str]], label: str, help_text: str, **options: Any) -> Any:
+    """Filter by any of several choices."""
+    widget = forms.CheckboxSelectMultiple
+    return django_filters.MultipleChoiceFilter(
+        choices=list(choices), widget=widget, distinct=False, label=label, help_text=help_text, **options
+    )
+
+
+def since(verb: str, **options: Any) -> MomentFilter:
+    """Filter rows from a moment on."""
+    options = {"lookup_expr": "gte", "widget": DayInput, "help_text": f"{verb} then or later (ISO 8601).", **options}
+    return MomentFilter(label=f"{verb} on or after", **options)
+
+
+def until(verb: str, **options: Any) -> MomentFilter:
+    """Filter rows before a moment."""
+    options = {"lookup_expr": "lt", "widget": DayInput, "help_text": f"{verb} earlier than that (ISO 8601).", **options}
+    return MomentFilter(label=f"{verb} before", **options)

@@ -1,4 +1,4 @@
-"""What a filter reads out of a query string, and how a page draws it."""
+"""Fields, widgets and filters of query strings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from experiments.selectors.conditions import read_conditions
 from experiments.specification.expressions import Expression
 
 
-class Words(forms.TextInput):
+class SearchInput(forms.TextInput):
     """A search field."""
 
     input_type = "search"
 
 
-class Choices(forms.Select):
-    """A select that is made when it is drawn; what was asked for and is no choice stays in sight."""
+class LazySelect(forms.Select):
+    """A select with choices made on rendering; unknown values stay visible."""
 
     def __init__(self, nothing: str, offered: Callable[[], list[tuple[str, str]]]) -> None:
         super().__init__()
@@ -33,13 +33,13 @@ class Choices(forms.Select):
 
     def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         choices = [("", self._nothing), *self._offered()]
-        known = {option for option, _ in choices}
-        self.choices = [*choices, *((asked, asked) for asked in value if asked not in known)]
+        options = {option for option, _ in choices}
+        self.choices = [*choices, *((text, text) for text in value if text not in options)]
         return super().optgroups(name, value, attrs)
 
 
-class YesOrNo(forms.Select):
-    """A select for true and false, which have words of their own in the address of a page."""
+class TruthSelect(forms.Select):
+    """A select for true and false with own words in the query string."""
 
     def __init__(self, nothing: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
         super().__init__(choices=[("", nothing), no, yes])
@@ -53,8 +53,8 @@ class YesOrNo(forms.Select):
         return [word for word, meant in self._values.items() if meant is value]
 
 
-class Tick(forms.CheckboxInput):
-    """A checkbox that sends 1, or nothing."""
+class TickBox(forms.CheckboxInput):
+    """A checkbox with the value 1."""
 
     def __init__(self) -> None:
         super().__init__(attrs={"value": "1"}, check_test=lambda text: str(text).lower() in ("1", "true", "on"))
@@ -64,7 +64,7 @@ class Tick(forms.CheckboxInput):
 
 
 class TruthField(forms.NullBooleanField):
-    """True, false or not said; nothing else is taken for one of them."""
+    """Field for true, false or no value."""
 
     widget = forms.TextInput
 
@@ -74,20 +74,20 @@ class TruthField(forms.NullBooleanField):
         try:
             return self._MEANT[str("" if value is None else value).strip().lower()]
         except KeyError:
-            raise ValidationError("Say true or false.") from None
+            raise ValidationError("Enter true or false.") from None
 
     def validate(self, value: Any) -> None:
-        """Accept whatever `to_python` has read."""
+        """Accept all results of `to_python`."""
 
 
 class TruthFilter(django_filters.BooleanFilter):  # type: ignore[misc]
-    """Is true, or is false."""
+    """Filter by true or false."""
 
     field_class = TruthField
 
 
-class Day(forms.DateInput):
-    """The day of a moment."""
+class DayInput(forms.DateInput):
+    """Input of a day."""
 
     input_type = "date"
 
@@ -95,8 +95,8 @@ class Day(forms.DateInput):
         return str(value or "")[:10]
 
 
-class Several(forms.TextInput):
-    """All values of a name in the query string; the first of them is drawn."""
+class SeveralValues(forms.TextInput):
+    """Input of all values of a name in the query string, of which the first is drawn."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
         return [text for text in data.getlist(name) if text.strip()]
@@ -105,23 +105,17 @@ class Several(forms.TextInput):
         return value[0] if value else ""
 
 
-class SeveralField(forms.Field):
-    """Any number of words."""
-
-    widget = Several
-
-
 class AnyOfFilter(django_filters.Filter):  # type: ignore[misc]
-    """Is one of several."""
+    """Filter by any of several values."""
 
-    field_class = SeveralField
+    field_class = forms.Field
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(lookup_expr="in", **options)
+        super().__init__(lookup_expr="in", widget=SeveralValues, **options)
 
 
 class MomentField(IsoDateTimeField):  # type: ignore[misc]
-    """A moment in ISO 8601, taken to UTC: PostgreSQL refuses offsets of more than 16 hours."""
+    """A moment in UTC: PostgreSQL refuses offsets beyond 16 hours."""
 
     default_error_messages: ClassVar = {"invalid": "Enter a date, or a date and time, such as 2026-11-20."}
 
@@ -134,53 +128,43 @@ class MomentField(IsoDateTimeField):  # type: ignore[misc]
 
 
 class MomentFilter(django_filters.Filter):  # type: ignore[misc]
-    """Compares with a moment."""
+    """Filter by a moment."""
 
     field_class = MomentField
 
 
 class ConditionsField(forms.CharField):
-    """Conditions in the expression language; errors stand here, as PostgreSQL is not asked before all of a question is clear."""
+    """Field for conditions in the expression language."""
 
     def clean(self, value: Any) -> Expression | None:
         text = super().clean(value)
         try:
             return read_conditions(text) if text else None
         except CannotExplore as error:
-            # As a parameter: the sentence may hold a percent sign, and whoever reads it fills in parameters.
+            # As a parameter, because the sentence may contain a percent sign.
             raise ValidationError("%(why)s", params={"why": str(error)}) from None
 
 
 class ConditionsFilter(django_filters.Filter):  # type: ignore[misc]
-    """Asks what an expression asks."""
+    """Filter by conditions."""
 
     field_class = ConditionsField
 
 
-class MetricField(forms.CharField):
-    """The name of a metric."""
-
-    def clean(self, value: Any) -> Any:
-        name = super().clean(value)
-        if name and not is_metric(name):
-            raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
-        return name
-
-
-class MetricFilter(django_filters.Filter):  # type: ignore[misc]
-    """Is about a metric."""
-
-    field_class = MetricField
+def require_metric(name: str) -> None:
+    """Raise ValidationError unless ``name`` is a metric."""
+    if not is_metric(name):
+        raise ValidationError("%(name)s is not a metric.", params={"name": repr(name[:80])})
 
 
 def first_error(errors: Mapping[str, Sequence[str]]) -> tuple[str, str]:
-    """Return the name and the sentence of the first field that is wrong."""
+    """Return the name and the sentence of the first error."""
     name, sentences = next(iter(errors.items()))
     return name, str(sentences[0])
 
 
 class Order(django_filters.OrderingFilter):  # type: ignore[misc]
-    """The order of a list. Ties are broken by the primary key: without it the pages of a list repeat some rows and drop others."""
+    """The order of a list, with ties broken by the primary key for stable pages."""
 
     def filter(self, rows: QuerySet[Any], value: Any) -> QuerySet[Any]:
         ordered: QuerySet[Any] = super().filter(rows, value)

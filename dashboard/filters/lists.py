@@ -10,18 +10,19 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
 from analysis.trust_level import TrustLevel
-from dashboard.filters.base import ListFilter, of_cluster, of_project, of_workload, with_text
-from dashboard.filters.fields import (
-    AnyOfFilter,
-    ConditionsFilter,
-    Day,
-    MomentFilter,
-    Order,
-    Tick,
-    TruthFilter,
-    Words,
-    YesOrNo,
+from dashboard.filters.base import (
+    ListFilter,
+    by_choice,
+    by_conditions,
+    by_text,
+    of_cluster,
+    of_owner,
+    of_project,
+    of_workload,
+    since,
+    until,
 )
+from dashboard.filters.fields import AnyOfFilter, Order, TickBox, TruthFilter, TruthSelect
 from dashboard.states import chip_of
 from experiments.models import (
     FAILED,
@@ -42,17 +43,12 @@ from experiments.specification.expressions import Expression
 class ExperimentFilter(ListFilter):
     """Filters of the list of experiments."""
 
-    text = django_filters.CharFilter(
-        method=with_text,
-        widget=Words,
-        label="Words of the name or a tag",
-        help_text="Part of the name, the address or a tag.",
-    )
+    text = by_text("SearchInput of the name or a tag", "Part of the name, the slug or a tag.")
     tag = django_filters.CharFilter(method="filter_tag", label="Tag", help_text="Has this tag.")
     workload = of_workload()
     cluster = of_cluster()
     project = of_project()
-    owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
+    owner = of_owner()
     state = django_filters.ChoiceFilter(
         method="filter_state",
         choices=[("unfinished", "Running or waiting"), ("failed", "With failed trials"), ("over", "Finished")],
@@ -61,29 +57,17 @@ class ExperimentFilter(ListFilter):
         help_text="How far its trials are.",
     )
     published = TruthFilter(
-        widget=YesOrNo("Measured and published", ("published", "Published"), ("own", "Measured here")),
+        widget=TruthSelect("Measured and published", ("published", "Published"), ("own", "Measured here")),
         label="Source",
         help_text="Only published results, or only own ones.",
     )
-    created_after = MomentFilter(
-        field_name="created_at",
-        lookup_expr="gte",
-        widget=Day,
-        label="Submitted on or after",
-        help_text="Submitted then or later.",
-    )
-    created_before = MomentFilter(
-        field_name="created_at",
-        lookup_expr="lt",
-        widget=Day,
-        label="Submitted before",
-        help_text="Submitted earlier than that.",
-    )
+    created_after = since("Submitted", field_name="created_at")
+    created_before = until("Submitted", field_name="created_at")
     archived = TruthFilter(
         field_name="archived_at",
         lookup_expr="isnull",
         exclude=True,
-        widget=Tick,
+        widget=TickBox,
         label="Archived",
         help_text="Only archived experiments, or only those that are not.",
     )
@@ -98,10 +82,10 @@ class ExperimentFilter(ListFilter):
 
     @property
     def matching(self) -> QuerySet[Experiment]:
-        """What the page lists: where archived ones are not asked for, those that are not archived."""
-        left: QuerySet[Experiment] = super().matching
-        asked = self.is_valid() and self.form.cleaned_data["archived"] is not None
-        return left if asked else left.filter(archived_at=None)
+        """The matching experiments, without archived ones by default."""
+        rows: QuerySet[Experiment] = super().matching
+        is_requested = self.is_valid() and self.form.cleaned_data["archived"] is not None
+        return rows if is_requested else rows.filter(archived_at=None)
 
     def filter_tag(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
         return experiments.filter(tags__contains=[value])
@@ -115,14 +99,9 @@ class ExperimentFilter(ListFilter):
 class ReportFilter(ListFilter):
     """Filters of the list of reports."""
 
-    text = django_filters.CharFilter(
-        method="filter_text",
-        widget=Words,
-        label="Words of the title or the text",
-        help_text="Part of the title or of the text of the newest version.",
-    )
+    text = by_text("SearchInput of the title or the text", "Part of the title or of the newest text.", "filter_text")
     project = of_project()
-    owner = django_filters.CharFilter(field_name="owner__username", label="Owner", help_text="User name of the owner.")
+    owner = of_owner()
 
     drawn = ("text",)
     page_names: ClassVar = {"text": "q"}
@@ -148,24 +127,21 @@ class PredictionFilter(ListFilter):
 
 
 class HistoryFilter(ListFilter):
-    """Filters of the list of histories: of the experiments that the histories are made of."""
+    """Filters of the list of histories, by their experiments."""
 
-    text = django_filters.CharFilter(
-        method=with_text,
-        widget=Words,
-        label="Words of an experiment's name or a tag",
-        help_text="Words of an experiment's name, its slug or a tag.",
+    text = by_text(
+        "SearchInput of an experiment's name or a tag", "SearchInput of an experiment's name, its slug or a tag."
     )
     workload = of_workload()
     cluster = of_cluster()
     flagged = TruthFilter(
-        method="filter_flagged",
-        widget=Tick,
-        label="Needing a look",
-        help_text="Of the histories at hand (`limit`, `offset`), only those that somebody should look at.",
+        method="filter_later",
+        widget=TickBox,
+        label="Flagged",
+        help_text="Of the histories of this page (`limit`, `offset`), only flagged ones.",
     )
     ordering = django_filters.ChoiceFilter(
-        method="filter_ordering",
+        method="filter_later",
         choices=[(f"{sign}{name}", f"{sign}{name}") for name in SORTS for sign in ("", "-")],
         widget=forms.HiddenInput,
         label="Order",
@@ -180,61 +156,46 @@ class HistoryFilter(ListFilter):
 
     @property
     def only_flagged(self) -> bool:
-        """Whether only those are asked for that need a look: known when a history has been read and judged, not to the database."""
+        """Whether only flagged histories are requested."""
         return self.is_valid() and bool(self.form.cleaned_data["flagged"])
 
     @property
     def order(self) -> str:
-        """What the histories are sorted by: a matter of the histories, not of the experiments that they are made of."""
+        """The order of the histories, not of their experiments."""
         return (self.is_valid() and self.form.cleaned_data["ordering"]) or "-newest"
 
-    def filter_ordering(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
-        return experiments
-
-    def filter_flagged(self, experiments: QuerySet[Experiment], name: str, value: bool) -> QuerySet[Experiment]:
+    def filter_later(self, experiments: QuerySet[Experiment], name: str, value: Any) -> QuerySet[Experiment]:
         return experiments
 
 
 class ConfigurationFilter(ListFilter):
-    """Filters of the explorer: of configurations, by their experiments, by their trials, and by conditions on themselves."""
+    """Filters of configurations by experiments, trials and conditions."""
 
-    text = django_filters.CharFilter(
-        method=with_text, widget=Words, label="Name or tag", help_text="Part of an experiment's name, address or tag."
-    )
-    where = ConditionsFilter(
-        method="filter_where",
-        widget=forms.TextInput(attrs={"class": "form-control mono", "placeholder": "hosts >= 4, elapsed_s < 10"}),
-        label="Conditions",
-        help_text="Conditions such as `hosts >= 4, link.delay = 2 ms` or `elapsed_s < 10 and not ranks > 2 * hosts`.",
+    text = by_text("Name or tag", "Part of an experiment's name, slug or tag.")
+    where = by_conditions(
+        "hosts >= 4, elapsed_s < 10",
+        "Conditions",
+        "Conditions such as `hosts >= 4, link.delay = 2 ms` or `elapsed_s < 10 and not ranks > 2 * hosts`.",
     )
     experiment = AnyOfFilter(field_name="slug", label="Experiment", help_text="Slug of the experiment.")
     workload = AnyOfFilter(label="Workload", help_text="Workload.")
     cluster = AnyOfFilter(field_name="cluster__slug", label="Cluster", help_text="Cluster.")
     project = AnyOfFilter(field_name="project__slug", label="Project", help_text="Project.")
     tag = AnyOfFilter(method="filter_tags", label="Tag", help_text="Has each of these tags.")
-    state = django_filters.MultipleChoiceFilter(
+    state = by_choice(
+        ((state.value, state.word) for state in State),
+        "Has a trial that is",
+        "Has a trial in this state.",
         method="filter_trial",
-        widget=forms.CheckboxSelectMultiple,
-        choices=[(state.value, state.word) for state in State],
-        label="Has a trial that is",
-        help_text="Has a trial in this state.",
     )
-    trust = django_filters.MultipleChoiceFilter(
+    trust = by_choice(
+        ((level.value, chip_of(level).word) for level in TrustLevel),
+        "Trust of a capture",
+        "Has a trial with this trust in its capture.",
         method="filter_trial",
-        widget=forms.CheckboxSelectMultiple,
-        choices=[(level.value, chip_of(level).word) for level in TrustLevel],
-        label="Trust of a capture",
-        help_text="Has a trial with this trust in its capture.",
     )
-    after = MomentFilter(
-        method="filter_ended",
-        widget=Day,
-        label="Ended on or after",
-        help_text="A trial ended then or later (ISO 8601).",
-    )
-    before = MomentFilter(
-        method="filter_ended", widget=Day, label="Ended before", help_text="A trial ended earlier than that (ISO 8601)."
-    )
+    after = since("Ended", method="filter_ended")
+    before = until("Ended", method="filter_ended")
 
     OF_EXPERIMENTS: ClassVar = ("text", "experiment", "workload", "cluster", "project", "tag")
 
@@ -242,19 +203,22 @@ class ConfigurationFilter(ListFilter):
         model = Configuration
         fields: ClassVar[list[str]] = []
 
-    def __init__(self, given: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
-        """Filter the configurations of ``experiments``; conditions on metrics are about the traffic of ``scope``."""
-        super().__init__(_without_blanks(given), Configuration.objects.filter(in_design=True))
+    def __init__(self, params: QueryDict, experiments: QuerySet[Experiment], *, scope: str = "all") -> None:
+        """Filter the configurations of ``experiments``."""
+        filled = params.copy()
+        for name, texts in params.lists():  # a form sends its empty fields too
+            filled.setlist(name, [text for text in texts if text.strip()])
+        super().__init__(filled, Configuration.objects.filter(in_design=True))
         self._experiments = experiments
         self._scope = scope
 
     def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
         experiments, rows = self._left_experiments(), queryset
-        asked = self.form.cleaned_data
-        # One subquery, and none where every experiment is meant.
+        values = self.form.cleaned_data
+        # No subquery without filters of experiments.
         if experiments.query.where:
             rows = rows.filter(experiment__in=experiments)
-        for name, value in asked.items():
+        for name, value in values.items():
             if name not in self.OF_EXPERIMENTS:
                 rows = self.filters[name].filter(rows, value)
         return rows
@@ -267,7 +231,7 @@ class ConfigurationFilter(ListFilter):
 
     @property
     def whole_designs(self) -> QuerySet[Experiment] | None:
-        """The experiments of what is left, where that is all configurations of their designs; None where a filter chooses among these."""
+        """The experiments whose whole designs match, or None."""
         choosing = (value for name, value in self.form.cleaned_data.items() if name not in self.OF_EXPERIMENTS)
         return None if any(choosing) else self._left_experiments()
 
@@ -278,7 +242,7 @@ class ConfigurationFilter(ListFilter):
         return rows.filter(Exists(_trials().filter(**{f"{name}__in": value})))
 
     def filter_ended(self, rows: QuerySet[Configuration], name: str, value: Any) -> QuerySet[Configuration]:
-        """Both ends are about one trial: the later of the two names asks for both."""
+        """Filter by both bounds on one trial, with the second of the two names."""
         after, before = self.form.cleaned_data["after"], self.form.cleaned_data["before"]
         if name == "after" and before:
             return rows
@@ -291,11 +255,3 @@ class ConfigurationFilter(ListFilter):
 
 def _trials() -> QuerySet[Trial]:
     return Trial.objects.filter(configuration=OuterRef("pk"), superseded=False)
-
-
-def _without_blanks(given: QueryDict) -> QueryDict:
-    """Drop empty values: a form sends every field that it has."""
-    kept = given.copy()
-    for name, texts in given.lists():
-        kept.setlist(name, [text for text in texts if text.strip()])
-    return kept

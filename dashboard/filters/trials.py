@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 import django_filters
-from django import forms
 from django.db.models import Exists, OuterRef, QuerySet
 from drf_spectacular.utils import extend_schema_field
 
 from analysis.trust_level import FLAGGED, TrustLevel
-from dashboard.filters.base import ListFilter, of_cluster, of_workload, with_text
-from dashboard.filters.fields import ConditionsFilter, Day, MetricFilter, MomentFilter, Order, TruthFilter, Words
+from dashboard.filters.base import (
+    ListFilter,
+    by_choice,
+    by_conditions,
+    by_text,
+    of_cluster,
+    of_owner,
+    of_project,
+    of_workload,
+    since,
+    until,
+    with_text,
+)
+from dashboard.filters.fields import Order, TruthFilter, require_metric
 from dashboard.states import chip_of
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.models.states import counted, excluded_as_disturbed
@@ -25,17 +36,13 @@ _MOST_HOSTS: Final = 2**31 - 1
 class TrialFilter(ListFilter):
     """Filters of the list of trials."""
 
-    text = django_filters.CharFilter(
-        method="filter_text",
-        widget=Words,
-        label="Words of the experiment or a tag",
-        help_text="Part of the name, the address or a tag of the experiment.",
+    text = by_text(
+        "Words of the experiment or a tag", "Part of the name, the slug or a tag of the experiment.", "filter_text"
     )
-    where = ConditionsFilter(
-        method="filter_where",
-        widget=forms.TextInput(attrs={"class": "form-control mono", "placeholder": "hosts >= 4, link.delay = 2 ms"}),
-        label="Conditions on the configuration",
-        help_text="Conditions on the configuration, as the explorer's: `hosts >= 4, link.delay = 2 ms`; a metric is its median.",
+    where = by_conditions(
+        "hosts >= 4, link.delay = 2 ms",
+        "Conditions on the configuration",
+        "Conditions on the configuration, as in the explorer: `hosts >= 4, link.delay = 2 ms`; a metric is its median.",
     )
     experiment = django_filters.CharFilter(
         field_name="experiment__slug", label="Experiment", help_text="Slug of the experiment."
@@ -43,65 +50,32 @@ class TrialFilter(ListFilter):
     configuration = django_filters.CharFilter(
         field_name="configuration__hash", label="Configuration", help_text="Hash of the configuration."
     )
-    state = django_filters.MultipleChoiceFilter(
-        choices=[(state.value, state.word) for state in State],
-        widget=forms.CheckboxSelectMultiple,
-        distinct=False,
-        label="State",
-        help_text="State; may be given more than once.",
-    )
-    kind = django_filters.MultipleChoiceFilter(
-        choices=Kind.choices,
-        widget=forms.CheckboxSelectMultiple,
-        distinct=False,
-        label="Kind",
-        help_text="What the trial is for.",
-    )
-    trust = django_filters.MultipleChoiceFilter(
-        choices=[(level.value, chip_of(level).word) for level in TrustLevel],
-        widget=forms.CheckboxSelectMultiple,
-        distinct=False,
-        label="Trust",
-        help_text="Trust in the capture.",
-    )
+    state = by_choice(((state.value, state.word) for state in State), "State", "State; may be repeated.")
+    kind = by_choice(Kind.choices, "Kind", "Purpose of the trial.")
+    trust = by_choice(((level.value, chip_of(level).word) for level in TrustLevel), "Trust", "Trust in the capture.")
     workload = of_workload(field_name="experiment__workload")
     cluster = of_cluster()
-    project = django_filters.CharFilter(
-        field_name="experiment__project__slug", label="Project", help_text="Slug of the project."
-    )
-    owner = django_filters.CharFilter(
-        field_name="experiment__owner__username", label="Owner", help_text="User name of the experiment's owner."
-    )
+    project = of_project("experiment__project__slug")
+    owner = of_owner("experiment__owner__username")
     hosts = extend_schema_field(
         {"type": "integer", "minimum": 0, "maximum": _MOST_HOSTS, "description": "Number of hosts."}
     )(django_filters.NumberFilter(field_name="configuration__hosts", min_value=0, max_value=_MOST_HOSTS, label="Hosts"))
-    counted = MetricFilter(
+    counted = django_filters.CharFilter(
         method="filter_counted",
+        validators=[require_metric],
         label="In the statistics of",
-        help_text="Name of a metric: only the trials that its statistics are made of.",
+        help_text="Name of a metric: only the trials of its statistics.",
     )
     scope = django_filters.ChoiceFilter(
         method="filter_scope",
         choices=Measurement.Scope.choices,
         empty_label=None,
         label="Traffic",
-        help_text="Traffic that metrics in `where` and `counted` are about: `all` when left out, or `mpi`.",
+        help_text="Traffic of metrics in `where` and `counted`: `all` by default, or `mpi`.",
     )
-    superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt has replaced it.")
-    ended_after = MomentFilter(
-        field_name="ended_at",
-        lookup_expr="gte",
-        widget=Day,
-        label="Ended on or after",
-        help_text="Ended then or later.",
-    )
-    ended_before = MomentFilter(
-        field_name="ended_at",
-        lookup_expr="lt",
-        widget=Day,
-        label="Ended before",
-        help_text="Ended earlier than that.",
-    )
+    superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt supersedes it.")
+    ended_after = since("Ended", field_name="ended_at")
+    ended_before = until("Ended", field_name="ended_at")
     ordering = Order(
         fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"},
         label="Order",
@@ -122,13 +96,13 @@ class TrialFilter(ListFilter):
         return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, self._scope)))
 
     def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
-        """What the trigger that writes ``Summary`` counts."""
-        own = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
-        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(own))
+        """Filter as the database trigger of ``Summary`` does."""
+        measurements = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
+        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(measurements))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
 
     def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
-        """What the other filters are about filters nothing itself."""
+        """Return all trials: the scope only affects other filters."""
         return trials
 
     @property
@@ -137,6 +111,6 @@ class TrialFilter(ListFilter):
 
 
 class TrialPageFilter(TrialFilter):
-    """The same for the page, whose order is part of its address, as it can be by any metric (`dashboard.requests.trials`)."""
+    """Filters of the page, whose order is parsed by `dashboard.requests.trials`."""
 
     ordering: Any = None

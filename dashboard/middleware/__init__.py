@@ -1,1 +1,1 @@
-"""What stands between the network and every view."""
+"""Middleware."""

@@ -1,4 +1,4 @@
-"""What is refused before a view reads it, and what every answer tells the browser."""
+"""Limits of request bodies, sign-ins and processor time; headers of all answers."""
 
 from __future__ import annotations
 
@@ -13,34 +13,29 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
-from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
+from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import refusal, whole
 from experiments.specification import budget
 
 SIGN_INS_AT_ONCE: Final = 2
-"""Of one web process: a password costs a core for a tenth of a second, and half of the threads go on answering others."""
+"""Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""
 _COSTLY: Final = (
-    "login",
-    "account_signup",
-    "account_reauthenticate",
-    "account_change_password",
-    "account_set_password",
+    *("login", "account_signup", "account_reauthenticate", "account_change_password", "account_set_password"),
 )
-"""Names of the addresses where a password is hashed."""
+"""Names of the URLs that hash a password."""
 _BUNDLES: Final = ("import", "api:imports")
-"""Names of the addresses that take results which were measured elsewhere."""
-_ADVICE: Final = {413: "Send less at once; a larger bundle comes in by script/manage import, on the machine itself."}
-"""What to do about a refusal whose sentence does not say it."""
+"""Names of the URLs that import results."""
+_ADVICE: Final = {413: "Send less at once, or import a larger bundle with script/manage import on the server."}
+"""Advice by status."""
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
 
 
 class FrontMiddleware:
-    """Refuses bodies beyond ``MAX_BODY_BYTES``, of bundles ``IMPORT_LIMIT_BYTES`` (413), and sign-ins beyond a few at once (429);
-    adds headers to what is answered.
+    """Refuses large bodies (413) and many concurrent sign-ins (429); adds headers.
 
-    What people see is theirs: browsers keep it for nobody else, and ask before they show it again.
+    Answers are private: only the user's browser caches them, and revalidates them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -53,34 +48,30 @@ class FrontMiddleware:
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
-        # At one address lie a page and the parts of it that are renewed: Back must find the page again.
+        # A page and its htmx parts share a URL: Back must show the page.
         patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Who asks for more of what costs much than one person may have at once is told to come again; who asks for what costs too much
-        to do while they wait, to ask for less.
-        """
+        """Answer 429 beyond a concurrency limit, 503 beyond the processor time."""
         if isinstance(error, budget.Exhausted):
-            most = plural(settings.REQUEST_CPU_SECONDS, "second")
-            return _refusal(
-                request, 503, f"This took more than {most} of a processor and was ended. Ask for less at once."
-            )
+            limit = plural(settings.REQUEST_CPU_SECONDS, "second")
+            return refuse(request, 503, f"Stopped after {limit} of processor time. Request less at once.")
         if not isinstance(error, Busy):
             return None
-        refusal = _refusal(request, 429, str(error))
-        refusal.headers["Retry-After"] = str(COME_AGAIN_S)
+        refusal = refuse(request, 429, str(error))
+        refusal.headers["Retry-After"] = str(RETRY_AFTER_S)
         return refusal
 
     def _answer(self, request: HttpRequest) -> HttpResponseBase:
-        size = _body_bytes(request)
-        if size and size > (limit := limit_bytes(request.path_info)):
+        length = request.META.get("CONTENT_LENGTH") or ""
+        if length.isdecimal() and int(length) > (limit := limit_bytes(request.path_info)):
             most = plural(limit >> 20, "MiB", "MiB")
-            return _refusal(request, 413, f"What was sent is larger than {most}: nothing of it was read.")
+            return refuse(request, 413, f"The request is larger than {most} and was not read.")
         if request.method != "POST" or request.path not in map(reverse, _COSTLY):
             return self.get_response(request)
         if not self._signing_in.acquire(blocking=False):
-            refusal = _refusal(request, 429, "Many people are signing in just now. Try again in a moment.")
+            refusal = refuse(request, 429, "Many users are signing in. Try again in a moment.")
             refusal.headers["Retry-After"] = "1"
             return refusal
         try:
@@ -90,9 +81,9 @@ class FrontMiddleware:
 
 
 def locked_out(request: HttpRequest, original: HttpResponse | None, credentials: Mapping[str, Any]) -> HttpResponse:
-    """The answer to one more attempt after too many wrong passwords for this name from this address."""
+    """Return the answer to a sign-in after too many wrong passwords."""
     minutes = plural(int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60, "minute")
-    return _refusal(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
+    return refuse(request, 429, f"Too many wrong passwords for this name. Wait {minutes}, then try again.")
 
 
 def limit_bytes(path_info: str) -> int:
@@ -107,12 +98,7 @@ def limit_bytes(path_info: str) -> int:
     return int(settings.IMPORT_LIMIT_BYTES) if name in _BUNDLES else settings.MAX_BODY_BYTES
 
 
-def _body_bytes(request: HttpRequest) -> int:
-    text = request.META.get("CONTENT_LENGTH") or "0"
-    return int(text) if text.isdecimal() else 0
-
-
-def _refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
+def refuse(request: HttpRequest, status: int, message: str) -> HttpResponse:
     if request.path_info.startswith("/api/"):
         return refusal(status, [whole(message)])
     context = {"message": message, "advice": _ADVICE.get(status), "signs_in": request.path == reverse("login")}

@@ -1,55 +1,41 @@
-"""NUL, which PostgreSQL keeps in no text and nobody means: what holds it ends here, before any view."""
+"""Refusal of NUL characters, which PostgreSQL cannot store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from rest_framework.views import APIView
 
+from dashboard.middleware.front import refuse
 from dashboard.requests.problems import entry, refusal
 from experiments.common.storable import storable
 from experiments.errors import FieldError
 
 NUL: Final = "\0"
+_SENTENCE: Final = "Null characters are not allowed."
 
 
 class NulMiddleware:
-    """An address with NUL in it names nothing: 404. From the query and the form of a page NUL is dropped; REST, strict about what
-    it is asked, refuses it at its name. REST's bodies need nothing here: their readers refuse what cannot be stored."""
+    """Answers 404 to NUL in a path and 400 to NUL in a query or form."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # Replaced, not dropped: with one character less the address could name another thing.
+        # Replaced, not removed: a shorter path could name another object.
         request.path, request.path_info = storable(request.path), storable(request.path_info)
         return self.get_response(request)
 
-    def process_view(
-        self, request: HttpRequest, view: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> HttpResponse | None:
-        if issubclass(getattr(view, "cls", object), APIView):
-            return _refusal(request.GET)
-        request.GET = _without_nul(request.GET)  # type: ignore[assignment]  # not to be changed either
-        if request.method == "POST":
-            request.POST = _without_nul(request.POST)  # type: ignore[assignment]
-        return None
-
-
-def _refusal(query: QueryDict) -> HttpResponse | None:
-    wrong = [name for name, texts in query.lists() if NUL in name or any(NUL in text for text in texts)]
-    errors = [entry(FieldError(name.replace(NUL, ""), "Null characters are not allowed.")) for name in wrong]
-    return refusal(400, errors) if errors else None
-
-
-def _without_nul(given: QueryDict) -> QueryDict:
-    pairs = [(name, text) for name, texts in given.lists() for text in texts]
-    if not any(NUL in part for pair in pairs for part in pair):
-        return given
-    clean = QueryDict(mutable=True, encoding=given.encoding)
-    for name, text in pairs:
-        clean.appendlist(name.replace(NUL, ""), text.replace(NUL, ""))
-    clean._mutable = False
-    return clean
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        is_rest = issubclass(getattr(view, "cls", object), APIView)
+        texts = dict(request.GET.lists())
+        if request.method == "POST" and not is_rest:
+            texts |= dict(request.POST.lists())
+        wrong = [name for name, values in texts.items() if any(NUL in text for text in (name, *values))]
+        if not wrong:
+            return None
+        if is_rest:
+            return refusal(400, [entry(FieldError(name.replace(NUL, ""), _SENTENCE)) for name in wrong])
+        return refuse(request, 400, _SENTENCE)

@@ -1,4 +1,4 @@
-"""Times of pages in the time zone of who reads them, and that they do."""
+"""Time zones of users, and the time of their last request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from experiments.models import Preferences
 
 
 class PreferencesMiddleware:
-    """Pages tell times in the reader's zone; REST, which programs read, in the installation's."""
+    """Shows times of pages in the user's zone, and of REST in the installation's."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -21,7 +21,7 @@ class PreferencesMiddleware:
         try:
             return self.get_response(request)
         finally:
-            timezone.deactivate()  # the thread goes on with somebody else
+            timezone.deactivate()  # the thread serves other users next
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
         if request.path_info.startswith("/api/") or not request.user.is_authenticated or not request.user.pk:

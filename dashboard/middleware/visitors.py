@@ -1,4 +1,4 @@
-"""People who come by a share link: what it opens, and nothing else."""
+"""Access by share links."""
 
 from __future__ import annotations
 
@@ -12,30 +12,19 @@ from experiments.access import Visitor, lend
 from experiments.models import Experiment, ShareLink
 
 OPENED: Final = "shares"
-"""In the session: the numbers of the links that this browser came by."""
-_OF_EXPERIMENTS: Final = frozenset(
-    {
-        *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
-        *(
-            "trial",
-            "trial-live",
-            "trial-hosts",
-            "trial-packets",
-            "trial-packet",
-            "trial-between",
-            "trial-environment",
-            "artifact",
-        ),
-        "trial-rank-timeline",
-    }
-)
-"""Names of the addresses that the link of an experiment opens, for reading. A new address is closed until it is named here."""
-_OF_COMPARISONS: Final = frozenset({"compare"})
-_OF_REPORTS: Final = frozenset({"report", "report-html", "report-markdown"})
+"""Session key: the numbers of opened links."""
+_OF_EXPERIMENTS: Final = {
+    *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
+    *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-between", "trial-environment"),
+    *("trial-rank-timeline", "artifact"),
+}
+"""Names of the URLs that the link of an experiment opens for reading."""
+_OF_COMPARISONS: Final = {"compare"}
+_OF_REPORTS: Final = {"report", "report-html", "report-markdown"}
 
 
 class VisitorMiddleware:
-    """Lets readers with a link in, before the others are asked to sign in, and keeps what they see out of search engines."""
+    """Grants access by share links before sign-in, without indexing by search engines."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""What is done for the reader in the background: how far it is, its file, and an end to it."""
+"""Background tasks of the user: progress, files and cancellation."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from experiments.models import BackgroundTask
 
 @require_GET
 def tasks(request: HttpRequest) -> HttpResponse:
-    """Own tasks, newest first; a refresh by htmx gets the table alone."""
-    own = BackgroundTask.objects.filter(owner=request.user.pk).select_related("experiment")
-    return _answer(request, list(own), "Background tasks")
+    """Show the user's tasks, newest first; a refresh by htmx gets only the table."""
+    rows = BackgroundTask.objects.filter(owner=request.user.pk).select_related("experiment")
+    return _answer(request, list(rows), "Background tasks")
 
 
 @require_GET
 def task(request: HttpRequest, pk: int) -> HttpResponse:
-    """One of them, until it is over; then its file can be fetched here."""
-    own = _own(request, pk)
-    return _answer(request, [own], own.title)
+    """Show one task and, when it is done, its file."""
+    row = _own(request, pk)
+    return _answer(request, [row], row.title)
 
 
 @require_GET
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """The file of an export that is done."""
-    own = _own(request, pk)
-    if not own.has_file or not own.file.is_file():
-        raise Http404("There is no such file, or not any more.")
-    if not may_fetch(request.user, own):
-        raise Http404("The table was made of projects that you do not see any more.")
-    return ranges.download(request, own.file, filename(own))
+    """Download the file of a finished task."""
+    row = _own(request, pk)
+    if not row.has_file or not row.file.is_file():
+        raise Http404("There is no such file, or it has expired.")
+    if not may_fetch(request.user, row):
+        raise Http404("The table contains projects that you no longer see.")
+    return ranges.download(request, row.file, filename(row))
 
 
 @require_POST
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a task that waits or runs, and delete the file of one that is done."""
+    """Cancel an unfinished task, or delete the file of a finished one."""
     _own(request, pk).forget()
     return redirect("tasks")
 
 
-def _answer(request: HttpRequest, own: list[BackgroundTask], title: str) -> HttpResponse:
-    context = {"place": "", "title": title, "tasks": own, "waits": any(not each.is_over for each in own)}
+def _answer(request: HttpRequest, rows: list[BackgroundTask], title: str) -> HttpResponse:
+    context = {"place": "", "title": title, "tasks": rows, "waits": any(not row.is_over for row in rows)}
     template = "home/_tasks.html" if request.htmx else "home/tasks.html"  # type: ignore[attr-defined]
     return render(request, template, context)
 

@@ -1,9 +1,8 @@
-"""What people do to an experiment that exists: run again what failed, add repetitions or suggested points, edit it."""
+"""Changes of an experiment: reruns, more repetitions, recommended trials, edits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,10 +15,10 @@ from analysis.numbers import plural
 from dashboard.background import changes
 from dashboard.pages.new import form_context
 from dashboard.panels.new.draft import draft_from_post
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit
-from experiments.errors import FieldError, InvalidSpec, RepositoryError
+from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
 from experiments.selectors.diagnosis import kept_diagnosis
@@ -31,23 +30,23 @@ MOST_REPETITIONS = 100
 
 @require_POST
 def rerun(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue every trial that ended without a result once more."""
+    """Queue every trial without a result again."""
     return _queued(request, _changeable(request, slug), lambda e: changes.rerun_failed(request.user, e))
 
 
 @require_POST
 def go_on(request: HttpRequest, slug: str) -> HttpResponse:
-    """Start the trials that wait because the first one of a new program failed."""
+    """Release the trials of a held experiment."""
     return _queued(request, _changeable(request, slug), queue.go_on)
 
 
 @require_POST
 def prioritise(request: HttpRequest, slug: str) -> HttpResponse:
-    """Let the waiting trials start before or after those of other experiments of the project."""
+    """Set the priority of waiting trials within the project."""
     experiment = find_experiment(request, slug)
     if experiment.published or not may_prioritise(request.user, experiment):
         raise PermissionDenied
-    chosen = next((each for each in Priority if str(each.value) == request.POST.get("priority")), None)
+    chosen = next((option for option in Priority if str(option.value) == request.POST.get("priority")), None)
     if chosen is None:
         messages.error(request, "There is no such priority.", extra_tags="bad")
     else:
@@ -63,52 +62,45 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
     count = int(text) if text.isdecimal() and len(text) < 4 else 0
     experiment = _changeable(request, slug)
     if not 1 <= count <= MOST_REPETITIONS:
-        messages.error(request, f"Repetitions to add are a number from 1 to {MOST_REPETITIONS}.", extra_tags="bad")
+        messages.error(request, f"Enter a number of repetitions from 1 to {MOST_REPETITIONS}.", extra_tags="bad")
         return redirect(experiment)
     return _queued(request, experiment, lambda e: changes.repeat(request.user, e, count))
 
 
 @require_POST
 def next_points(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue the suggested points, as long as they are the ones that were on the page."""
+    """Queue the recommended trials if they are still those of the page."""
     experiment = _changeable(request, slug)
-    kept, fresh = kept_diagnosis(experiment)
-    # Queued trials end its being fresh, so that a second press of the button queues nothing more.
-    same = kept is not None and fresh and kept.stamp == request.POST.get("stamp")
-    more = plan_points(experiment, kept.suggested) if kept is not None and same else None
+    diagnosis, fresh = kept_diagnosis(experiment)
+    # Queued trials make the diagnosis stale: a second press of the button queues nothing.
+    same = diagnosis is not None and fresh and diagnosis.stamp == request.POST.get("stamp")
+    more = plan_points(experiment, diagnosis.suggested) if diagnosis is not None and same else None
     if more is None:
-        messages.error(request, "The suggestion has changed since: look at the new one below.", extra_tags="bad")
+        messages.error(request, "The recommendation has changed. Check the new one below.", extra_tags="bad")
         return redirect(experiment)
     return _queued(request, experiment, lambda e: queue.add_points(e, more, author=request.user))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of an experiment that exists; on POST its next version, or the errors at their fields with status 422."""
-    experiment = _changeable(request, slug)
-    if request.method != "POST":
-        return _form(request, experiment, experiment.specification)
-    draft = draft_from_post(request.POST)
-    try:
-        spec = parse(draft, max_trials=settings.MAX_TRIALS)
-        if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
-            raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
-        count = queue.revise(experiment, spec, author=request.user)
-    except InvalidSpec as error:
-        return _form(request, experiment, draft, error, status=422)
-    messages.success(request, f"Version {experiment.version}: {plural(count, 'trial')} queued.", extra_tags="ok")
-    return redirect(experiment)
-
-
-def _form(
-    request: HttpRequest,
-    experiment: Experiment,
-    draft: Mapping[str, Any],
-    error: InvalidSpec | None = None,
-    status: int = 200,
-) -> HttpResponse:
-    context = form_context(dict(draft), error, editing=experiment) | {"place": "experiments"}
-    return render(request, "new/page.html", context, status=status)
+    """Show the form; on POST save the next version or show errors (422)."""
+    experiment, refusal = _changeable(request, slug), None
+    draft = experiment.specification
+    if request.method == "POST":
+        draft = draft_from_post(request.POST)
+        try:
+            spec = parse(draft, max_trials=settings.MAX_TRIALS)
+            if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
+                raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
+            count = queue.revise(experiment, spec, author=request.user)
+        except InvalidSpec as error:
+            refusal = error
+        else:
+            words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
+            messages.success(request, words, extra_tags="ok")
+            return redirect(experiment)
+    context = form_context(dict(draft), refusal, editing=experiment) | {"place": "experiments"}
+    return render(request, "new/page.html", context, status=422 if refusal else 200)
 
 
 def _changeable(request: HttpRequest, slug: str) -> Experiment:
@@ -121,9 +113,7 @@ def _changeable(request: HttpRequest, slug: str) -> Experiment:
 def _queued(
     request: HttpRequest, experiment: Experiment, change: Callable[[Experiment], int | BackgroundTask]
 ) -> HttpResponse:
-    """Make the change, say how many trials it queued or why it cannot be made, and show the experiment; one that is made in the
-    background leads to the page that tells how far it is. The same form sent twice makes it once.
-    """
+    """Make a change once and redirect to the experiment, or to its background task."""
 
     def made() -> HttpResponseRedirect:
         queued = change(experiment)
@@ -132,8 +122,4 @@ def _queued(
         messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
         return redirect(experiment)
 
-    try:
-        return idempotent_redirect(request, made)
-    except RepositoryError as error:
-        messages.error(request, str(error), extra_tags="bad")
-    return redirect(experiment)
+    return redirect_or_refuse(request, made, experiment)

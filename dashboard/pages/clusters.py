@@ -1,67 +1,72 @@
-"""Clusters: where trials run, whether they do now, and what is stated about them."""
+"""Clusters: list, page, facts, settings and tests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis import numbers
-from dashboard.panels.cluster.rows import cluster_rows
+from dashboard.panels.cluster.form import ClusterForm
+from dashboard.panels.cluster.rows import ClusterRow, cluster_rows
 from dashboard.panels.new.form import Field
-from experiments.access import may_describe_clusters, may_set_up_clusters
+from dashboard.states import chip_of
+from experiments import cluster_kinds
+from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters
 from experiments.cluster_kinds import facts as cluster_facts
-from experiments.errors import InvalidSpec
-from experiments.models import Cluster, Trial
+from experiments.cluster_kinds.form import form_of, texts_of
+from experiments.errors import ClusterInUse, InvalidSpec
+from experiments.models import Cluster, ClusterTest, Trial
+from workers import queue
 
-_GROUPS: Final = (
+_FACT_GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
     ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
-    ("Price of a run", "For what waiting costs: rent, or the price over the years of use.", 3),
-    ("Network", "What loads are held against on real hosts. A test of the cluster fills in what is not known.", 3),
+    ("Price of a run", "For the cost of waiting: rent, or the price over the years of use.", 3),
+    ("Network", "For comparing loads with limits of real hosts. A cluster test fills in missing values.", 3),
 )
-"""Headings of the form, each with so many facts in their order."""
+"""Headings of the form, each with its number of facts."""
 
 
 @require_GET
 def clusters(request: HttpRequest) -> HttpResponse:
-    """The list of clusters."""
-    shown = {
+    """Show the list of clusters."""
+    context = {
         "place": "clusters",
         "rows": cluster_rows(),
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up_clusters(request.user),
     }
-    return render(request, "clusters/page.html", shown)
+    return render(request, "clusters/page.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def facts(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form of a cluster's facts; on POST keep them, or show the errors at their fields with status 422."""
+    """Show the form of a cluster's facts; on POST save them or show errors (422)."""
     if not may_describe_clusters(request.user):
         raise PermissionDenied
     cluster = get_object_or_404(Cluster, slug=slug)
-    known = cluster_facts.fields()
+    fields = cluster_facts.fields()
     if request.method != "POST":
-        written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in known}
-        return _form(request, cluster, written)
-    texts = {name: request.POST.get(name, "") for name in known}
+        written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in fields}
+        return _facts_form(request, cluster, written)
+    texts = {name: request.POST.get(name, "") for name in fields}
     try:
         stated = cluster_facts.parse_facts(texts)
     except InvalidSpec as error:
-        return _form(request, cluster, texts, error)
-    # What the administration holds besides stays.
-    cluster.describe({name: value for name, value in cluster.facts.items() if name not in known} | stated)
+        return _facts_form(request, cluster, texts, error)
+    # Facts that the form does not show stay.
+    cluster.describe({name: value for name, value in cluster.facts.items() if name not in fields} | stated)
     messages.success(request, f"The facts of {cluster.name} are saved.", extra_tags="ok")
     return redirect("clusters")
 
 
-def _form(
+def _facts_form(
     request: HttpRequest, cluster: Cluster, texts: Mapping[str, str], error: InvalidSpec | None = None
 ) -> HttpResponse:
     errors = error.by_path() if error else {}
@@ -70,15 +75,153 @@ def _form(
         for name, info in cluster_facts.fields().items()
     ]
     groups, rest = [], iter(fields)
-    for title, purpose, count in _GROUPS:
+    for title, purpose, count in _FACT_GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
-    shown = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
-    return render(request, "clusters/facts.html", shown, status=422 if error else 200)
+    context = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    return render(request, "clusters/facts.html", context, status=422 if error else 200)
 
 
 def _processor(cluster: Cluster) -> str:
-    """What the latest trial found of the processor; '' before there is one."""
     latest = Trial.objects.filter(cluster=cluster, environment__isnull=False).select_related("environment")
     trial = latest.only("environment").order_by("-pk").first()
     cpu = trial.environment.facts.get("cpu", {}) if trial and trial.environment else {}
     return f"{cpu['model']}, {numbers.plural(cpu['cores'], 'core')}" if {"model", "cores"} <= cpu.keys() else ""
+
+
+@require_GET
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show a cluster with its facts, and its settings to users who may change them."""
+    cluster = get_object_or_404(Cluster, slug=slug)
+    may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
+    (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
+    context = {
+        **_test_of(request, cluster),
+        "place": "clusters",
+        "row": row,
+        "may_describe": may_describe_clusters(request.user),
+        "may_set_up": may_set_up,
+        "may_remove": may_set_up and cluster.may_be_removed,
+        "settings": _settings(row) if may_set_up else None,
+    }
+    return render(request, "clusters/cluster.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def test(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the progress of the last test; on POST start one."""
+    cluster = get_object_or_404(Cluster, slug=slug)
+    if request.method != "POST":
+        return render(request, "clusters/_test.html", _test_of(request, cluster))
+    if not may_test_clusters(request.user) or cluster.elsewhere:
+        raise PermissionDenied
+    if not queue.ask_test(cluster):
+        messages.info(request, "A test is running already.")
+    return redirect("cluster", cluster.slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Show the form of a new cluster; on POST store it or show errors (422).
+
+    ``test`` stores it switched off and tests it, as workers test only stored clusters.
+    """
+    if not may_set_up_clusters(request.user):
+        raise PermissionDenied
+    kinds = cluster_kinds.registry()
+    name = request.POST.get("kind") or request.GET.get("kind")
+    kind = next((option for option in kinds if option.name == name), None)
+    if kind is None:
+        kind = next(option for option in kinds if not option.exists_everywhere)
+    texts = _texts(request)
+    if texts is not None and "test" in texts:
+        texts.pop("enabled", None)
+    return _form(request, ClusterForm(kind, texts=texts))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the form of an existing cluster; on POST save it or show errors (422)."""
+    cluster = _set_up(request, slug)
+    form = ClusterForm(cluster.traits, cluster=cluster, texts=_texts(request))
+    form.note_stored_errors()
+    return _form(request, form)
+
+
+@require_POST
+def switch(request: HttpRequest, slug: str) -> HttpResponse:
+    """Enable (``on``) or disable the cluster for new experiments."""
+    cluster, on = _set_up(request, slug), "on" in request.POST
+    if on and cluster.settings_errors:
+        messages.error(request, "Its settings are wrong: fix them first.", extra_tags="bad")
+        return redirect("cluster", cluster.slug)
+    cluster.switch(on=on)
+    words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"
+    messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
+    return redirect("cluster", cluster.slug)
+
+
+@require_POST
+def remove(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete a cluster without trials."""
+    cluster = _set_up(request, slug)
+    try:
+        cluster.remove()
+    except ClusterInUse as error:
+        messages.error(request, f"{error} Switch it off instead.", extra_tags="bad")
+        return redirect("cluster", slug)
+    messages.success(request, f"{cluster.name} is deleted.", extra_tags="ok")
+    return redirect("clusters")
+
+
+def _set_up(request: HttpRequest, slug: str) -> Cluster:
+    if not may_set_up_clusters(request.user):
+        raise PermissionDenied
+    return get_object_or_404(Cluster, slug=slug, elsewhere=False)
+
+
+def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
+    last = ClusterTest.objects.filter(cluster=cluster).first()
+    counts = last.counts.items() if last else ()
+    return {
+        "cluster": cluster,
+        "test": last,
+        "counts": [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts],
+        "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
+        "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
+    }
+
+
+def _texts(request: HttpRequest) -> dict[str, str] | None:
+    return {name: str(text) for name, text in request.POST.items()} if request.method == "POST" else None
+
+
+def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
+    status = 200
+    if request.method == "POST":
+        try:
+            cluster = form.save()
+        except InvalidSpec:
+            status = 422
+        else:
+            words = "is saved"
+            if "test" in request.POST:
+                queue.ask_test(cluster)
+                words = "is saved but switched off. Enable it to run experiments"
+            messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
+            return redirect("cluster", cluster.slug)
+    context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
+    return render(request, "clusters/form.html", context, status=status)
+
+
+def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the settings by heading, with defaults of those not set."""
+    kind = row.cluster.traits
+    texts = texts_of(kind, row.cluster.settings)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for setting in form_of(kind):
+        text = texts.get(setting.path, "")
+        value = dict(setting.choices).get(text, text) if setting.shape != "check" else text and "yes"
+        usual = dict(setting.choices).get(setting.usual, setting.usual)
+        if value or usual:
+            groups.setdefault(setting.group, []).append({"title": setting.title, "value": value, "usual": usual})
+    return list(groups.items())

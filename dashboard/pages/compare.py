@@ -1,4 +1,4 @@
-"""The comparison of two to eight members: differences in what was set, on what it ran, and what came out."""
+"""Comparison of two to eight members: settings, environments and results."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from dashboard.labels import parameter_label
 from dashboard.panels.compare.charts import charts
 from dashboard.panels.compare.sentences import answer, in_brief, point_name, point_words, setting
 from dashboard.panels.compare.table import table, told_by
-from dashboard.requests.lookup import asked, members_asked
+from dashboard.requests.lookup import asked, comparison_asked
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member
-from experiments.selectors.comparison import Compared, compare
+from experiments.selectors.comparison import Compared
 from experiments.selectors.differences import Difference
 
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """`of` may stand more than once or hold several, separated by commas; its order gives the letters."""
-    tokens = members_asked(request)
-    scope = "mpi" if asked(request, "scope") == "mpi" else "all"
+    """Show a comparison; the order of the tokens in `of` gives the letters."""
+    scope = asked(request, "scope") or "all"
     try:
-        compared = compare(
-            request.user, tokens, baseline=asked(request, "baseline"), at=asked(request, "at"), scope=scope
-        )
+        compared = comparison_asked(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     drawn, oversubscribed = charts(compared), _oversubscribed(compared)
@@ -58,7 +55,7 @@ def page(request: HttpRequest) -> HttpResponse:
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:
     asked_for = {"of": ",".join(m.token for m in compared.members), "baseline": baseline or compared.baseline.token}
     position = compared.points.index(compared.at) if at is None else at
-    if len(compared.points) > 1:  # left out, it is where most changed
+    if len(compared.points) > 1:  # by default the point with the largest change
         asked_for["at"] = str(position)
     if scope != "all":
         asked_for["scope"] = scope
@@ -66,20 +63,20 @@ def _query(compared: Compared, *, baseline: str = "", at: int | None = None, sco
 
 
 def _oversubscribed(compared: Compared) -> dict[int, str]:
-    """How many virtual hosts shared the cores, by each member's first trial at the chosen point; nothing of real hosts."""
-    firsts = [own[0].pk for member in compared.members if (own := member.trials_at(compared.names, compared.at))]
+    """Return the oversubscription of each member's first trial at the chosen point."""
+    firsts = [trials[0].pk for member in compared.members if (trials := member.trials_at(compared.names, compared.at))]
     rows = Trial.objects.filter(pk__in=firsts).values_list("pk", "conditions__oversubscription")
     return {pk: words for pk, words in rows if words}
 
 
 def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mapping[int, str]) -> dict[str, Any]:
-    own = member.trials_at(compared.names, compared.at)
+    trials = member.trials_at(compared.names, compared.at)
     return {
         "member": member,
         "words": point_words(member, compared),
         "is_baseline": member is compared.baseline,
-        "trials": len(own),
-        "oversubscription": oversubscribed.get(own[0].pk, "") if own else "",
+        "trials": len(trials),
+        "oversubscription": oversubscribed.get(trials[0].pk, "") if trials else "",
         "flagged": member.flagged_at(compared.names, compared.at),
         "as_baseline": _query(compared, baseline=member.token, scope=scope),
         "number": compared.members.index(member),
@@ -87,38 +84,39 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
 
 
 def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
-    """What differs, what is the same, and what only some tell, by who tells it."""
+    """Return differing, equal and partly recorded facts, the latter by members."""
     partly: dict[tuple[int, ...], list[Difference]] = {}
-    for each in differences:
-        if each.differs and not each.apart:
-            partly.setdefault(each.told_by, []).append(each)
+    for difference in differences:
+        if difference.differs and not difference.apart:
+            partly.setdefault(difference.told_by, []).append(difference)
     return {
-        "apart": [_cells(each) for each in differences if each.apart],
-        "same": [_cells(each) for each in differences if not each.differs],
-        "partly": [(told_by(compared, places), [_cells(each) for each in own]) for places, own in partly.items()],
+        "apart": [_cells(difference) for difference in differences if difference.apart],
+        "same": [_cells(difference) for difference in differences if not difference.differs],
+        "partly": [
+            (told_by(compared, places), [_cells(difference) for difference in group])
+            for places, group in partly.items()
+        ],
         "brief": in_brief(compared, differences),
     }
 
 
-def _cells(each: Difference) -> dict[str, Any]:
-    """A line of a table of differences; what differs from the first that tells it is marked."""
-    words = [setting(each, place) if place in each.told_by else numbers.NOTHING for place in range(len(each.values))]
-    first = words[each.told_by[0]] if each.told_by else ""
+def _cells(difference: Difference) -> dict[str, Any]:
+    """Return a row of a table of differences with marks at differing values."""
+    words = [
+        setting(difference, index) if index in difference.told_by else numbers.NOTHING
+        for index in range(len(difference.values))
+    ]
+    first = words[difference.told_by[0]] if difference.told_by else ""
     return {
-        "name": parameter_label(each.name),
-        "values": [(word, place in each.told_by and word != first) for place, word in enumerate(words)],
+        "name": parameter_label(difference.name),
+        "values": [(word, index in difference.told_by and word != first) for index, word in enumerate(words)],
     }
 
 
 def _points(compared: Compared, scope: str) -> list[dict[str, Any]]:
-    """The switch between common points; none where there is only one."""
-    if len(compared.points) < 2:
-        return []
+    points = compared.points if len(compared.points) > 1 else ()
+    queries = [_query(compared, at=position, scope=scope) for position in range(len(points))]
     return [
-        {
-            "words": point_name(compared, point),
-            "query": _query(compared, at=position, scope=scope),
-            "on": point == compared.at,
-        }
-        for position, point in enumerate(compared.points)
+        {"words": point_name(compared, point), "query": query, "on": point == compared.at}
+        for point, query in zip(points, queries, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""One experiment: its progress while it runs, then what was measured, and everything needed to repeat it."""
+"""Page of an experiment: progress, results, diagnosis, setup and provenance."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import asks_of_network
-from dashboard.panels.parts import SHORT_TITLES
+from dashboard.panels.parts import SHORT_TITLES, Measured, parts_of
 from dashboard.requests.lookup import asked, find_experiment
 from experiments import workloads
-from experiments.access import may_cancel, may_run_more, report_projects, role_in, visible_experiments
+from experiments.access import (
+    may_cancel,
+    may_describe_clusters,
+    may_run_more,
+    report_projects,
+    role_in,
+    visible_experiments,
+)
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
 from experiments.selectors import Progress, apart, apart_of, progress_of, running_trials, waiting
-from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
 from experiments.specification.parameters import known_parameters
@@ -38,12 +45,12 @@ MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
 NEXT_TRIALS = 3
 MOST_APART = 200
 _REPORTS = (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER)
-"""Roles that write reports."""
+"""Roles that may write reports."""
 
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """The page of one experiment, its charts included."""
+    """Show one experiment with its charts."""
     experiment = find_experiment(request, slug)
     context = {
         "place": "experiments",
@@ -55,13 +62,15 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
     context["toured"] = bool(asked(request, "tour"))
-    context["repeatable"] = _repeatable(len(context["results"].rows))
+    configurations = len(context["results"].rows)
+    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
+    context["repeatable"] = {"configurations": configurations, "choices": choices}
     return render(request, "experiment/page.html", context)
 
 
 @require_GET
 def live(request: HttpRequest, slug: str) -> HttpResponse:
-    """What changes while it runs. Charts and table come along only when another trial ended since the last answer."""
+    """Render the parts that change during a run; charts only if another trial ended."""
     experiment = find_experiment(request, slug)
     rows_from = asked(request, "from")
     status = {**_status(request.user, experiment), "rows_from": rows_from if rows_from.isdecimal() else ""}
@@ -71,7 +80,7 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
     context |= allowed(request.user, experiment, status["progress"])
     response = render(request, "experiment/_live.html", context)
-    # The diagnosis is replaced only when a configuration completes: words that change with every trial cannot be read.
+    # Only a completed configuration updates the diagnosis: text that changes with every trial is unreadable.
     return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
 
 
@@ -91,7 +100,6 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _tabs(chosen: str, results: Results) -> dict[str, Any]:
-    """The tabs of the page with the one that the address asks for; without scripts each is a page of its own."""
     tabs = {
         "answer": "Answer",
         "charts": "More charts",
@@ -102,32 +110,25 @@ def _tabs(chosen: str, results: Results) -> dict[str, Any]:
 
 
 def _network(experiment: Experiment, results: Results) -> str:
-    """Where the page leads to: "what-if" where its links tell slopes, "study" where such an experiment can follow; else ''."""
+    """Return the next step: "what-if", "study" or ''."""
     levels = (len({row.parameters.get(name) for row in results.rows}) for name in (DELAY, RATE))
     if not experiment.published and max(levels) >= FEWEST_LEVELS:
         return "what-if"
     return "study" if asks_of_network(experiment, results.rows) else ""
 
 
-def _repeatable(configurations: int) -> dict[str, Any]:
-    """How many trials so many more repetitions would be."""
-    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
-    return {"configurations": configurations, "choices": choices}
-
-
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
-    """What this reader may do with the experiment as it is, with the counts that the buttons name."""
+    """Return the user's permissions on the experiment, and counts for buttons."""
     role = None if experiment.published else role_in(user, experiment.project)
     may_change = role is not None and may_run_more(user, experiment, role)
     is_own = not experiment.published and may_cancel(user, experiment, role)
+    may_prioritise = role == Membership.Role.MAINTAINER and not experiment.is_imported
     return {
         "may_change": may_change,
         "may_cancel": is_own and not progress.is_over,
         "may_delete": is_own and progress.is_over,
         "may_share": may_change or role in (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER),
-        "priorities": Priority.choices[::-1]
-        if role == Membership.Role.MAINTAINER and not experiment.is_imported
-        else [],
+        "priorities": Priority.choices[::-1] if may_prioritise else [],
         "may_report": bool(report_projects(user)) if experiment.published else role in _REPORTS,
         "without_result": progress.failed + progress.cancelled,
     }
@@ -149,7 +150,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def _still_to_come(user: Any, experiment: Experiment) -> dict[str, Any]:
-    """What runs, what waits for what, and how long all of it takes."""
+    """Return running trials, the queue before waiting ones, and the remaining time."""
     rows, trials = waiting(), list(running_trials())
     outlook = outlooks(rows, trials).get(experiment.pk, Outlook())
     queued = next((row for row in rows if row["experiment_id"] == experiment.pk), None)
@@ -161,8 +162,8 @@ def _still_to_come(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: Outlook) -> dict[str, Any]:
-    """The next trials, and whose turn is before theirs: by name where it is one experiment that this reader may see."""
-    # With the cluster, because the index of the queue begins with it: a long queue is not sorted for its first three.
+    """Return the next trials and the trials ahead of them."""
+    # The index of the queue starts with the cluster: no sort of a long queue.
     waiting_here = experiment.trials.filter(state=State.QUEUED, cluster=queued["cluster_id"])
     following = waiting_here.select_related("configuration").order_by("position")
     ahead = outlook.ahead
@@ -177,7 +178,6 @@ def _queue(user: Any, experiment: Experiment, queued: dict[str, Any], outlook: O
 
 
 def _shares(progress: Progress) -> list[tuple[str, float]]:
-    """Widths of the progress bar in percent, by tone."""
     if not progress.total:
         return []
     parts = (
@@ -190,7 +190,7 @@ def _shares(progress: Progress) -> list[tuple[str, float]]:
 
 
 def _took_s(progress: Progress) -> float | None:
-    """None as well when the clock was set back meanwhile: then nobody knows."""
+    """Return the duration; None if unfinished or if the clock was set back."""
     if not progress.is_over or progress.first_start is None or progress.last_end is None:
         return None
     seconds: float = (progress.last_end - progress.first_start).total_seconds()
@@ -198,12 +198,12 @@ def _took_s(progress: Progress) -> float | None:
 
 
 def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]:
-    """Charts and tables, with the diagnosis as it was last made; `fresh` tells whether it is that of these results.
+    """Return charts, tables and the last diagnosis; `fresh` if it is of these results.
 
-    `rows_from`: a number of a row; the page of the table has it.
+    `rows_from`: number of a row on the shown page of the table.
     """
-    kept, fresh = kept_diagnosis(experiment)
-    results = Results(experiment, kept.study if kept else None)
+    diagnosis, fresh = kept_diagnosis(experiment)
+    results = Results(experiment, diagnosis.study if diagnosis else None)
     sections, table = results.sections(), results.table(rows_from)
     return {
         "results": results,
@@ -216,14 +216,14 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
         "handed_back": results.handed_back(),
         "overlays": results.overlays,
         "complete": results.complete,
-        "diagnosis": shown(kept, results, panels_of(sections, SHORT_TITLES)) if kept else None,
+        "diagnosis": shown(diagnosis, results, panels_of(sections, SHORT_TITLES)) if diagnosis else None,
         "fresh": fresh,
         "oversubscription": _oversubscription(experiment, results),
     }
 
 
 def _oversubscription(experiment: Experiment, results: Results) -> str:
-    """What must stand wherever elapsed times of virtual hosts do: 'up to 12 virtual hosts on 2 cores'; '' for real hosts."""
+    """Return the oversubscription of virtual hosts in words; '' for real hosts."""
     if experiment.cluster is None or not experiment.cluster.traits.hosts_are_virtual:
         return ""
     ended = [(row.hosts, mark.pk) for row in results.rows for mark in row.trials if mark.state == State.FINISHED]
@@ -234,20 +234,17 @@ def _oversubscription(experiment: Experiment, results: Results) -> str:
 
 
 def _versions(experiment: Experiment) -> list[dict[str, Any]]:
-    """All versions, newest first, each with what it changed; one query."""
-    versions = list(experiment.versions.select_related("author"))
+    rows: list[dict[str, Any]] = []
     before: dict[str, Any] = {}
-    rows = []
-    for version in versions:
-        rows.append(
-            {"version": version, "changes": list(changed_fields(before, version.specification)) if before else []}
-        )
+    for version in experiment.versions.select_related("author"):
+        changes = list(changed_fields(before, version.specification)) if before else []
+        rows.insert(0, {"version": version, "changes": changes})
         before = version.specification
-    return rows[::-1]
+    return rows
 
 
 def _apart(experiment: Experiment) -> list[dict[str, Any]]:
-    """Trials that are kept but not counted, with their points and the reason in words."""
+    """Return the excluded trials with their points and reasons."""
     trials, swept = apart(experiment, MOST_APART), swept_of(experiment)
     why = why_apart(experiment, trials)
     return [
@@ -262,7 +259,7 @@ def _apart(experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def _setup(experiment: Experiment) -> dict[str, Any]:
-    """The specification in the words of the head and as YAML."""
+    """Return the specification in words and as YAML."""
     setup: dict[str, Any] = {"workload_title": workload_title(experiment.workload), "link": "", "constants": ""}
     if experiment.published:
         return setup | {
@@ -275,13 +272,33 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     try:
         spec = experiment.spec
     except InvalidSpec:
-        return setup  # stored by an earlier version; its results stay readable
+        return setup  # specification of an earlier version
     if workloads.find(experiment.workload, spec.parameters) is None:
-        return setup  # imported: the program is registered elsewhere
+        return setup  # imported: the program is not registered here
     point = design.first_point(spec)
-    own = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
-    setup["constants"] = parameters_sentence(point, own)
+    names = [name for name in workloads.get(experiment.workload).parameters_type.model_fields if name not in spec.sweep]
+    setup["constants"] = parameters_sentence(point, names)
     if not any(name.startswith("link.") for name in spec.sweep):
         link = design.link_of(point)
         setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()
     return setup | {"spec": spec, "known": known_parameters(experiment.workload)}
+
+
+@require_GET
+def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
+    """Render the diagnosis; charts with models are replaced out of band."""
+    experiment = find_experiment(request, slug)
+    diagnosis_of(experiment)
+    context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
+    context["may_change"] = not experiment.published and may_run_more(request.user, experiment)
+    return render(request, "experiment/_diagnosis.html", context)
+
+
+@require_GET
+def parts(request: HttpRequest, slug: str) -> HttpResponse:
+    """Render all result parts, with the targets of the query string."""
+    experiment = find_experiment(request, slug)
+    answer = answers_of([experiment]).get(experiment.pk)
+    made = parts_of(Measured.of(experiment), request.GET.dict(), answer.question if answer is not None else "")
+    context = {"experiment": experiment, "parts": made, "may_describe": may_describe_clusters(request.user)}
+    return render(request, "parts/_parts.html", context)

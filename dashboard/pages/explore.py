@@ -1,4 +1,4 @@
-"""The explorer: filters, the pivot as charts, the table behind it and exports."""
+"""Explorer: filters, the pivot as charts, its table and exports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dashboard.pages.lists.views import views_of
 from dashboard.requests.explore import (
     ORDERS,
     STATISTICS,
-    Look,
+    Presentation,
     Question,
     ask,
     coloured,
@@ -39,13 +39,13 @@ EXPORT_FORMS = (
     ("json", "JSON"),
     ("jsonl", "JSON Lines"),
     ("parquet", "Parquet"),
-    ("csvm", "What the columns mean"),
+    ("csvm", "Column definitions"),
 )
 
 
 @require_GET
 def explore(request: HttpRequest) -> HttpResponse:
-    """One answer; a change of a filter gets the answer alone (htmx)."""
+    """Show the pivot; htmx requests get only the answer."""
     try:
         context = _answer(request)
     except CannotExplore as error:
@@ -66,9 +66,9 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     query, look = question.query, question.look
     pivoted = pivot(question.configurations, query)
     paginator = Paginator(table_of(question), PER_PAGE)
-    paginator.count = matched.total  # counted already, together with the filters' own counts
+    paginator.count = matched.total  # counted with the filters
     page = paginator.get_page(request.GET.get("page"))
-    own = list(page.object_list)
+    configurations = list(page.object_list)
     return {
         "query": query,
         "filters": question.filters.form,
@@ -82,7 +82,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "across": {"y": described(query.y).label, "x": label(query.x)},
         "panels_left_out": panels_left_out(pivoted),
         "page": page,
-        "table": _table(table_rows(own, look.columns, query.scope), swept(own), look),
+        "table": _table(table_rows(configurations, look.columns, query.scope), swept(configurations), look),
         "query_string": without(request.GET, "page"),
         "exported": [
             (name, value) for name, values in QueryDict(without(request.GET, "page")).lists() for value in values
@@ -93,12 +93,11 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
 
 
 def _choices(matched: Counts, question: Question) -> dict[str, Any]:
-    """What the axes offer, and the filters that count what matches."""
-    asked = question.filters.form.cleaned_data
+    values = question.filters.form.cleaned_data
     return {
         **options(matched, question.query),
-        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], asked["workload"]),
-        "clusters": _counted(matched.clusters, asked["cluster"]),
+        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], values["workload"]),
+        "clusters": _counted(matched.clusters, values["cluster"]),
         "statistics": STATISTICS,
         "scopes": Measurement.Scope.choices,
         "orders": [(name, title) for name, (title, _) in ORDERS.items()],
@@ -106,13 +105,12 @@ def _choices(matched: Counts, question: Question) -> dict[str, Any]:
 
 
 def _counted(counted: list[tuple[str, str, int]], chosen: list[str]) -> list[tuple[str, str, int, bool]]:
-    """Counts of what matches, with chosen ones that match nothing kept in sight."""
     there = {value for value, _, _ in counted}
     missing = [(value, value, 0) for value in chosen if value not in there]
     return [(value, name, count, value in chosen) for value, name, count in [*counted, *missing]]
 
 
-def _table(rows: list[TableRow], parameters: list[str], look: Look) -> dict[str, Any]:
+def _table(rows: list[TableRow], parameters: list[str], look: Presentation) -> dict[str, Any]:
     heads, scales = [], []
     for metric in look.columns:
         description = described(metric)
@@ -126,9 +124,9 @@ def _table(rows: list[TableRow], parameters: list[str], look: Look) -> dict[str,
     }
 
 
-def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) -> dict[str, Any]:
-    own = row.configuration
-    given = {"hosts": own.hosts, **own.parameters}
+def _row(row: TableRow, parameters: list[str], look: Presentation, scales: list[Scale]) -> dict[str, Any]:
+    configuration = row.configuration
+    values_by_name = {"hosts": configuration.hosts, **configuration.parameters}
     most, cells = max((values[0] for values in row.values.values()), default=0), []
     for metric, scale in zip(look.columns, scales, strict=True):
         values = row.values.get(metric)
@@ -139,10 +137,13 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
         ends = numbers.between(scale(low), scale(high), digits=4) if n > 1 else ""
         cells.append((numbers.significant(scale(middle)), ends, n if n < most else 0))
     return {
-        "configuration": own,
-        "experiment": own.experiment,
-        "workload": workload_title(own.experiment.workload),
-        "parameters": [value_words(name, given[name]) if name in given else numbers.NOTHING for name in parameters],
+        "configuration": configuration,
+        "experiment": configuration.experiment,
+        "workload": workload_title(configuration.experiment.workload),
+        "parameters": [
+            value_words(name, values_by_name[name]) if name in values_by_name else numbers.NOTHING
+            for name in parameters
+        ],
         "cells": cells,
         "n": most,
     }
@@ -150,7 +151,7 @@ def _row(row: TableRow, parameters: list[str], look: Look, scales: list[Scale]) 
 
 @require_GET
 def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpResponse:
-    """The whole table of the page, all its pages, as a file; a large one leads to the page that tells how far it is."""
+    """Export the whole table; a large one redirects to its background task."""
     if form not in FORMATS:
         raise Http404
     try:

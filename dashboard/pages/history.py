@@ -1,4 +1,4 @@
-"""A configuration over time: its steps, each with what changed at the same trial, and whether somebody expected it."""
+"""History of a configuration: steps, simultaneous changes, and expected ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from experiments.selectors.history import ConfigurationHistory, expect, history_
 
 @require_GET
 def history(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
-    """The page of one configuration (hash) on one cluster (slug)."""
+    """Show the history of a configuration (hash) on a cluster (slug)."""
     metric = asked(request, "metric") or "elapsed_s"
     if not is_metric(metric):
         raise Http404
@@ -49,17 +49,13 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
 
 
 def _chart(record: ConfigurationHistory, description: Any) -> Chart:
-    borders = [0, *(change.index for change in record.history.changes), len(record.entries)]
-    medians = [change.before.median for change in record.history.changes]
-    baseline = record.history.baseline
-    last = baseline.summary.median if baseline else 0.0
-    levels = [
-        Level(first, stop - 1, median)
-        for first, stop, median in zip(borders[:-1], borders[1:], [*medians, last], strict=True)
-    ]
-    limits = (
-        (baseline.low, baseline.high) if baseline and baseline.low is not None and baseline.high is not None else None
-    )
+    changes, baseline = record.history.changes, record.history.baseline
+    stops = [*(change.index for change in changes), len(record.entries)]
+    medians = [*(change.before.median for change in changes), baseline.summary.median if baseline else 0.0]
+    levels = [Level(first, stop - 1, median) for first, stop, median in zip([0, *stops], stops, medians, strict=False)]
+    limits = None
+    if baseline and baseline.low is not None and baseline.high is not None:
+        limits = (baseline.low, baseline.high)
     figure = over_time(
         [entry.value for entry in record.entries],
         [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in record.entries],
@@ -69,32 +65,23 @@ def _chart(record: ConfigurationHistory, description: Any) -> Chart:
         limits=limits,
         trials=[entry.trial for entry in record.entries],
     )
-    return Chart(
-        "history",
-        f"{description.label}, trial by trial",
-        figure,
-        subtitle="band: 95 % of further trials of the baseline",
-    )
+    title, subtitle = f"{description.label}, trial by trial", "band: 95 % of further trials of the baseline"
+    return Chart("history", title, figure, subtitle=subtitle)
 
 
 def _changes(record: ConfigurationHistory) -> list[dict[str, Any]]:
-    return [
-        {
-            "change": change,
-            "entry": record.entries[change.index],
-            "percent": percent_change(change.ratio),
-            "interval": f"{percent_change(ends.low)} to {percent_change(ends.high)}"
-            if (ends := change.ratio_interval)
-            else "",
-            "mark": record.expected.get(record.entries[change.index].trial),
-        }
-        for change in record.history.changes
-    ]
+    rows = []
+    for change in record.history.changes:
+        entry, ends = record.entries[change.index], change.ratio_interval
+        interval = f"{percent_change(ends.low)} to {percent_change(ends.high)}" if ends else ""
+        row = {"change": change, "entry": entry, "percent": percent_change(change.ratio), "interval": interval}
+        rows.append({**row, "mark": record.expected.get(entry.trial)})
+    return rows
 
 
 @require_POST
 def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
-    """Mark a step as expected with a reason, or take the mark away again."""
+    """Mark a step as expected with a reason, or remove the mark."""
     metric, trial = request.POST.get("metric", ""), request.POST.get("trial", "")
     reason = request.POST.get("reason", "").strip()
     if not is_metric(metric) or not trial.isdecimal() or len(trial) > 18:
@@ -109,5 +96,5 @@ def mark(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse
     elif reason:
         expect(first, metric, reason, request.user)
     else:
-        messages.error(request, "Say why the change is expected.", extra_tags="bad")
+        messages.error(request, "Enter the reason why the change is expected.", extra_tags="bad")
     return redirect(f"{reverse('history', args=[configuration, cluster])}?{urlencode({'metric': metric})}")

@@ -1,4 +1,4 @@
-"""Home: what runs now, what waits, what was found lately, and where it all lies."""
+"""Home: running and waiting trials, recent experiments, clusters and storage."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 
 RECENT = 8
-# One square per trial up to here; beyond, a meter says it better.
+# One square per trial up to this number; a meter for more.
 MOST_SQUARES = 60
 MOST_AWAITED = 50
-"""Experiments whose end one browser waits for."""
+"""Experiments in one request for their end."""
 
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The whole page, or its panels alone when it refreshes itself."""
+    """Show the page; refreshes get only its panels."""
     if request.htmx and asked(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
@@ -44,10 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def pulse(request: HttpRequest) -> HttpResponse:
-    """The counters of the bezel, of what this reader may see, with how far its experiments are.
+    """Render the counters of the header and the progress of visible experiments.
 
-    Pages ask every two seconds, also where nothing runs: what somebody else starts is seen at once, and no measurement is
-    disturbed then. A page that lists what runs asks anew when the counters are others than those that it has `seen`.
+    Pages request this every two seconds, and reload their lists if the counters differ from `seen`.
     """
     context = header_of(request.user)
     response = render(request, "parts/_pulse.html", context)
@@ -57,7 +56,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def ended(request: HttpRequest) -> HttpResponse:
-    """Those of the experiments `of` that are over, or no longer there for this reader, with a sentence each."""
+    """Return the finished or hidden experiments of `of`, with a sentence."""
     slugs = request.GET.getlist("of")[:MOST_AWAITED]
     return JsonResponse({"ended": ended_among(request.user, slugs)})
 
@@ -89,25 +88,28 @@ def _now(user: Any) -> dict[str, Any]:
 
 
 def _running_and_queue(visible: QuerySet[Experiment]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What runs and what waits, without the names of experiments that this reader may not see; others still take their turns."""
+    """Return running and waiting trials of visible experiments."""
     rows, trials = waiting(), list(running_trials())
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in trials}
     if not unfinished:
         return [], []
     outlook = outlooks(rows, trials)
-    known = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
+    visible_keys = set(visible.filter(pk__in=unfinished).values_list("pk", flat=True))
     queue = [{**row, "starts_in_s": outlook[row["experiment_id"]].starts_in_s} for row in rows]
     return (
-        _running([trial for trial in trials if trial.experiment_id in known], outlook),
-        [row for row in queue if row["experiment_id"] in known],
+        _running([trial for trial in trials if trial.experiment_id in visible_keys], outlook),
+        [row for row in queue if row["experiment_id"] in visible_keys],
     )
 
 
 def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[dict[str, Any]]:
-    """One entry per experiment that has a trial in a worker's hands."""
     experiments = {trial.experiment_id: trial.experiment for trial in trials}
     progress = progress_of(list(experiments.values()))
-    marks = _marks([pk for pk, p in progress.items() if p.total <= MOST_SQUARES])
+    marks: dict[int, list[str]] = {}
+    drawn = [pk for pk, p in progress.items() if p.total <= MOST_SQUARES]
+    rows = Trial.objects.current().filter(experiment__in=drawn).order_by("experiment_id", "position")
+    for pk, state in rows.values_list("experiment_id", "state"):
+        marks.setdefault(pk, []).append(state)
     return [
         {
             "experiment": experiment,
@@ -120,25 +122,17 @@ def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[di
     ]
 
 
-def _marks(experiments: list[int]) -> dict[int, list[str]]:
-    marks: dict[int, list[str]] = {}
-    rows = Trial.objects.current().filter(experiment__in=experiments).order_by("experiment_id", "position")
-    for experiment, state in rows.values_list("experiment_id", "state"):
-        marks.setdefault(experiment, []).append(state)
-    return marks
-
-
 def _storage() -> dict[str, Any]:
-    kept = Artifact.objects.filter(removed_at=None).aggregate(
+    storage = Artifact.objects.filter(removed_at=None).aggregate(
         captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0),
         results=Sum("size_bytes", filter=~Q(kind=Artifact.Kind.CAPTURE), default=0),
     )
     disk = shutil.disk_usage(settings.VAR)
-    kept["free"] = disk.free
-    kept["total"] = kept["captures"] + kept["results"]
-    kept["days"] = settings.CAPTURE_RETENTION_DAYS
+    storage["free"] = disk.free
+    storage["total"] = storage["captures"] + storage["results"]
+    storage["days"] = settings.CAPTURE_RETENTION_DAYS
     for name in ("captures", "results"):
-        kept[f"{name}_share"] = round(100 * kept[name] / disk.total, 2)
-    kept["other"] = max(0, disk.used - kept["total"])
-    kept["other_share"] = round(100 * kept["other"] / disk.total, 2)
-    return kept
+        storage[f"{name}_share"] = round(100 * storage[name] / disk.total, 2)
+    storage["other"] = max(0, disk.used - storage["total"])
+    storage["other_share"] = round(100 * storage["other"] / disk.total, 2)
+    return storage

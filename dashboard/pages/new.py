@@ -1,4 +1,4 @@
-"""New experiment: the form, its live preview, and YAML in and out."""
+"""New experiment: the form, its preview, and YAML import and export."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ from experiments.specification.network_study import expanded
 from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
 
+_CLUSTERS = Cluster.objects.filter(enabled=True).order_by("slug")
+
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Show the form; on POST start the experiment, or show the errors at their fields with status 422."""
+    """Show the form; on POST start the experiment or show errors (422)."""
     if request.method != "POST":
         return _about_network(request) if asked(request, "network") else _page(request, _starting_draft(request))
     draft = draft_from_post(request.POST)
@@ -53,17 +55,17 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
     words = f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued."
     if first_only:
-        words = "The first trial is queued; the others are held back until you run the missing ones."
+        words = "The first trial is queued. The others wait until you run the missing trials."
     messages.success(request, words, extra_tags="ok")
     if "tour" in request.POST:
         return redirect(f"{experiment.get_absolute_url()}?tour=1")
-    # Who asked what a program needs from the network finds the answer there, not among the trials.
+    # A study of the network has its answer on the page Network what-if.
     return redirect("network", experiment.slug) if "network" in request.POST else redirect(experiment)
 
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """The aside for what the form says now, with every field's error out of band."""
+    """Render the preview of the form, with errors of fields out of band."""
     draft = draft_from_post(request.POST)
     chosen, refused = request.POST.get("chosen", ""), _refused(request.user)
     chosen_number = int(chosen) if chosen.isdecimal() else 0
@@ -73,7 +75,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def fields(request: HttpRequest) -> HttpResponse:
-    """The form again, for another workload: same answers, its own parameters."""
+    """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
@@ -82,7 +84,7 @@ def fields(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def apply_yaml(request: HttpRequest) -> HttpResponse:
-    """The form filled from the YAML text; errors keep the form as it is and name their lines."""
+    """Render the form filled from YAML; errors name their lines and keep the form."""
     text = request.POST.get("yaml", "")
     try:
         _require_role(request.user)
@@ -91,14 +93,14 @@ def apply_yaml(request: HttpRequest) -> HttpResponse:
         response = render(request, "new/_yaml_errors.html", {"yaml_errors": error.errors})
         response["HX-Retarget"] = "#yaml-errors"
         return response
-    from_yaml = _plain(text)
-    response = render(request, "new/_steps.html", form_context(from_yaml) | {"applied": True})
+    context = form_context(expanded(YamlDocument(text).data)) | {"applied": True}
+    response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
 
 @require_GET
 def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
-    """An experiment's specification as the YAML that `script/run` takes."""
+    """Download an experiment's specification as YAML for `script/run`."""
     experiment = get_object_or_404(visible_experiments(request.user), slug=slug)
     response = HttpResponse(as_yaml(experiment.specification), content_type="application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.yaml"'
@@ -106,18 +108,12 @@ def download_yaml(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _editing(request: HttpRequest) -> Experiment | None:
-    """The experiment whose next version the form is, where it is one."""
     slug = request.POST.get("editing", "")
     return visible_experiments(request.user).filter(slug=slug, published=False).first() if slug else None
 
 
-def _plain(text: str) -> dict[str, Any]:
-    """What the form holds of a text that was judged: a short form as the sweep that it stands for."""
-    return expanded(YamlDocument(text).data)
-
-
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
-    """Of the experiment to clone, of a built-in one, or a first one of the chosen workload on the chosen cluster."""
+    """Return the draft of a clone, a built-in or a new experiment."""
     if source := asked(request, "from"):
         experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
@@ -125,12 +121,11 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
         file = next((file for file in built_in() if file.stem == name), None)
         if file is None:
             raise Http404(f"no built-in experiment {name}")
-        return _plain(file.read_text())
-    return starting_draft(_clusters(), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
+        return expanded(YamlDocument(file.read_text()).data)
+    return starting_draft(list(_CLUSTERS.all()), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:
-    """The form filled with the study of what an experiment's program needs from the network; back where none can follow."""
     experiment = get_object_or_404(visible_experiments(request.user), slug=asked(request, "network"), published=False)
     try:
         draft = network_draft(experiment)
@@ -140,23 +135,18 @@ def _about_network(request: HttpRequest) -> HttpResponse:
     return _page(request, draft)
 
 
-def _clusters() -> list[Cluster]:
-    return list(Cluster.objects.filter(enabled=True).order_by("slug"))
-
-
 def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
-    """The project that was chosen, or the first one; either must take this workload from the reader."""
     able = projects_for(request.user, spec.workload, spec.parameters)
-    wanted = request.POST.get("project", "")
-    project = next((each for each in able if wanted in ("", each.slug)), None)
+    slug = request.POST.get("project", "")
+    project = next((option for option in able if slug in ("", option.slug)), None)
     if project is None:
-        where = "this project" if wanted else "any of your projects"
+        where = "this project" if slug else "any of your projects"
         raise InvalidSpec([FieldError("workload", f"you may not start this workload in {where}")])
     return project
 
 
 def _require_role(user: Any) -> None:
-    """Judge who asks before reading what was sent: reading costs more than anybody who may start nothing shall cause."""
+    """Check permission before parsing: parsing is expensive. Raise InvalidSpec."""
     if (refused := _refused(user)) is not None:
         raise refused
 
@@ -164,21 +154,21 @@ def _require_role(user: Any) -> None:
 def _refused(user: Any) -> InvalidSpec | None:
     if may_submit_somewhere(user):
         return None
-    return InvalidSpec([FieldError("workload", "you may not start experiments in any of your projects")])
+    return InvalidSpec([FieldError("workload", "you may not start experiments in any project")])
 
 
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(asked(request, "network")) or "network" in request.POST
-    shown = form_context(draft, error) | project_choice(request)
+    context = form_context(draft, error) | project_choice(request)
     tour = bool(asked(request, "tour")) or "tour" in request.POST
-    shown |= {"place": "experiments", "about_network": about_network, "tour": tour}
-    return render(request, "new/page.html", shown, status=status)
+    context |= {"place": "experiments", "about_network": about_network, "tour": tour}
+    return render(request, "new/page.html", context, status=status)
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:
-    """Where the reader may start something, and what is chosen: for a clone the project of its original, where that is one."""
+    """Return the projects that the user may submit to and the chosen one."""
     able = projects_for(request.user)
     original = None
     if source := asked(request, "from"):
@@ -195,8 +185,8 @@ def project_choice(request: HttpRequest) -> dict[str, Any]:
 def form_context(
     draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
 ) -> dict[str, Any]:
-    """What the form and its preview show; of the experiment that is edited, also what the new version would do."""
-    clusters = _clusters()
+    """Return the context of the form, its preview, and the effects of an edit."""
+    clusters = list(_CLUSTERS.all())
     made: Preview | None = None
     change: Revision | None = None
     stale: Stale | None = None

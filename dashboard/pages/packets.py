@@ -1,8 +1,7 @@
-"""The packet inspector of a trial: a list that pages on, and everything that is in one packet."""
+"""Packet inspector of a trial: a list in pages, and all fields of one packet."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from analysis.errors import CaptureError, FilterError
 from analysis.numbers import plural
 from dashboard.panels.trial.between import Between
 from dashboard.panels.trial.packets import PacketQuery, protocol
-from dashboard.requests.concurrency_limits import Busy, Line, Wait
+from dashboard.requests.concurrency_limits import Busy, acquire
 from dashboard.requests.lookup import asked, find_trial
 from experiments.errors import NotPlain, StoreAway, Tampered
 from experiments.files import read_analysis
@@ -27,26 +26,26 @@ from experiments.models import Artifact, Trial
 
 PAGE = 50
 TIMEOUT_S = 20.0
-LOOKS: Final = Line("packets", of_one=2, of_all=3, waiting=8)
-"""Each holds a thread while tshark works: fewer than one web process has."""
+AT_ONCE: Final = 3
+"""Each occupies a thread while tshark runs: fewer than one web process has."""
+LONGEST_S: Final = 60
 Found = TypeVar("Found")
-_TICKET = re.compile(r"[-\w]{1,32}", re.ASCII)
 
 
 @require_GET
 def packets(request: HttpRequest, pk: int) -> HttpResponse:
-    """A page of packets: those from `first` to `last`, between `from_s` and `until_s`, that pass the display filter `filter`.
+    """Render a page of packets, selected by number, time and filter.
 
-    A filter, number or time that is none is answered at its field, and the list stays as it was.
+    An invalid value shows an error at its field and leaves the list unchanged.
     """
     trial, query = find_trial(request, pk), PacketQuery.of(request)
     try:
         frames = query.frames
         looked = {"frames": frames, "seconds": query.seconds, "display_filter": query.filter, "limit": PAGE}
         listed = _looked(request, trial, list_packets, **looked)
-    except Wait as error:
-        return _wait(request, error, "trial/_packet_rows_waiting.html")
-    except (FilterError, Busy) as error:
+    except Busy:
+        return _wait(request, "trial/_packet_rows_waiting.html")
+    except FilterError as error:
         return _wrong(request, "filter", str(error))
     except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
@@ -64,30 +63,30 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def between(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from the cell of a matrix (`of` rank or host, `from` its row, `to` its column) to the packets that it stands for."""
+    """Redirect from a matrix entry to its packets."""
     trial, ends = find_trial(request, pk), (asked(request, "from"), asked(request, "to"))
     analysis = read_analysis(trial) or {}
     kind = "rank" if asked(request, "of") == "rank" else "host"
-    found = Between.of(analysis, kind, *ends)
-    if found is None:
-        said = f"No packet from {kind} {ends[0]} to {kind} {ends[1]} is known: they share a host or exchanged nothing on the wire."
-        messages.info(request, said)
+    selection = Between.of(analysis, kind, *ends)
+    if selection is None:
+        words = f"No packets from {kind} {ends[0]} to {kind} {ends[1]}: they share a host or exchanged no packets."
+        messages.info(request, words)
         return redirect(f"{trial.get_absolute_url()}#packets")
-    if found.left_out:
-        left = plural(found.left_out, "connection")
-        messages.info(request, f"{left} with fewer bytes is left out: the filter would be too long.")
-    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=found.filter).address()}#packets")
+    if selection.left_out:
+        omitted = plural(selection.left_out, "connection")
+        messages.info(request, f"{omitted} with fewer bytes omitted: the filter would be too long.")
+    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=selection.filter).address()}#packets")
 
 
 @require_GET
 def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """All layers and fields of one packet."""
+    """Show all layers and fields of one packet."""
     trial = find_trial(request, pk)
     try:
         listed = _looked(request, trial, dissect, frames=(number, number), limit=1)
-    except Wait as error:
-        return _wait(request, error, "trial/_packet_waiting.html")
-    except (CaptureError, ValueError, Busy) as error:
+    except Busy:
+        return _wait(request, "trial/_packet_waiting.html")
+    except (CaptureError, ValueError) as error:
         return _wrong(request, "range", str(error))
     if not listed:
         raise Http404(f"the capture has no packet {number}")
@@ -96,15 +95,11 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 
 
 def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]], **asked_for: Any) -> list[Found]:
-    """Let tshark look when it is this person's turn. Raise what ``look`` raises, without places on this machine; Wait; Busy."""
+    """Run tshark. Raise what ``look`` raises, without paths of this machine; Busy."""
     artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None:
-        raise Http404("no capture of this trial is kept")
-    ticket = asked(request, "ticket")
-    with (
-        LOOKS.turn(request.user, ticket if _TICKET.fullmatch(ticket) else ""),
-        _capture(artifact) as file,
-    ):
+        raise Http404("this trial has no stored capture")
+    with acquire(request.user, "packets", total=AT_ONCE, expires_s=LONGEST_S), _capture(artifact) as file:
         try:
             return look(file, timeout_s=TIMEOUT_S, **asked_for)
         except FilterError:
@@ -119,23 +114,22 @@ def _capture(artifact: Artifact) -> Iterator[Path]:
         try:
             file = block.enter_context(artifact.intact())
         except FileNotFoundError:
-            raise Http404("no capture of this trial is kept") from None
+            raise Http404("this trial has no stored capture") from None
         except (Tampered, NotPlain, StoreAway) as error:
             raise CaptureError(str(error)) from None
         yield file
 
 
-def _wait(request: HttpRequest, place: Wait, template: str) -> HttpResponse:
-    """A row or line that asks again in a second, by its ticket for the same place, and is replaced by what was asked for."""
+def _wait(request: HttpRequest, template: str) -> HttpResponse:
+    """Return an element that repeats the request in a second."""
     again = request.GET.copy()
-    again["ticket"] = place.ticket
-    behind = f", behind {plural(place.ahead, 'other')}" if place.ahead else ""
-    words = f"Other looks at packets are being made. This one waits its turn{behind}, and appears here."
+    again["waited"] = "1"
+    words = "Other packets are being read. These follow, and appear here."
     return render(request, template, {"again": f"{request.path}?{again.urlencode()}", "words": words})
 
 
 def _wrong(request: HttpRequest, field: str, message: str) -> HttpResponse:
-    """The message at its field; the list is not touched, but for the row of who waited."""
+    """Return the message at its field; of the list only a waiting row is removed."""
     response = render(request, "trial/_packets_wrong.html", {"field": field, "message": message})
-    response["HX-Reswap"] = "delete" if asked(request, "ticket") else "none"
+    response["HX-Reswap"] = "delete" if asked(request, "waited") else "none"
     return response

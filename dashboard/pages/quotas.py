@@ -1,4 +1,4 @@
-"""What the reader's projects took of the installation, and how much they may."""
+"""Quotas: use and limits of the user's projects."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from experiments.selectors.quotas import Quota, quotas_of
 
 _THEN: Final = {
     "queued_trials": "more trials are refused until fewer wait",
-    "machine_hours": "its trials wait until those of the last 30 days are fewer",
+    "machine_hours": "its trials wait until the use of the last 30 days is lower",
     "disk_gib": "new trials are refused until files are removed",
     "capture_gib": "new trials with a capture are refused until captures are removed",
 }
-"""What happens where a limit is reached."""
+"""Effects of reached limits."""
 
 
 @require_GET
 def quotas(request: HttpRequest) -> HttpResponse:
-    """A row for each project of the reader."""
+    """Show a row for each project of the user."""
     projects = list(visible_projects(request.user).exclude(slug=PUBLISHED_PROJECT).order_by("name", "slug"))
     taken = quotas_of(projects)
     rows = [(project, taken[project.pk]) for project in projects]
@@ -35,7 +35,7 @@ def quotas(request: HttpRequest) -> HttpResponse:
 
 
 def answer_words(rows: Sequence[tuple[Project, Sequence[Quota]]]) -> str:
-    """What is used up, or nearest to it, and what happens then; empty without projects."""
+    """Return the used-up or nearest limit and its effect in words."""
     limited = [(project, quota) for project, quotas in rows for quota in quotas if quota.most]
     used_up = [(project, quota) for project, quota in limited if quota.is_used_up]
     if used_up:

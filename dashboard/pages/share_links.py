@@ -1,4 +1,4 @@
-"""Share links: making and ending them, and coming in by one."""
+"""Share links: create, revoke and open."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.middleware.visitors import OPENED
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import pinned_in
 from dashboard.reports.views import find_report
-from dashboard.requests.lookup import asked, find_experiment, members_asked
-from experiments.access import may_manage, may_share, may_write_reports, visible_reports
+from dashboard.requests import share_links
+from dashboard.requests.lookup import comparison_asked, find_experiment
+from experiments.access import may_manage, may_write_reports, visible_reports
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, Report, ShareLink
 from experiments.models.people.share_link import DAYS
-from experiments.selectors.comparison import compare
 
 _MOST_KEPT: Final = 20
 
 
 class ShareForm(forms.Form):
-    """A link to be made."""
+    """Form of a new link."""
 
     days = forms.TypedChoiceField(
         label="Lasts", coerce=int, choices=[(days, f"{days} days") for days in DAYS], initial=DAYS[0]
@@ -40,11 +39,11 @@ class ShareForm(forms.Form):
 
 @login_not_required
 @require_GET
-def come(request: HttpRequest, key: str) -> HttpResponse:
-    """Remember in the session what the link opens, and show it under its own address."""
+def open_link(request: HttpRequest, key: str) -> HttpResponse:
+    """Store the link in the session and redirect to its page."""
     link = ShareLink.find(key)
     if link is None:
-        why = "It was ended, its time is over, or some of its address is missing."
+        why = "It was revoked, it has expired, or its URL is incomplete."
         return render(request, "people/link_over.html", {"why": why}, status=404)
     opened = [pk for pk in request.session.get(OPENED, []) if pk != link.pk]
     request.session[OPENED] = [*opened, link.pk][-_MOST_KEPT:]
@@ -57,63 +56,64 @@ def come(request: HttpRequest, key: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def experiment(request: HttpRequest, slug: str) -> HttpResponse:
-    """The links of one experiment; on POST one more."""
+    """Show the links of one experiment; on POST create one."""
     shared = find_experiment(request, slug)
     return _share(request, [shared], title=shared.name, back=shared.get_absolute_url())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def comparison(request: HttpRequest) -> HttpResponse:
-    """The links of one comparison, exactly as its address asks for it; on POST one more."""
-    scope, query = "mpi" if asked(request, "scope") == "mpi" else "all", request.GET.urlencode()
+    """Show the links of one comparison by its query string; on POST create one."""
+    query = request.GET.urlencode()
     try:
-        compared = compare(
-            request.user,
-            members_asked(request),
-            baseline=asked(request, "baseline"),
-            at=asked(request, "at"),
-            scope=scope,
-        )
+        compared = comparison_asked(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
-    shared = list({member.experiment.pk: member.experiment for member in compared.members}.values())
     title = ", ".join(member.name for member in compared.members)
-    return _share(request, shared, title=title, back=f"{reverse('compare')}?{query}", query=query)
+    back = f"{reverse('compare')}?{query}"
+    return _share(request, share_links.experiments_of(compared), title=title, back=back, query=query)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def report(request: HttpRequest, pk: int) -> HttpResponse:
-    """The links of one report; on POST one more. It opens the parts of experiments that its maker may share."""
-    found = find_report(request, pk)
-    if not may_write_reports(request.user, found.project):
+    """Show the links of one report; on POST create one."""
+    shared_report = find_report(request, pk)
+    if not may_write_reports(request.user, shared_report.project):
         raise PermissionDenied
-    shared = [each for each in pinned_in(found, request.user) if may_share(request.user, each)]
-    slugs = {slug for part in parts_of(found.current.text) for slug in part.slugs}
-    left_out = sorted(slugs - {each.slug for each in shared})
-    return _share(request, shared, title=found.title, back=found.get_absolute_url(), report=found, left_out=left_out)
+    shared = [
+        experiment
+        for experiment in pinned_in(shared_report, request.user)
+        if share_links.may_share_here(request.user, experiment)
+    ]
+    slugs = {slug for part in parts_of(shared_report.current.text) for slug in part.slugs}
+    left_out = sorted(slugs - {experiment.slug for experiment in shared})
+    return _share(
+        request,
+        shared,
+        title=shared_report.title,
+        back=shared_report.get_absolute_url(),
+        report=shared_report,
+        left_out=left_out,
+    )
 
 
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a link: its maker, and maintainers of a project that it shows."""
+    """Revoke a link, as its creator or as a maintainer of a project that it shows."""
     links = ShareLink.objects.select_related("report__project").prefetch_related("experiments__project")
     link = get_object_or_404(links, pk=pk)
-    shown = list(link.experiments.all())
-    projects = [each.project for each in (*shown, link.report) if each is not None]
+    experiments = list(link.experiments.all())
+    projects = [item.project for item in (*experiments, link.report) if item is not None]
     if link.made_by != request.user and not any(may_manage(request.user, project) for project in projects):
         raise Http404
     link.delete()
-    messages.success(request, "The link is ended: it opens nothing any more.", extra_tags="ok")
+    messages.success(request, "The link is revoked.", extra_tags="ok")
     if link.report is not None:
-        return (
-            redirect("report-share", link.report.pk)
-            if visible_reports(request.user).filter(pk=link.report.pk).exists()
-            else redirect("reports")
-        )
-    return redirect("experiment-share", shown[0].slug) if not link.query else redirect("experiments")
+        is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
+        return redirect("report-share", link.report.pk) if is_visible else redirect("reports")
+    return redirect("experiment-share", experiments[0].slug) if not link.query else redirect("experiments")
 
 
-@sensitive_variables("key")
 def _share(
     request: HttpRequest,
     shared: list[Experiment],
@@ -124,12 +124,11 @@ def _share(
     report: Report | None = None,
     left_out: Sequence[str] = (),
 ) -> HttpResponse:
-    if not all(may_share(request.user, each) for each in shared):
-        raise PermissionDenied
+    share_links.require_may_share(request.user, shared)
     form, address = ShareForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
-        _, key = ShareLink.issue(shared, by=request.user, days=form.cleaned_data["days"], query=query, report=report)
-        address = request.build_absolute_uri(reverse("shared", args=[key]))
+        days = form.cleaned_data["days"]
+        _, address = share_links.issue(request, shared, days=days, query=query, report=report)
     of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
     links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
     context = {

@@ -1,4 +1,4 @@
-"""The page of studies: what was published, what was measured here, and one click to run it again."""
+"""Studies: published results, results measured here, and built-in experiments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ from analysis.numbers import plural
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import published_name
 from dashboard.panels.parts import Measured, summary_of
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from experiments import workloads
 from experiments.access import projects_for, visible_experiments
-from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Experiment, State
 from experiments.selectors import progress_of
@@ -33,7 +32,7 @@ from experiments.specification.design import expand
 from workers import queue
 
 _NETWORK: Final = "-network-"
-"""In the names of what asks for a program's needs."""
+"""Part of the names of network studies."""
 STUDIES: Final = (
     "guster-2007-water",
     "pinning-2007-wan",
@@ -41,7 +40,7 @@ STUDIES: Final = (
     "eadline-2006-hpl",
     "york-staging",
 )
-"""The order of the page: what scales, the network under it, many clients, tuning, feeding data. Others follow as they came."""
+"""The order of the page; other studies follow by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +53,18 @@ class BuiltIn:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Packages that this machine lacks for it."""
+        """Packages that it needs and this machine lacks."""
         return workloads.missing_packages(workloads.get(self.spec.workload))
 
     def called(self, beginnings: tuple[str, ...]) -> str:
-        """What it is called within its study: 'quick', 'full', 'jitter'."""
+        """Return its name within its study: 'quick', 'full', 'jitter'."""
         begun = next((b for b in beginnings if self.stem.startswith(f"{b}-")), None)
         return self.stem if begun is None else self.stem.removeprefix(f"{begun}-")
 
 
 @lru_cache(maxsize=1)  # the files come with the program
 def built_in_experiments() -> tuple[BuiltIn, ...]:
-    """Return the built-in experiments, quick ones before full ones before others; what repeats a study before what asks of its network."""
+    """Return the built-in experiments: quick, full, others; network studies last."""
     specs = {file.stem: parse_yaml(file.read_text()) for file in built_in()}
     experiments = [BuiltIn(stem, spec, len(expand(spec).trials)) for stem, spec in specs.items()]
     return tuple(
@@ -78,8 +77,10 @@ def built_in_experiments() -> tuple[BuiltIn, ...]:
 
 @require_GET
 def studies(request: HttpRequest) -> HttpResponse:
-    """Every published study, with the latest own experiment of the same workload beside it."""
-    published = sorted(visible_experiments(request.user).filter(published=True).order_by("pk"), key=_place)
+    """Show every published study with the user's latest experiment of its workload."""
+    order = {slug: number for number, slug in enumerate(STUDIES)}
+    published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
+    published.sort(key=lambda study: order.get(study.slug, len(STUDIES)))
     latest = _latest_own(request.user, {study.workload for study in published})
     progress = progress_of(latest.values())
     answers = answers_of([*published, *latest.values()])
@@ -89,8 +90,8 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def run(request: HttpRequest, stem: str) -> HttpResponse:
-    """Start a built-in experiment as it is, and show it."""
-    chosen = next((each for each in built_in_experiments() if each.stem == stem), None)
+    """Start a built-in experiment and redirect to it."""
+    chosen = next((option for option in built_in_experiments() if option.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
     project = next(iter(projects_for(request.user, chosen.spec.workload, chosen.spec.parameters)), None)
@@ -103,43 +104,36 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
         messages.success(request, f"Started: {count} queued.", extra_tags="ok")
         return redirect(experiment)
 
-    try:
-        return idempotent_redirect(request, started)
-    except InvalidSpec as error:
-        reasons = "; ".join(each.message for each in error.errors)
-        messages.error(request, f"{chosen.spec.name} cannot run: {reasons}.", extra_tags="bad")
-    return redirect("studies")
-
-
-def _place(study: Experiment) -> int:
-    return STUDIES.index(study.slug) if study.slug in STUDIES else len(STUDIES)
+    return redirect_or_refuse(request, started, "studies", lambda error: f"{chosen.spec.name} cannot run: {error}")
 
 
 def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
-    """Return the newest experiment with a finished trial by workload; a running one where there is none yet."""
     measured = Q(trials__state=State.FINISHED)
-    own = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
-    newest = {e.workload: e for e in own.distinct("workload")}
-    return newest | {e.workload: e for e in own.filter(measured).distinct("workload")}
+    experiments = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
+    newest = {e.workload: e for e in experiments.distinct("workload")}
+    return newest | {e.workload: e for e in experiments.filter(measured).distinct("workload")}
 
 
-def _card(study: Experiment, own: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
+def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
     beginnings = tuple(study.specification.get("built_in", ()))
-    experiments = [each for each in built_in_experiments() if each.stem.startswith(beginnings)]
-    names = Counter(each.called(beginnings) for each in experiments)
-    # Several kinds of experiment may repeat one study, each with a quick one: these have their whole names.
-    sizes = [(each, each.stem if names[name := each.called(beginnings)] > 1 else name) for each in experiments]
+    experiments = [experiment for experiment in built_in_experiments() if experiment.stem.startswith(beginnings)]
+    names = Counter(experiment.called(beginnings) for experiment in experiments)
+    # Ambiguous short names are replaced by whole names.
+    sizes = [
+        (experiment, experiment.stem if names[name := experiment.called(beginnings)] > 1 else name)
+        for experiment in experiments
+    ]
     return {
         "study": study,
         "name": published_name(study),
         "statements": (study.source or {}).get("statements", []),
         "concluded": answers.get(study.pk),
         "printed": summary_of(Measured.alone(study)),
-        "own": own,
-        "state": chip_state(progress[own.pk]) if own else "",
-        "state_words": chip_words(progress[own.pk]) if own else "",
-        "answer": answers.get(own.pk) if own else None,
-        "finished": bool(own and progress[own.pk].finished),
-        "measured": summary_of(Measured.alone(own)) if own else [],
+        "own": latest,
+        "state": chip_state(progress[latest.pk]) if latest else "",
+        "state_words": chip_words(progress[latest.pk]) if latest else "",
+        "answer": answers.get(latest.pk) if latest else None,
+        "finished": bool(latest and progress[latest.pk].finished),
+        "measured": summary_of(Measured.alone(latest)) if latest else [],
         "sizes": sizes,
     }

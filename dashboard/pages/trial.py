@@ -1,10 +1,9 @@
-"""One trial: its state and live rate while it runs, then its six headline metrics, its wire, its output, its surroundings."""
+"""Page of a trial: state, metrics, traffic, hosts, output and environment."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -19,6 +18,8 @@ from django_htmx.http import HttpResponseClientRefresh
 from analysis import numbers
 from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
+from dashboard.panels.trial.host_charts import host_views
+from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
 from dashboard.panels.trial.live import left_s, live_charts
@@ -30,7 +31,7 @@ from dashboard.panels.trial.tiles import published_here, tile_of
 from dashboard.panels.trial.traffic import wire_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.requests import ranges
-from dashboard.requests.idempotency import idempotent_redirect
+from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import asked, find_trial
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
@@ -43,7 +44,7 @@ from experiments.specification import design
 from experiments.specification.parameters import unit_of
 from workers import queue
 
-# Longer outputs are shown by their end, where a failure says why; the whole is a download.
+# Of longer outputs the end is shown, which has the cause of a failure.
 SHOWN_BYTES = 200_000
 LIVE_FIELDS = ("state", "message", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
@@ -51,30 +52,35 @@ _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
 @require_GET
 def page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The page of one trial."""
+    """Show one trial."""
     trial = find_trial(request, pk)
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
+    may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
+    is_current = trial.is_over and not trial.superseded
     context = {
         "place": "experiments",
         "trial": trial,
         "title": _title(trial),
         "point": _point(trial),
         "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
-        "link": _link(trial),
+        "link": "" if trial.experiment.published else design.link_of(trial.configuration.parameters).describe(),
         "before": before,
         "after": after,
-        **_allowed(request.user, trial),
+        "may_cancel": may_change and not trial.is_over,
+        "may_run_again": is_current and may_change and may_run_more(request.user, trial.experiment),
         "artifacts": artifacts,
         "has_packets": has_packets,
         "packet_query": PacketQuery.of(request),
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
-        **_parameters(trial),
-        **_output(trial),
-        **_environment(trial),
+        "parameters": _parameters(trial),
+        "texts": _output(trial),
+        "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
+        "conditions": list(fact_rows(trial.conditions)),
+        **(environment_beside(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:
         context |= _measured(trial, has_packets=has_packets)
@@ -85,8 +91,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def live(request: HttpRequest, pk: int) -> HttpResponse:
-    """State and rates of an unfinished trial; once it is over the page loads anew and asks no more."""
-    # Asked every second on the machine that may be measuring: no column more than is shown.
+    """Render state and rates of an unfinished trial; reload the page at its end."""
+    # Requested every second, perhaps during a measurement: only needed columns.
     trial = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
     if trial.is_over:
         return HttpResponseClientRefresh()
@@ -94,9 +100,8 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _running(trial: Trial, length_s: float | None) -> dict[str, Any]:
-    """What grows; how long such trials take is asked once, with the page, and comes back with every look."""
-    left = left_s(trial, length_s)
-    return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": left}
+    remaining_s = left_s(trial, length_s)
+    return {"trial": trial, "charts": live_charts(trial.progress), "length_s": length_s, "left_s": remaining_s}
 
 
 def _seconds(text: str) -> float | None:
@@ -109,7 +114,7 @@ def _seconds(text: str) -> float | None:
 
 @require_GET
 def ranks(request: HttpRequest, pk: int) -> HttpResponse:
-    """The ranks over time: a part of the page that is asked for, and asked again to look closer."""
+    """Render the timeline of ranks, or a section of it."""
     trial = find_trial(request, pk)
     panel = rank_timeline(
         trial, first=asked(request, "from"), until=asked(request, "to"), steps=asked(request, "steps")
@@ -119,7 +124,7 @@ def ranks(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Cancel this trial alone."""
+    """Cancel one trial."""
     trial = find_trial(request, pk)
     if not may_cancel(request.user, trial.experiment):
         raise PermissionDenied
@@ -130,7 +135,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def environment(request: HttpRequest, pk: int) -> HttpResponse:
-    """What differed around this trial and the chosen one of the same configuration."""
+    """Render the differences of environment to another trial."""
     trial = find_trial(request, pk)
     context = {"trial": trial, **environment_beside(trial, asked(request, "against"))}
     return render(request, "trial/_environment_beside.html", context)
@@ -138,7 +143,7 @@ def environment(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Queue this trial once more; the new attempt replaces it."""
+    """Queue this trial again; the new attempt supersedes it."""
     trial = find_trial(request, pk)
     if trial.experiment.published or not may_run_more(request.user, trial.experiment):
         raise PermissionDenied
@@ -148,16 +153,15 @@ def again(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, f"Attempt {attempt.attempt} is queued; this is its page.", extra_tags="ok")
         return redirect(attempt)
 
-    try:
-        return idempotent_redirect(request, queued)
-    except StaleTrial:
-        messages.error(request, "This trial is not over, or a newer attempt has replaced it already.", extra_tags="bad")
-    return redirect(trial)
+    words = "This trial has not ended, or a newer attempt has replaced it."
+    return redirect_or_refuse(
+        request, queued, trial, lambda error: words if isinstance(error, StaleTrial) else str(error)
+    )
 
 
 @require_GET
 def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
-    """One stored file of a trial, as the trial left it or not at all."""
+    """Download one artifact of a trial, only if it is unchanged."""
     artifact = find_trial(request, pk).artifacts.filter(removed_at=None, name=name).first()
     if artifact is None:
         raise Http404(f"no such file: {name}")
@@ -172,15 +176,6 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, **plain)
 
 
-def _allowed(user: Any, trial: Trial) -> dict[str, bool]:
-    """What this reader may do with the trial as it is."""
-    allowed = not trial.experiment.published and may_cancel(user, trial.experiment)
-    return {
-        "may_cancel": allowed and not trial.is_over,
-        "may_run_again": trial.is_over and not trial.superseded and allowed and may_run_more(user, trial.experiment),
-    }
-
-
 def _point(trial: Trial) -> str:
     return parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
 
@@ -193,23 +188,17 @@ def _title(trial: Trial) -> str:
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"
 
 
-def _link(trial: Trial) -> str:
-    if trial.experiment.published:
-        return ""
-    return design.link_of(trial.configuration.parameters).describe()
-
-
-def _parameters(trial: Trial) -> dict[str, Any]:
+def _parameters(trial: Trial) -> list[tuple[str, str]]:
     values = trial.configuration.parameters
-    known = workloads.find(trial.experiment.workload, values)
-    fields = {} if known is None else known.parameters_type.model_fields
+    workload = workloads.find(trial.experiment.workload, values)
+    fields = {} if workload is None else workload.parameters_type.model_fields
     rows = []
     for name, value in values.items():
         words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""
-        # Sizes have theirs already: 4 MiB.
+        # Sizes have a unit already: 4 MiB.
         bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
         rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
-    return {"parameters": rows}
+    return rows
 
 
 def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
@@ -232,7 +221,7 @@ def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
 
 
 def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The workload's own tables, words before numbers: the database keeps rows but not the order of their columns."""
+    """Return the workload's tables with texts before numbers."""
     printed = []
     for name, rows in tables.items():
         if not rows:
@@ -245,25 +234,32 @@ def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _output(trial: Trial) -> dict[str, Any]:
-    """Standard output and error, from the files once there are any, from the last heartbeat before."""
+    """Return the ends of standard output, standard error and input files."""
     texts: dict[str, Any] = {}
     for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
-        with suppress(FileNotFoundError):
-            text, cut = _tail(artifact)
-            texts[artifact.name] = {"artifact": artifact, "text": text, "cut": cut, "lines": text.count("\n")}
-    return {"texts": texts}
+        is_cut = artifact.size_bytes > SHOWN_BYTES
+        try:
+            with artifact.intact() as file, file.open("rb") as stream:
+                stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
+                text = stream.read().decode(errors="replace")
+        except FileNotFoundError:
+            continue
+        except (Tampered, NotPlain, StoreAway) as error:
+            text, is_cut = f"({error})", False
+        texts[artifact.name] = {"artifact": artifact, "text": text, "cut": is_cut, "lines": text.count("\n")}
+    return texts
 
 
-def _tail(artifact: Artifact) -> tuple[str, bool]:
+@require_GET
+def hosts(request: HttpRequest, pk: int) -> HttpResponse:
+    """Render the samples of a trial's hosts, which are slow to read."""
+    trial = find_trial(request, pk)
+    context: dict[str, Any]
     try:
-        with artifact.intact() as file, file.open("rb") as stream:
-            stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
-            return stream.read().decode(errors="replace"), artifact.size_bytes > SHOWN_BYTES
-    except (Tampered, NotPlain, StoreAway) as error:
-        return f"({error})", False
-
-
-def _environment(trial: Trial) -> dict[str, Any]:
-    facts = trial.environment.facts if trial.environment else {}
-    beside = environment_beside(trial) if trial.is_over else {"siblings": []}
-    return {"facts": list(fact_rows(facts)), "conditions": list(fact_rows(trial.conditions)), **beside}
+        samples = samples_of(trial)
+    except NoSamples as none:
+        context = {"why": str(none)}
+    else:
+        count = len(samples.hosts) + samples.omitted
+        context = {"views": host_views(samples, trial), "samples": samples, "hosts": count}
+    return render(request, "trial/_hosts.html", context)

@@ -1,1 +1,1 @@
-"""What holds for requests of any page: what their addresses ask for, how many at once, sent twice and done once."""
+"""Requests: query strings, concurrency limits, idempotency, downloads and errors."""

@@ -1,4 +1,4 @@
-"""From a query string to the explorer's answer, for the page and REST alike."""
+"""The explorer's query strings, pivot and charts, for pages and REST."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STATISTICS: Final = (
     ("median", "Pooled: median, full range"),
     ("mean", "Pooled: mean, 95 % interval"),
 )
-"""The first never puts two configurations into one point; the others do, whatever else they differ in."""
+"""The first never pools configurations; the others pool all of a position and colour."""
 ORDERS: Final = {
     "": ("Newest first", ("-experiment_id", "position", "pk")),
     "hosts": ("Hosts, few first", ("hosts", "-experiment_id", "position", "pk")),
@@ -42,14 +42,14 @@ MOST_PANELS: Final = 6
 AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
 NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
 ROWS: Final = ("configurations", "trials", "measurements")
-"""What can stand in a row of an export."""
+"""Rows of an export."""
 _MOST_COLUMNS: Final = 30
 _LONGEST_LEGEND: Final = 44
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How the answer is shown."""
+class Presentation:
+    """Presentation of the answer."""
 
     statistic: str
     x_log: bool
@@ -61,32 +61,32 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a query string asks: which configurations, what over what, and how to show it."""
+    """A parsed query string: configurations, axes and presentation."""
 
     query: Query
-    look: Look
+    look: Presentation
     filters: ConfigurationFilter
     configurations: QuerySet[Configuration]
 
     def counts(self) -> Counts:
-        """How many configurations match, by workload and by cluster."""
+        """Return the numbers of matching configurations by workload and cluster."""
         return counts(self.configurations, self.filters.whole_designs)
 
 
-def ask(user: Any, given: QueryDict) -> Question:
-    """Return what a query string asks, of what ``user`` may see. Raise CannotExplore where a value has no meaning."""
-    query, look = _axes(given)
+def ask(user: Any, params: QueryDict) -> Question:
+    """Return the parsed query string of a user. Raise CannotExplore."""
+    query, look = _axes(params)
     check(query)
-    filters = ConfigurationFilter(given, visible_experiments(user, by_keys=True), scope=query.scope)
+    filters = ConfigurationFilter(params, visible_experiments(user, by_keys=True), scope=query.scope)
     if not filters.is_valid():
         name, sentence = first_error(filters.errors)
         raise CannotExplore(f"{filters.form[name].label}: {sentence}", field=name)
     return Question(query, look, filters, filters.qs)
 
 
-def _axes(given: QueryDict) -> tuple[Query, Look]:
+def _axes(params: QueryDict) -> tuple[Query, Presentation]:
     def one(name: str, default: str = "") -> str:
-        return given.get(name, default).strip() or default
+        return params.get(name, default).strip() or default
 
     statistic = _allowed(one("statistic", EACH), [name for name, _ in STATISTICS], "statistic")
     query = Query(
@@ -97,33 +97,26 @@ def _axes(given: QueryDict) -> tuple[Query, Look]:
         scope=_allowed(one("scope", "all"), Measurement.Scope.values, "scope"),
         pooled=statistic != EACH,
     )
-    columns = tuple(dict.fromkeys(name for text in given.getlist("columns") for name in text.split(",") if name))
+    columns = tuple(dict.fromkeys(name for text in params.getlist("columns") for name in text.split(",") if name))
     for name in columns:
         if not is_metric(name):
             raise CannotExplore(f"columns: {name[:80]!r} is not a metric.", field="columns")
-    look = Look(
+    drawn = [name for name in (query.y, query.x) if is_metric(name)]
+    look = Presentation(
         statistic=statistic,
         x_log=bool(one("xlog")),
         y_log=bool(one("ylog")),
-        columns=columns[:_MOST_COLUMNS] or default_columns(query),
+        columns=columns[:_MOST_COLUMNS] or tuple(dict.fromkeys([*drawn, *HEADLINE])),
         order=_allowed(one("order"), list(ORDERS), "order"),
     )
     return query, look
 
 
 def coloured(question: Question, matched: Counts) -> Question:
-    """Return the question with the colour of a reader who chose none: workloads, else experiments as long as a chart can tell
-    them apart.
-    """
+    """Return the question with the default colour: workloads, else experiments if few."""
     experiments = question.configurations.order_by().values("experiment").distinct()[: MOST_SERIES + 1]
     by = "workload" if len(matched.workloads) > 1 else "experiment" if 1 < len(experiments) <= MOST_SERIES else ""
     return replace(question, query=replace(question.query, colour=by))
-
-
-def default_columns(query: Query) -> tuple[str, ...]:
-    """The published table's six, and what is on the axes."""
-    drawn = [name for name in (query.y, query.x) if is_metric(name)]
-    return tuple(dict.fromkeys([*drawn, *HEADLINE]))
 
 
 def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
@@ -134,16 +127,16 @@ def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What stands in a row of an export; ``every`` is for trials that enter no statistics too."""
+    """Rows of an export; ``every`` includes excluded trials."""
 
     kind: str = "configurations"
     every: bool = False
 
 
-def rows_of(given: QueryDict) -> Rows:
-    """Return what ``rows`` and ``every`` ask for. Raise CannotExplore."""
-    kind = _allowed(given.get("rows", "").strip() or ROWS[0], ROWS, "rows")
-    every = _allowed(given.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
+def rows_of(params: QueryDict) -> Rows:
+    """Return the rows of an export. Raise CannotExplore."""
+    kind = _allowed(params.get("rows", "").strip() or ROWS[0], ROWS, "rows")
+    every = _allowed(params.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
     if every in ("true", "on", "1") and kind == ROWS[0]:
         raise CannotExplore(
             "every: rows are configurations; it is for rows=trials and rows=measurements.", field="every"
@@ -152,21 +145,18 @@ def rows_of(given: QueryDict) -> Rows:
 
 
 def table_of(question: Question) -> QuerySet[Configuration]:
-    """The configurations in the order of the table, with what every row shows of their experiments."""
+    """Return the configurations in the order of the table, with their experiments."""
     related = question.configurations.select_related("experiment__cluster", "experiment__project")
     return related.order_by(*ORDERS[question.look.order][1])
 
 
 def panels(pivoted: Pivot, question: Question) -> list[Chart]:
-    """One chart per value of the facet."""
-    query, look, leading = (
-        question.query,
-        question.look,
-        leads(question.configurations, question.filters, question.query, pivoted),
-    )
+    """Return one chart per value of the facet."""
+    query, look = question.query, question.look
+    leading = leads(question.configurations, question.filters, query, pivoted)
     by_facet: dict[Any, list[Cell]] = {}
     for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
-        by_facet.setdefault(_key(cell.facet), []).append(cell)
+        by_facet.setdefault(repr(cell.facet), []).append(cell)
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
@@ -193,45 +183,44 @@ _BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter
 
 
 def panels_left_out(pivoted: Pivot) -> int:
-    """Values of the facet beyond the panels that a page shows."""
-    return max(0, len({_key(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
+    """Return the number of facet values beyond the shown panels."""
+    return max(0, len({repr(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
 
 
-def _series(cells: Iterable[Cell], query: Query, look: Look, leading: Leads) -> list[tuple[str, list[list[Mark]]]]:
-    """By colour; marks that a line may join stand together."""
+def _series(
+    cells: Iterable[Cell], query: Query, look: Presentation, leading: Leads
+) -> list[tuple[str, list[list[Mark]]]]:
+    """Return the marks by colour and line."""
     by_colour: dict[str, list[Cell]] = {}
     for cell in cells:
-        by_colour.setdefault(_key(cell.colour), []).append(cell)
+        by_colour.setdefault(repr(cell.colour), []).append(cell)
     series = []
-    for own in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
-        name = _legend(query.colour, own[0].colour) if query.colour else described(query.y).label
+    for group in sorted(by_colour.values(), key=lambda cells: _order(cells[0].colour)):
+        name = described(query.y).label
+        if query.colour:
+            prefix = "" if query.colour in COLUMNS else f"{label(query.colour)} "
+            name = shortened(f"{prefix}{words(query.colour, group[0].colour)}", _LONGEST_LEGEND)
         by_line: dict[str, list[Cell]] = {}
-        for cell in own:
+        for cell in group:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
         series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
     return series
 
 
-def _legend(colour: str, value: Any) -> str:
-    """What a colour is of: an experiment or cluster by its name alone, shortened to what a phone has room for."""
-    named = words(colour, value)
-    return shortened(named if colour in COLUMNS else f"{label(colour)} {named}", _LONGEST_LEGEND)
-
-
-def _mark(cell: Cell, query: Query, look: Look, leading: Leads) -> Mark:
+def _mark(cell: Cell, query: Query, look: Presentation, leading: Leads) -> Mark:
     number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
     x = cell.x if number else words(query.x, cell.x)
     is_mean = look.statistic == "mean"
     value = cell.mean if is_mean else cell.median
     low, high = (cell.interval or (None, None)) if is_mean else (cell.low, cell.high)
-    return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.own(cell))
+    return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.suffix(cell))
 
 
 def _together(cell: Cell) -> str:
-    """A short name of what is marked together: the same configuration, or the same place and colour, in whatever panel."""
-    whole = cell.same or repr((cell.x, cell.colour))
-    return blake2b(whole.encode(), digest_size=5).hexdigest()
+    """Return an identifier of marks that are highlighted together across panels."""
+    key = cell.same or repr((cell.x, cell.colour))
+    return blake2b(key.encode(), digest_size=5).hexdigest()
 
 
 def _order(value: Any) -> tuple[int, float, str]:
@@ -239,24 +228,20 @@ def _order(value: Any) -> tuple[int, float, str]:
     return (0, float(value), "") if number else (1, 0.0, str(value))
 
 
-def _key(value: Any) -> str:
-    return repr(value)
-
-
 def label(name: str) -> str:
-    """A dimension's name for readers."""
+    """Return the label of a dimension."""
     return described(name).label if name and is_metric(name) else parameter_label(name)
 
 
 def words(name: str, value: Any) -> str:
-    """A dimension's value for readers."""
+    """Return the value of a dimension in words."""
     if value is None:
         return "not set"
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 
 def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
-    """What the selects offer: the parameters and metrics of the workloads that match."""
+    """Return the choices of axes: parameters and metrics of matching workloads."""
     slugs = [slug for slug, _ in matched.workloads]
     parameters: dict[str, None] = dict.fromkeys(COLUMNS)
     metrics = set(METRICS) | {name for name in (query.x, query.y) if is_metric(name)}
@@ -265,8 +250,8 @@ def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
         if workload is not None:
             parameters |= dict.fromkeys(sorted(known_parameters(slug)))
             metrics |= {figure.id for figure in workload.figures}
-    given = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
-    parameters |= dict.fromkeys(given)
+    axis_names = [name for name in (query.x, query.colour, query.facet) if name and not is_metric(name)]
+    parameters |= dict.fromkeys(axis_names)
     return {
         "parameters": [(name, label(name)) for name in parameters],
         "metrics": [(name, described(name).label) for name in in_order(metrics)],
@@ -274,7 +259,7 @@ def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
 
 
 def cells_as_data(pivoted: Pivot) -> list[Mapping[str, Any]]:
-    """The pivot as plain data for REST."""
+    """Return the pivot as REST data."""
     return [
         {
             "x": cell.x,

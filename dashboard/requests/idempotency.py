@@ -1,4 +1,4 @@
-"""Requests that are sent twice are done once: by the token of the form that was drawn, in REST by the header ``Idempotency-Key``."""
+"""Idempotency of forms (by token) and of REST (by ``Idempotency-Key``)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseRedirect
+from django.shortcuts import redirect
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import ApiToken, IdempotencyKey
 
 FIELD: Final = "once"
-"""Of a form: drawn anew with each page, sent again by a second press of its button."""
+"""Name of the form's token, which is new in each page."""
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotency-Replayed"
 _PATTERN: Final = "^[!-~]{1,100}$"
@@ -27,25 +28,25 @@ PARAMETER: Final = OpenApiParameter(
     HEADER,
     {"type": "string", "pattern": _PATTERN},
     OpenApiParameter.HEADER,
-    description="Of your choice, one for each request: sent again within a day it changes nothing and gives the first answer, with "
+    description="A key of your choice for each request. Repeated within a day, it changes nothing and returns the first answer with "
     f"the header `{REPLAYED}: true`.",
 )
 
 
 def idempotent_response(request: Request, act: Callable[[], Response]) -> Response:
-    """Return the answer of ``act``; where the request came before with the same key, its first answer. Judge roles before.
+    """Return the answer of ``act``, or the first answer to the same key.
 
-    Raise InvalidSpec for what is no key, KeyOfAnother for one that came with another request, and what ``act`` raises.
+    Raise InvalidSpec for an invalid key, KeyOfAnother for the key of another request, and what ``act`` raises.
     """
     key = request.headers.get(HEADER)
     if key is None:
         return act()
     if not re.fullmatch(_PATTERN.strip("^$"), key):
         raise InvalidSpec([FieldError(HEADER, "is 1 to 100 visible characters of ASCII")])
-    # Of two tokens of one person each has keys of its own: what one may see the other may not have to.
+    # Keys are per token: tokens of one user may see different objects.
     caller = f"token {request.auth.pk}" if isinstance(request.auth, ApiToken) else "browser"
-    asked = json.dumps([request.method, request.get_full_path(), request.data], default=str)
-    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", asked, lambda: _kept(act()))
+    fingerprint = json.dumps([request.method, request.get_full_path(), request.data], default=str)
+    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", fingerprint, lambda: _kept(act()))
     headers = {REPLAYED: "true"} if replayed else {}
     return Response(answer["body"], status=answer["status"], headers=answer["headers"] | headers)
 
@@ -56,20 +57,26 @@ def _kept(response: Response) -> dict[str, Any]:
     return {"status": response.status_code, "headers": location, "body": body}
 
 
-def idempotent_redirect(request: HttpRequest, act: Callable[[], HttpResponseRedirect]) -> HttpResponseRedirect:
-    """Return where ``act`` leads; a second press of the same button leads there too, and does nothing else. Judge roles before.
+def redirect_or_refuse(
+    request: HttpRequest, act: Callable[[], HttpResponseRedirect], back: Any, words: Callable[[Any], str] = str
+) -> HttpResponseRedirect:
+    """Return `idempotent_redirect`; on RepositoryError show its ``words`` and redirect ``back``."""
+    try:
+        return idempotent_redirect(request, act)
+    except RepositoryError as error:
+        messages.error(request, words(error), extra_tags="bad")
+    return redirect(back)
 
-    Raise what ``act`` raises.
-    """
+
+def idempotent_redirect(request: HttpRequest, act: Callable[[], HttpResponseRedirect]) -> HttpResponseRedirect:
+    """Return the redirect of ``act``, or the first one of the same form."""
     token = request.POST.get(FIELD, "")[:_LONGEST_TOKEN]
     if not token:
         return act()
     sent = sorted((name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken")
-    # Who goes back and chooses otherwise has asked for something else, so what was chosen is part of the key.
-    asked = json.dumps([request.path, sent])
-    answer, replayed = IdempotencyKey.once(request.user, f"page {asked}", asked, lambda: {"url": act().url})
+    # Other values in the same form are another request.
+    fingerprint = json.dumps([request.path, sent])
+    answer, replayed = IdempotencyKey.once(request.user, f"page {fingerprint}", fingerprint, lambda: {"url": act().url})
     if replayed:
-        messages.info(
-            request, "This was sent twice and done once. To do it again, ask from a page that is newly loaded."
-        )
+        messages.info(request, "Duplicate submission ignored. Reload the page to submit again.")
     return HttpResponseRedirect(answer["url"])

@@ -1,4 +1,4 @@
-"""Pages of a list by the last row of the one before: as quick at any depth, and not shifted by new rows."""
+"""Keyset pagination: pages by the last row of the previous one, fast at any depth."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from django.db.models import Model, Q, QuerySet
 _LONGEST: Final = 400
 
 
-class NoPlace(ValueError):
-    """What an address names as a place in a list is none; its text is for the reader."""
+class InvalidPosition(ValueError):
+    """A position in a query string is invalid; the text is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a list is sorted by: a ``column`` or annotation of its rows, and how its values are read from an address."""
+    """The sort key of a list; ``read`` parses its values in URLs."""
 
     column: str
     descending: bool = False
@@ -28,9 +28,9 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The rows of a list in its order: those that have what it is ``key``ed by, then those ``without``, newest first.
+    """The rows of a list: those with a key, then those ``without``.
 
-    They are two queries, as an index can give the order of the first alone.
+    They are two queries, so that the first can use an index.
     """
 
     key: Key
@@ -40,7 +40,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One page; ``earlier`` and ``later`` are the places of its neighbours, empty where there are none."""
+    """One page with the positions of its neighbours, or ''."""
 
     rows: Sequence[Any]
     earlier: str = ""
@@ -48,55 +48,52 @@ class Slice:
 
 
 def slice_of(listing: Listing, *, after: str, before: str, most: int) -> Slice:
-    """Return the page behind the place ``after``, or that before ``before``; the first when both are empty. Raise NoPlace."""
+    """Return the page after or before a position; by default the first. Raise InvalidPosition."""
     if after and before:
-        raise NoPlace("An address names the row before a page or the one behind it, not both.")
-    place = _read(before or after, listing.key)
+        raise InvalidPosition("Give either after or before, not both.")
+    position = _read(before or after, listing.key)
     back = bool(before)
-    found: list[Any] = []
-    for part in _parts(listing, place, back=back):
-        found += part[: most + 1 - len(found)]
-        if len(found) > most:
+    rows: list[Any] = []
+    for part in _parts(listing, position, back=back):
+        rows += part[: most + 1 - len(rows)]
+        if len(rows) > most:
             break
-    more, found = len(found) > most, found[:most]
-    if not found:
+    more, rows = len(rows) > most, rows[:most]
+    if not rows:
         return Slice([])
     if back:
-        found.reverse()
+        rows.reverse()
     has_earlier, has_later = (more, True) if back else (bool(after), more)
-    ends = [_place(row, listing.key) for row in (found[0], found[-1])]
-    return Slice(found, ends[0] if has_earlier else "", ends[1] if has_later else "")
+    ends = [_position(row, listing.key) for row in (rows[0], rows[-1])]
+    return Slice(rows, ends[0] if has_earlier else "", ends[1] if has_later else "")
 
 
-def _parts(listing: Listing, place: tuple[Any, int] | None, *, back: bool) -> list[QuerySet[Any]]:
-    """What lies behind a place (or ``back`` from it), nearest first."""
+def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) -> list[QuerySet[Any]]:
+    """Return the querysets after a position (``back``: before it), nearest first."""
     key = listing.key
     rising = key.descending == back
-    valued = listing.valued.order_by(*((key.column,) if rising else (f"-{key.column}",)), *_ties(key, back=back))
+    by_key, by_pk = key.column if rising else f"-{key.column}", "pk" if back else "-pk"
+    valued = listing.valued.order_by(by_key) if key.column == "pk" else listing.valued.order_by(by_key, by_pk)
     without = listing.without
-    if place is not None:
-        value, pk = place
+    if position is not None:
+        value, pk = position
         tie = Q(pk__gt=pk) if back else Q(pk__lt=pk)
         if value is None:
             without = None if without is None else without.filter(tie)
         elif key.column == "pk":
             valued = valued.filter(Q(pk__gt=pk) if rising else Q(pk__lt=pk))
         else:
-            # The first condition says less than the second, and an index can answer it.
+            # The first condition is redundant but uses an index.
             sign = "gt" if rising else "lt"
             valued = valued.filter(Q(**{f"{key.column}__{sign}e": value}))
             valued = valued.filter(Q(**{f"{key.column}__{sign}": value}) | Q(**{key.column: value}) & tie)
-    rest = [] if without is None else [without.order_by("pk" if back else "-pk")]
-    if place is not None and place[0] is None:
+    rest = [] if without is None else [without.order_by(by_pk)]
+    if position is not None and position[0] is None:
         return [*rest, valued] if back else rest
     return [valued] if back else [valued, *rest]
 
 
-def _ties(key: Key, *, back: bool) -> tuple[str, ...]:
-    return () if key.column == "pk" else ("pk" if back else "-pk",)
-
-
-def _place(row: Model, key: Key) -> str:
+def _position(row: Model, key: Key) -> str:
     value = getattr(row, key.column, None)
     text = json.dumps([value, row.pk], default=str)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
@@ -114,4 +111,4 @@ def _read(text: str, key: Key) -> tuple[Any, int] | None:
             raise ValueError
         return None if value is None else key.read(value), pk
     except (ValueError, TypeError, ArithmeticError, UnicodeError):
-        raise NoPlace("There is no such page of this list in this order; begin with the first.") from None
+        raise InvalidPosition("There is no such page in this order. Start with the first page.") from None

@@ -1,39 +1,52 @@
-"""What an address asks for: values of its query string, the trial or experiment it names, where the reader may see it."""
+"""Look-up of query values, trials, experiments and comparisons by URL."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
 
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import Experiment, Trial
+from experiments.errors import CannotCompare
+from experiments.models import Experiment, Measurement, Trial
+from experiments.selectors.comparison import Compared, compare
 
 
 def asked(request: HttpRequest, name: str) -> str:
-    """The value of `name`, trimmed; '' when it is not there."""
+    """Return the trimmed value of `name`; '' by default."""
     return request.GET.get(name, "").strip()
 
 
-def members_asked(request: HttpRequest) -> list[str]:
-    """The tokens of `of`, in order."""
-    return [token for text in request.GET.getlist("of") for token in text.split(",") if token.strip()]
+def members_asked(params: QueryDict) -> list[str]:
+    """Return the tokens of `of`, in order."""
+    return [token for text in params.getlist("of") for token in text.split(",") if token.strip()]
 
 
-def without(given: QueryDict, *names: str) -> str:
-    """The query string of a page without these names and without empty values."""
-    kept = given.copy()
-    for name in list(kept):
-        kept.setlist(name, [] if name in names else [value for value in kept.getlist(name) if value.strip()])
-    return kept.urlencode(safe=",:")
+def comparison_asked(user: Any, params: QueryDict) -> Compared:
+    """Return the comparison that a query string names. Raise CannotCompare."""
+    scope = params.get("scope", "").strip() or str(Measurement.Scope.ALL)
+    if scope not in Measurement.Scope.values:
+        raise CannotCompare("The scope is all or mpi.")
+    baseline, at = (params.get(name, "").strip() for name in ("baseline", "at"))
+    return compare(user, members_asked(params), baseline=baseline, at=at, scope=scope)
+
+
+def without(params: QueryDict, *names: str) -> str:
+    """Return a query string without these names and without empty values."""
+    query = params.copy()
+    for name in list(query):
+        query.setlist(name, [] if name in names else [value for value in query.getlist(name) if value.strip()])
+    return query.urlencode(safe=",:")
 
 
 def find_trial(request: HttpRequest, pk: int) -> Trial:
-    """The trial of this number, where the reader may see it; 404 otherwise."""
+    """Return a visible trial by number. Raise Http404."""
     related = ("experiment__project", "configuration", "cluster", "environment")
     return get_object_or_404(visible_trials(request.user).select_related(*related), pk=pk)
 
 
 def find_experiment(request: HttpRequest, slug: str) -> Experiment:
-    """The experiment under this address, where the reader may see it; 404 otherwise."""
+    """Return a visible experiment by slug. Raise Http404."""
     visible = visible_experiments(request.user)
     return get_object_or_404(visible.select_related("cluster", "owner", "project"), slug=slug)

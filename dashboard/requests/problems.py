@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): the one shape of every error of REST."""
+"""Problem documents (RFC 9457), the format of all REST errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROBLEM: Final = "application/problem+json"
 
 
 def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the body of an error; ``detail`` is its first sentence, for clients that read no list."""
+    """Return the body of an error; ``detail`` is its first sentence."""
     first = ": ".join(part for part in (errors[0]["path"], errors[0]["message"]) if part)
     more = "" if len(errors) == 1 else f" ({len(errors) - 1} more)"
     return {
@@ -28,12 +28,12 @@ def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def refusal(status: int, errors: Sequence[dict[str, Any]]) -> JsonResponse:
-    """Return the answer to a request that does not reach the framework."""
+    """Return an error without Django REST framework."""
     return JsonResponse(problem(status, errors), status=status, content_type=PROBLEM)
 
 
 def whole(message: object) -> dict[str, Any]:
-    """Return what is wrong with a request as a whole as one of the ``errors`` of an answer."""
+    """Return an error of a whole request as one of the ``errors``."""
     return {"path": "", "message": str(message)}
 
 

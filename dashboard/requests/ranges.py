@@ -1,4 +1,4 @@
-"""Parts of files (RFC 9110, section 14): a download that broke off goes on where it ended."""
+"""Downloads with byte ranges (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -21,105 +21,87 @@ from experiments.models import Artifact
 _ONE: Final = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.ASCII)
 _PIECE: Final = 64 * 1024
 _FETCHED_FIRST: Final = 64 << 20
-"""Files of a bucket up to this length are fetched and checked as a whole before their first byte leaves."""
+"""Files of a bucket up to this size are verified before the first byte is sent."""
 _KEPT: Final = ("Content-Type", "Content-Disposition", "ETag", "Accept-Ranges")
 
 log = structlog.get_logger()
 
 
-class Part:
-    """Bytes of a file from where it stands, as a stream that closes it."""
-
-    def __init__(self, file: IO[bytes], length: int) -> None:
-        self._file, self._left = file, length
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        piece = self._file.read(min(self._left, _PIECE)) if self._left else b""
-        if not piece:
-            raise StopIteration
-        self._left -= len(piece)
-        return piece
-
-    def close(self) -> None:
-        self._file.close()
+def _part(file: IO[bytes], length: int) -> Iterator[bytes]:
+    with file:
+        while length and (piece := file.read(min(length, _PIECE))):
+            length -= len(piece)
+            yield piece
 
 
-def artifact(request: Any, kept: Artifact, name: str) -> HttpResponseBase:
-    """Return a stored file as ``download`` does, once it is known to be what its trial left. Raise what ``Artifact.intact`` raises.
+def artifact(request: Any, row: Artifact, name: str) -> HttpResponseBase:
+    """Return a verified artifact. Raise what ``Artifact.intact`` raises.
 
-    A large one of a bucket is passed on while it is read: then the whole breaks off before its end where its hash turns out to be
-    another one, and of a part only the length of the whole is known to be right.
+    A large file of a bucket is streamed: a wrong hash aborts it before its end, and of a part only the file's size is verified.
     """
-    etag, own = f'"{kept.sha256}"', store.current()
-    if own.is_here or kept.size_bytes <= _FETCHED_FIRST:
-        with kept.intact() as file:
+    etag, backend = f'"{row.sha256}"', store.current()
+    if backend.is_here or row.size_bytes <= _FETCHED_FIRST:
+        with row.intact() as file:
             return download(request, file, name, etag)
-    if own.size(kept.path) != kept.size_bytes:
-        raise Tampered(
-            f"{kept.name} was changed after its trial ended: it is of another length. It is kept, but not used."
-        )
+    if backend.size(row.path) != row.size_bytes:
+        raise Tampered(f"{row.name} was changed after its trial ended: its size differs. It is stored but not used.")
     headers = {
         "Content-Type": "application/octet-stream",
         "Content-Disposition": content_disposition_header(True, name) or "attachment",
-        "Content-Length": str(kept.size_bytes),
+        "Content-Length": str(row.size_bytes),
         "Accept-Ranges": "bytes",
         "ETag": etag,
     }
-    asked = _asked(request, etag)
-    if asked is None:
-        return StreamingHttpResponse(_checked(own.pieces(kept.path), kept), headers=headers)
-    first, last = _bounds(asked, kept.size_bytes)
-    if first >= kept.size_bytes or last < first:
-        return _outside(kept.size_bytes)
-    part = own.pieces(kept.path, first, last - first + 1)
-    return StreamingHttpResponse(part, status=206, headers=headers | _part_headers(first, last, kept.size_bytes))
+    match = _requested_part(request, etag)
+    if match is None:
+        return StreamingHttpResponse(_checked(backend.pieces(row.path), row), headers=headers)
+    first, last, part_headers = _bounds(match, row.size_bytes)
+    if not part_headers:
+        return _outside(row.size_bytes)
+    part = backend.pieces(row.path, first, last - first + 1)
+    return StreamingHttpResponse(part, status=206, headers=headers | part_headers)
 
 
-def _checked(pieces: Iterator[bytes], kept: Artifact) -> Iterator[bytes]:
-    """The pieces, of which the last one is held back until the hash of all is known to be right."""
+def _checked(pieces: Iterator[bytes], row: Artifact) -> Iterator[bytes]:
+    """Yield the pieces, the last one only after the hash is verified. Raise Tampered."""
     digest, waiting = hashlib.sha256(), b""
     for piece in pieces:
         if waiting:
             yield waiting
         waiting = piece
         digest.update(piece)
-    if digest.hexdigest() != kept.sha256:
-        log.error("file_changed", path=kept.path)
-        raise Tampered(f"{kept.name} was changed after its trial ended: its hash is another one.")
+    if digest.hexdigest() != row.sha256:
+        log.error("file_changed", path=row.path)
+        raise Tampered(f"{row.name} was changed after its trial ended: its hash differs.")
     yield waiting
 
 
 def download(request: Any, file: Path, name: str, etag: str = "") -> HttpResponseBase:
-    """Return a file to be kept as ``name``: the whole (200), the part that was asked for (206), or that it has none such (416).
+    """Return a file for download: the whole (200), a part (206), or 416.
 
-    Several parts at once, other units, and a part of what was another file (``If-Range``) are answered with the whole, as the RFC allows.
+    Several parts, other units, and parts of another version (``If-Range``) get the whole file, as the RFC allows.
     """
     opened = file.open("rb")
     response = FileResponse(opened, as_attachment=True, filename=name)
     response["Accept-Ranges"] = "bytes"
     if etag:
         response["ETag"] = etag
-    asked = _asked(request, etag)
-    if asked is None:
+    match = _requested_part(request, etag)
+    if match is None:
         return response
     size = int(response["Content-Length"])
-    first, last = _bounds(asked, size)
-    if first >= size or last < first:
+    first, last, part_headers = _bounds(match, size)
+    if not part_headers:
         response.close()
         return _outside(size)
     opened.seek(first)
-    headers = {name: response[name] for name in _KEPT if name in response}
-    headers |= _part_headers(first, last, size)
-    return StreamingHttpResponse(Part(opened, last - first + 1), status=206, headers=headers)
+    headers = {name: response[name] for name in _KEPT if name in response} | part_headers
+    return StreamingHttpResponse(_part(opened, last - first + 1), status=206, headers=headers)
 
 
-def _asked(request: Any, etag: str) -> re.Match[str] | None:
-    """The one part that is asked for, of this version of the file."""
-    asked = _ONE.fullmatch("".join(request.headers.get("Range", "").split()).lower())
-    return None if request.headers.get("If-Range", etag) != etag else asked
+def _requested_part(request: Any, etag: str) -> re.Match[str] | None:
+    match = _ONE.fullmatch("".join(request.headers.get("Range", "").split()).lower())
+    return None if request.headers.get("If-Range", etag) != etag else match
 
 
 def _outside(size: int) -> HttpResponseBase:
@@ -128,12 +110,11 @@ def _outside(size: int) -> HttpResponseBase:
     return refused
 
 
-def _part_headers(first: int, last: int, size: int) -> dict[str, str]:
-    return {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(last - first + 1)}
-
-
-def _bounds(asked: re.Match[str], size: int) -> tuple[int, int]:
-    first, last, final = asked.groups()
-    if final is not None:  # so many at the end
-        return (max(size - int(final), 0), size - 1) if int(final) else (size, size)
-    return int(first), min(int(last), size - 1) if last is not None else size - 1
+def _bounds(match: re.Match[str], size: int) -> tuple[int, int, dict[str, str]]:
+    """Return first and last byte and headers, empty for invalid ranges."""
+    first_text, last_text, count_text = match.groups()
+    first = int(first_text) if count_text is None else max(size - int(count_text), 0)
+    last = min(int(last_text), size - 1) if last_text is not None else size - 1
+    if last < first:
+        return first, last, {}
+    return first, last, {"Content-Range": f"bytes {first}-{last}/{size}", "Content-Length": str(last - first + 1)}

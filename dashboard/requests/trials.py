@@ -1,20 +1,19 @@
-"""From a query string to a page of trials: which ones, in what order, with which columns."""
+"""Query strings of the list of trials: filters, order and columns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.http import QueryDict
+from pydantic import AwareDatetime, Field, TypeAdapter
 
 from dashboard.filters import TrialPageFilter
-from dashboard.requests.columns import names_in
+from dashboard.requests.columns import SortHeader, names_in, sort_header
 from dashboard.requests.keyset import Key, Listing
-from dashboard.requests.sort_headers import Head, head
 from experiments.access import visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import described, is_metric
@@ -24,47 +23,24 @@ DEFAULT_COLUMNS: Final = ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput
 MOST_COLUMNS: Final = 12
 _METRIC: Final = "measurements__value"
 _LONG: Final = (
-    "traceback",
-    "tables",
-    "progress",
-    "certificate",
-    "command",
-    "not_available",
-    "trust_reasons",
-    "conditions",
+    *("traceback", "tables", "progress", "certificate", "command", "not_available", "trust_reasons", "conditions"),
 )
-"""Columns of a trial that no list shows and that may be long."""
+"""Long columns of a trial that no list shows."""
 
 
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
-        raise ValueError
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError
-    value.encode()  # half a character is no text to the database
-    return value
+_whole: Final = TypeAdapter(Annotated[int, Field(strict=True, gt=-(2**31), lt=2**31)]).validate_python
+_number: Final = TypeAdapter(Annotated[float, Field(strict=True, allow_inf_nan=False)]).validate_python
+_text: Final = TypeAdapter(Annotated[str, Field(strict=True, pattern=r"^[^\x00]*$")]).validate_python
 
 
 def _moment(value: Any) -> datetime:
-    moment = datetime.fromisoformat(_text(value))
-    if moment.tzinfo is None:
-        raise ValueError
+    moment = TypeAdapter(AwareDatetime).validate_python(_text(value))
     return moment.astimezone(UTC)  # PostgreSQL refuses offsets of more than 16 hours
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One order that a list offers by name; ``first`` is the direction that a first click asks for."""
+    """A named order of a list; ``first`` is the direction of the first click."""
 
     title: str
     key: Key
@@ -82,7 +58,7 @@ NEWEST: Final = "-id"
 
 @dataclass(frozen=True, slots=True)
 class TrialQuestion:
-    """What the address of the list asks for."""
+    """A parsed query string of the list of trials."""
 
     filters: TrialPageFilter
     listing: Listing
@@ -90,22 +66,22 @@ class TrialQuestion:
     columns: tuple[str, ...]
 
 
-def ask_trials(user: Any, given: QueryDict) -> TrialQuestion:
-    """Return what an address asks of the trials that ``user`` may see. Raise CannotExplore where a sort or column has no meaning."""
-    filters = TrialPageFilter.of_page(given, visible_trials(user))
-    columns = read_columns(given.getlist("columns"))
-    sort = given.get("sort", "").strip() or NEWEST
+def ask_trials(user: Any, params: QueryDict) -> TrialQuestion:
+    """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
+    filters = TrialPageFilter.of_page(params, visible_trials(user))
+    columns = read_columns(params.getlist("columns"))
+    sort = params.get("sort", "").strip() or NEWEST
     trials = filters.matching.select_related("configuration", "cluster").defer(*_LONG)
     return TrialQuestion(filters, _listing(trials, _key(sort), sort), sort, columns)
 
 
 def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
     if key.column == _METRIC:
-        own = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
-        measured = trials.filter(**{f"measurements__{name}": value for name, value in own.items()})
-        # A column of its own, so that the place of a row in the order can be told without another query.
+        lookups = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
+        measured = trials.filter(**{f"measurements__{name}": value for name, value in lookups.items()})
+        # An annotation, so that the position of a row needs no query.
         valued = measured.annotate(sort_value=F(_METRIC))
-        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **own)))
+        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **lookups)))
         return Listing(Key("sort_value", key.descending, key.read), valued, unmeasured)
     if "__" in key.column:
         return Listing(Key("sort_value", key.descending, key.read), trials.annotate(sort_value=F(key.column)))
@@ -115,28 +91,28 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics that an address names, each once. Raise CannotExplore."""
+    """Return the named metrics, each once. Raise CannotExplore."""
     names = names_in(texts)
     for name in names:
         if not is_metric(name):
             raise CannotExplore(f"Columns: {name[:80]!r} is not a metric.", field="columns")
     if len(names) > MOST_COLUMNS:
-        raise CannotExplore(f"Columns: at most {MOST_COLUMNS} metrics stand in one table.", field="columns")
+        raise CannotExplore(f"Columns: at most {MOST_COLUMNS} metrics fit in one table.", field="columns")
     return names or DEFAULT_COLUMNS
 
 
 def _key(sort: str) -> Key:
     name, descending = sort.removeprefix("-"), sort.startswith("-")
     if name in SORTS:
-        known = SORTS[name].key
-        return Key(known.column, descending, known.read)
+        definition = SORTS[name].key
+        return Key(definition.column, descending, definition.read)
     if is_metric(name):
         return Key(_METRIC, descending, _number)
     raise CannotExplore(f"Order: {name[:80]!r} is neither a metric nor one of {', '.join(SORTS)}.", field="sort")
 
 
-def head_of(name: str, sort: str, *, unit: str = "") -> Head:
-    """Return the head of a column of the list under the present ``sort``."""
-    known = SORTS.get(name)
-    title = known.title if known else described(name).label
-    return head(name, title, sort, first=known.first if known else "", unit=unit)
+def trial_header(name: str, sort: str, *, unit: str = "") -> SortHeader:
+    """Return the header of a column for the current ``sort``."""
+    definition = SORTS.get(name)
+    title = definition.title if definition else described(name).label
+    return sort_header(name, title, sort, first=definition.first if definition else "", unit=unit)

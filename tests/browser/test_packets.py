@@ -8,8 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from dashboard.pages.packets import LOOKS
-from dashboard.requests import concurrency_limits
+from dashboard.requests.concurrency_limits import PER_USER, acquire
 from experiments.library import load_defaults
 from experiments.models import Trial
 from tests.analysis.capture_files import Frame, pcapng
@@ -18,7 +17,7 @@ from tests.dashboard.studies_measured import measured
 from tests.experiments import factories
 
 SPECIFICATION = {"name": "Captured", "workload": "water", "sweep": {"hosts": [2]}, "repetitions": 1}
-WAITS = "This one waits its turn"
+WAITS = "Other packets are being read."
 PATIENT_MS = 60_000
 pytestmark = pytest.mark.timeout(240)
 
@@ -38,13 +37,11 @@ def test_it_shows_packets_once_it_is_their_turn(
     trial: Trial,
     empty_redis: object,
     page_errors: list[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(concurrency_limits, "LONGEST_TURN_S", 600.0)
     rows, detail = page.locator("#packet-rows"), page.locator("#packet-detail")
     with ExitStack() as others:
-        for _ in range(LOOKS.of_one):
-            others.enter_context(LOOKS.turn(person))
+        for _ in range(PER_USER):
+            others.enter_context(acquire(person, "packets"))
         page.goto(f"{trial.get_absolute_url()}#packets")
         page.locator("#packet-query").scroll_into_view_if_needed()
         expect(rows).to_contain_text(WAITS, timeout=PATIENT_MS)
@@ -52,8 +49,8 @@ def test_it_shows_packets_once_it_is_their_turn(
     expect(show).to_be_visible(timeout=PATIENT_MS)
     expect(rows).not_to_contain_text(WAITS)
     with ExitStack() as others:
-        for _ in range(LOOKS.of_one):
-            others.enter_context(LOOKS.turn(person))
+        for _ in range(PER_USER):
+            others.enter_context(acquire(person, "packets"))
         show.click()
         expect(detail).to_contain_text(WAITS, timeout=PATIENT_MS)
     expect(detail).to_contain_text("Packet 1,", timeout=PATIENT_MS)

@@ -1,4 +1,4 @@
-"""Questions to the explorer as an address asks them."""
+"""Questions to the explorer by query string."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def question(user: Any, **given: Any) -> Question:
 
 
 def pivoted(user: Any, **given: Any) -> Pivot:
-    asked = question(user, **given)
-    return pivot(asked.configurations, asked.query)
+    query = question(user, **given)
+    return pivot(query.configurations, query.query)
 
 
 def left_out(user: Any, **given: Any) -> int:
     """How many trials the answer leaves out because their capture is flagged."""
-    asked = question(user, **given)
-    return flagged(asked.configurations, asked.query)
+    query = question(user, **given)
+    return flagged(query.configurations, query.query)

@@ -1,4 +1,4 @@
-"""What a laboratory does in tests, by the methods of the product: somebody submits, and a worker runs what waits."""
+"""A laboratory in tests: users submit, and a worker runs waiting trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page says."""
+"""Texts of pages."""
 
 from __future__ import annotations
 

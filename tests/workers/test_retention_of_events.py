@@ -97,7 +97,7 @@ def test_expired_cursor_is_refused_and_another_continues(experiment: Experiment)
     assert remove_old_events() == 3
     late = client.get(before["previous"])
     assert late.status_code == 410
-    assert "older than the events of 90 days" in late.json()["errors"][0]["message"]
+    assert "older than 90 days" in late.json()["errors"][0]["message"]
     assert len(client.get(EVENTS).json()["results"]) == 1
     Event.objects.all().delete()
     assert client.get(before["previous"]).status_code == 410

@@ -1,20 +1,20 @@
-"""Examples of what REST is sent and answers, for the OpenAPI document: a JSON file for each family of addresses.
+"""Examples of requests and answers for the OpenAPI document, from JSON files.
 
-``{"PUT experiments/{slug}/": {"request": {MEDIA TYPE: body}, "answers": {STATUS: body}}}``. The answer of an address that lists is one
-of its rows: the document puts it into a page. A text in the place of an answer names the address whose answer it is too. They are
-answers of a small installation in which long lists and mappings are cut.
+``{"PUT experiments/{slug}/": {"request": {MEDIA TYPE: body}, "answers": {STATUS: body}}}``. The answer of a list is one of its
+rows. A text as an answer names the operation with the same answer. Long lists and mappings are cut.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample
+
+from dashboard.api.rest.schema import errors
 
 ROOT: Final = "/api/v1/"
 _JSON: Final = "application/json"
@@ -28,20 +28,24 @@ def known() -> dict[str, Any]:
 
 
 class WithExamples(AutoSchema):
-    """What the OpenAPI document is made with: each operation has the examples that are told of it here."""
+    """Schema generator that adds the stored examples and default errors."""
 
     def get_examples(self) -> list[OpenApiExample]:
-        return list(_examples(f"{self.method} {self.path.removeprefix(ROOT)}"))
+        stored = known().get(f"{self.method} {self.path.removeprefix(ROOT)}", {})
+        examples = [
+            OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
+            for media_type, body in stored.get("request", {}).items()
+        ]
+        for status, body in stored.get("answers", {}).items():
+            value = next(iter(known()[body]["answers"].values())) if isinstance(body, str) else body
+            examples.append(
+                OpenApiExample("Answer", value=value, media_type=_JSON, response_only=True, status_codes=[status])
+            )
+        return examples
 
-
-def _examples(operation: str) -> Iterator[OpenApiExample]:
-    told = known().get(operation, {})
-    for media_type, body in told.get("request", {}).items():
-        yield OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
-    for status, body in told.get("answers", {}).items():
-        shown = _first_answer(body) if isinstance(body, str) else body
-        yield OpenApiExample("Answer", value=shown, media_type=_JSON, response_only=True, status_codes=[status])
-
-
-def _first_answer(operation: str) -> Any:
-    return next(iter(known()[operation]["answers"].values()))
+    def get_response_serializers(self) -> Any:
+        """Describe lists and rows that declare no answers of their own."""
+        return {
+            200: super().get_response_serializers(),
+            **errors(400 if getattr(self.view, "action", "") == "list" else 404),
+        }

@@ -1,1 +1,1 @@
-"""``/api/v1/experiments/`` and ``published/``: the rows, what an experiment shows, and its full result."""
+"""``/api/v1/experiments/`` and ``published/``."""

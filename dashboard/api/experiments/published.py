@@ -1,4 +1,4 @@
-"""``/api/v1/published/``: the published studies, each with its configurations and what was printed for them."""
+"""``/api/v1/published/``: published studies with their printed figures."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any, ClassVar
 
 from django.db.models import Count, Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import PAGE, refuse_unknown
+from dashboard.api.rest.fields import RowSerializer
+from dashboard.api.rest.filtering import RowsViewSet, refuse_unknown
 from experiments.metrics import find
 from experiments.models import Configuration, Experiment, Measurement, Trial
 
 
 class CitationSerializer(serializers.Serializer[Any]):
-    """Where it was published and how it was measured."""
+    """Source of a published study."""
 
     title = serializers.CharField()
     authors = serializers.CharField()
@@ -27,8 +28,8 @@ class CitationSerializer(serializers.Serializer[Any]):
     facts = serializers.DictField(help_text="Of the cluster, in base units.")
 
 
-class PublishedSerializer(serializers.ModelSerializer[Experiment]):
-    """A published study. As an experiment it has trials, findings and a diagnosis as every other (`experiment`)."""
+class PublishedSerializer(RowSerializer[Experiment]):
+    """A published study; `experiment` has its trials, findings and diagnosis."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:published-detail", lookup_field="slug")
     experiment = serializers.HyperlinkedIdentityField(view_name="api:experiment-detail", lookup_field="slug")
@@ -38,61 +39,58 @@ class PublishedSerializer(serializers.ModelSerializer[Experiment]):
     class Meta:
         model = Experiment
         fields: ClassVar = ["slug", "url", "experiment", "name", "workload", "citation", "configurations"]
-        read_only_fields = fields
 
 
 class PrintedTableSerializer(serializers.Serializer[Any]):
-    """A printed table; `printed_as` tells the names of its columns in print by metric."""
+    """A printed table; `printed_as` maps metrics to the printed column names."""
 
     name = serializers.CharField()
     constants = serializers.DictField(help_text="Parameters of all its rows.")
     printed_as = serializers.DictField(child=serializers.CharField())
 
 
-class PrintedSerializer(serializers.ModelSerializer[Configuration]):
-    """One configuration. `hosts` and `ranks` are 0 where they are not printed."""
+class PrintedSerializer(RowSerializer[Configuration]):
+    """One configuration; `hosts` and `ranks` are 0 if they are not printed."""
 
     configuration = serializers.CharField(source="hash")
     parameters = serializers.DictField()
-    figures = serializers.SerializerMethodField(help_text="What was printed, by metric, in base units.")
-    conditions = serializers.SerializerMethodField(help_text="What stands beside the numbers, by table.")
+    figures = serializers.SerializerMethodField(help_text="Printed values by metric, in base units.")
+    conditions = serializers.SerializerMethodField(help_text="Printed remarks on the numbers, by table.")
 
     class Meta:
         model = Configuration
         fields: ClassVar = ["configuration", "parameters", "hosts", "ranks", "figures", "conditions"]
-        read_only_fields = fields
 
     def get_figures(self, configuration: Configuration) -> dict[str, float]:
         return {row.metric: row.value for trial in configuration.trials.all() for row in trial.measurements.all()}
 
     def get_conditions(self, configuration: Configuration) -> dict[str, dict[str, str]]:
-        return {table: beside for trial in configuration.trials.all() for table, beside in trial.conditions.items()}
+        return {table: remarks for trial in configuration.trials.all() for table, remarks in trial.conditions.items()}
 
 
 class PublishedDetailSerializer(PublishedSerializer):
-    """A published study with all that it printed."""
+    """A published study with all printed values."""
 
     notes = serializers.ListField(
         child=serializers.CharField(), source="specification.notes", help_text="About the quality of the numbers."
     )
     statements = serializers.ListField(
-        child=serializers.CharField(), source="specification.statements", help_text="What it says besides."
+        child=serializers.CharField(), source="specification.statements", help_text="Other statements of the study."
     )
     tables = PrintedTableSerializer(many=True, source="specification.tables")
     units = serializers.SerializerMethodField(help_text="By metric.")
-    configurations = PrintedSerializer(many=True)  # type: ignore[assignment]  # of one study they are told, of many counted
+    configurations = PrintedSerializer(many=True)  # type: ignore[assignment]  # listed for one study, counted for many
 
     class Meta(PublishedSerializer.Meta):
         fields: ClassVar = [*PublishedSerializer.Meta.fields, "notes", "statements", "tables", "units"]
-        read_only_fields = fields
 
     def get_units(self, study: Experiment) -> dict[str, str]:
         printed = {metric for table in study.specification["tables"] for metric in table["printed_as"]}
         return {metric: find(metric).unit for metric in sorted(printed)}
 
 
-class PublishedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
-    """Published studies, which everybody sees who is signed in."""
+class PublishedViewSet(RowsViewSet[Experiment]):
+    """Published studies, visible to all users."""
 
     queryset = Experiment.objects.filter(published=True)
     lookup_field = "slug"
@@ -111,14 +109,8 @@ class PublishedViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewset
     def get_serializer_class(self) -> type[PublishedSerializer]:
         return PublishedSerializer if self.action == "list" else PublishedDetailSerializer
 
-    @extend_schema(responses={200: PublishedSerializer(many=True), **schema.errors(400)})
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """All of them, with where they were published."""
-        refuse_unknown(request, PAGE)
-        return super().list(request, *args, **kwargs)
-
     @extend_schema(responses={200: PublishedDetailSerializer, **schema.errors(400, 404)})
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One study: its configurations with the figures that were printed, its tables, and notes on their quality."""
+        """Return one study with its printed figures, tables and notes."""
         refuse_unknown(request, set())
         return super().retrieve(request, *args, **kwargs)

@@ -1,6 +1,6 @@
-"""An experiment with everything measured, as REST tells it: ``GET experiments/SLUG/result/`` and ``script/run --json``.
+"""The whole result of an experiment, for REST and ``script/run --json``.
 
-Ten thousand trials are 114 MB of JSON and ten times that as objects, so it is written in pieces of some trials each.
+10 000 trials are 114 MB of JSON and ten times as much as objects, so the result is written in pieces.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ from experiments.selectors.diagnosis import answers_of
 _PIECE: Final = 250
 """Trials that are read and written together."""
 _IN_MEMORY: Final = 4 << 20
-"""Bytes beyond which an answer lies in a file while it is made and sent."""
+"""Bytes beyond which an answer is buffered in a file."""
 
 
 def experiment_result(experiment: Experiment, request: Request | None = None) -> dict[str, Any]:
-    """Return an experiment with its answer, the predictions that were kept of it, and all its current trials, each as
-    ``GET trials/ID/`` does, in nine queries, two more where there are predictions, and five for each further piece of the trials.
+    """Return an experiment with its answer, its predictions and all current trials.
 
-    The answer is None where no trial counts yet, and for a long experiment whose answer nobody has asked for.
-
-    Without a request its addresses begin at the root of whatever server there is.
+    The answer is None without trials in the statistics, and for a long experiment before its first diagnosis. Without a request,
+    URLs have no host. It takes nine queries, two more for predictions, and five for each further piece of trials.
     """
     return {**_beside_trials(experiment, request), "trials": list(_trials(experiment, request))}
 
@@ -44,20 +42,20 @@ def experiment_result(experiment: Experiment, request: Request | None = None) ->
 def result_text(
     experiment: Experiment, dumps: Callable[[Any], str], *, indent: int | None = None, request: Request | None = None
 ) -> Iterator[str]:
-    """Yield what ``dumps`` (which indents by ``indent``) makes of `experiment_result`, a trial at a time."""
-    whole = dumps({**_beside_trials(experiment, request), "trials": []})
-    end = whole.rindex("[") + 1
+    """Yield the text of `experiment_result`, trial by trial."""
+    frame = dumps({**_beside_trials(experiment, request), "trials": []})
+    end = frame.rindex("[") + 1
     line, last = ("", "") if indent is None else ("\n" + 2 * indent * " ", "\n" + indent * " ")
-    yield whole[:end]
+    yield frame[:end]
     is_first = True
     for trial in _trials(experiment, request):
         yield f"{'' if is_first else ','}{line}{dumps(trial).replace(chr(10), line)}"
         is_first = False
-    yield whole[end:] if is_first else last + whole[end:]
+    yield frame[end:] if is_first else last + frame[end:]
 
 
 def result_answer(experiment: Experiment, request: Request) -> HttpResponseBase:
-    """Return the whole result as an answer. It is there before the first byte is sent, so that it is whole or an error."""
+    """Return the whole result, complete before the first byte is sent."""
     renderer, media_type = JSONRenderer(), request.accepted_media_type
 
     def dumps(data: Any) -> str:
@@ -85,13 +83,13 @@ def _beside_trials(experiment: Experiment, request: Request | None) -> dict[str,
 
 
 def _trials(experiment: Experiment, request: Request | None) -> Iterator[dict[str, Any]]:
-    # What many trials share is read once for a piece of them: the facts of their environment are half of the result.
-    beside = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
-    trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*beside)
+    # Rows that many trials share are read once a piece: environments are half of the result.
+    related = ("configuration", "cluster", "environment", "as_array__names", "artifacts")
+    trials = Trial.objects.current().filter(experiment=experiment).select_related("as_array").prefetch_related(*related)
     every = trials.order_by("position", "pk").iterator(chunk_size=_PIECE)
     while piece := list(islice(every, _PIECE)):
         for trial in piece:
             trial.experiment = experiment
-        known = {"apart": why_apart(experiment, piece), "repeats": Trial.repeats_among(piece)}
-        context: dict[str, Any] = {"request": request, **known}
+        excluded = {"apart": why_apart(experiment, piece), "repeats": Trial.repeats_among(piece)}
+        context: dict[str, Any] = {"request": request, **excluded}
         yield from ResultTrialSerializer(piece, many=True, context=context).data

@@ -10,7 +10,6 @@ from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,7 +23,7 @@ from dashboard.api.experiments.serializers import (
 )
 from dashboard.api.rest import chart_tables, fields, schema
 from dashboard.api.rest.filtering import StrictFilterBackend
-from dashboard.api.rest.parsers import StrictJsonParser, YamlParser
+from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, validated
 from dashboard.api.serializers import (
     CancelledSerializer,
     ExperimentDetailSerializer,
@@ -34,7 +33,7 @@ from dashboard.api.serializers import (
     QueuedSerializer,
     RepetitionsSerializer,
 )
-from dashboard.api.specifications import project_of, specification_of
+from dashboard.api.validate import project_of, specification_of
 from dashboard.background import changes
 from dashboard.filters import ExperimentFilter
 from dashboard.panels.parts.chart_tables import charts_of
@@ -51,7 +50,7 @@ _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
 
 
 class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
-    """Experiments that the caller may see: those of the own projects, and published results."""
+    """Experiments of the caller's projects, and published results."""
 
     queryset = Experiment.objects.select_related("cluster", "owner", "project")
     lookup_field = "slug"
@@ -72,21 +71,21 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={200: ExperimentSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Experiments, newest first."""
-        wanted = fields.chosen(request, ExperimentSerializer)
+        """List experiments, newest first."""
+        names = fields.chosen(request, ExperimentSerializer)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
-        return self.get_paginated_response(self._shown(page, many=True, wanted=wanted))
+        return self.get_paginated_response(self._shown(page, many=True, names=names))
 
     @extend_schema(
         parameters=[fields.parameter(ExperimentDetailSerializer)],
         responses={200: ExperimentDetailSerializer, **schema.errors(400, 404)},
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """One experiment with its specification."""
+        """Return one experiment with its specification."""
         fields.refuse_others(request)
-        wanted = fields.chosen(request, ExperimentDetailSerializer)
-        return Response(self._shown(self.get_object(), wanted=wanted))
+        names = fields.chosen(request, ExperimentDetailSerializer)
+        return Response(self._shown(self.get_object(), names=names))
 
     @extend_schema(
         parameters=[schema.PROJECT, PARAMETER],
@@ -99,16 +98,14 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         spec = specification_of(request, project)
         return idempotent_response(request, lambda: self._submitted(request, spec, project))
 
-    @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", CancelledSerializer, (403, 404, 409))
     def cancel(self, request: Request, slug: str) -> Response:
-        """Cancel every trial that is not over; running ones stop within seconds."""
+        """Cancel all unfinished trials; running ones stop within seconds."""
         return Response({"cancelled": self._editable(request).cancel()})
 
-    @extend_schema(request=None, responses={200: QueuedSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"], url_path="go-on")
+    @schema.row_action("post", QueuedSerializer, (403, 404, 409), url_path="go-on")
     def go_on(self, request: Request, slug: str) -> Response:
-        """Start the trials of a held experiment although its first one failed; `queued` is how many wait."""
+        """Release a held experiment although its first trial failed."""
         return Response({"queued": queue.go_on(self._repeatable(request))})
 
     @extend_schema(
@@ -116,107 +113,112 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         responses={200: QueuedSerializer, **schema.errors(400, 403, 404, 409, 415)},
     )
     def update(self, request: Request, slug: str) -> Response:
-        """Make a specification the current version: only what it adds is queued, and nothing measured is lost."""
+        """Save a new version of the specification; only new trials are queued."""
         experiment = self._editable(request)
         spec = specification_of(request, experiment.project)
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 
-    @extend_schema(
-        request=MovedSerializer, responses={200: ExperimentDetailSerializer, **schema.errors(400, 403, 404, 409, 415)}
+    @schema.row_action(
+        "post",
+        ExperimentDetailSerializer,
+        (400, 403, 404, 409, 415),
+        request=MovedSerializer,
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def move(self, request: Request, slug: str) -> Response:
-        """Put the experiment into another project, when none of its trials waits or runs: that project's members then see it."""
+        """Move the experiment to another project; none of its trials may wait or run."""
         experiment = self._repeatable(request)
-        wanted = MovedSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
+        slug = validated(MovedSerializer, request)["project"]
         constants = experiment.specification.get("parameters")
         able = access.projects_for(request.user, experiment.workload, constants)
-        project = next((each for each in able if each.slug == wanted.validated_data["project"]), None)
+        project = next((option for option in able if option.slug == slug), None)
         if project is None:
             raise PermissionDenied("There is no such project, or you may not start this workload in it.")
         experiment.move_to(project)
         return Response(self._shown(self.get_object()))
 
-    @extend_schema(
-        parameters=[PARAMETER], request=None, responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 429)}
-    )
-    @action(detail=True, methods=["post"], url_path="rerun-failed")
+    @schema.row_action("post", _QUEUED, (400, 403, 404, 409, 429), parameters=[PARAMETER], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
-        """Queue every trial that ended without a result once more; many in the background (202)."""
+        """Queue every trial without a result again; many in the background (202)."""
         experiment = self._repeatable(request)
         return idempotent_response(request, lambda: _queued(changes.rerun_failed(request.user, experiment), request))
 
-    @extend_schema(
-        parameters=[PARAMETER],
+    @schema.row_action(
+        "post",
+        _QUEUED,
+        (400, 403, 404, 409, 415, 429),
         request=RepetitionsSerializer,
-        responses={**_QUEUED, **schema.errors(400, 403, 404, 409, 415, 429)},
+        parameters=[PARAMETER],
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def repetitions(self, request: Request, slug: str) -> Response:
-        """Queue more repetitions of every configuration, as a new version; many in the background (202)."""
+        """Queue more repetitions as a new version; many in the background (202)."""
         experiment = self._repeatable(request)
-        wanted = RepetitionsSerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        count = wanted.validated_data["count"]
+        count = validated(RepetitionsSerializer, request)["count"]
         return idempotent_response(request, lambda: _queued(changes.repeat(request.user, experiment, count), request))
 
-    @extend_schema(
-        request=PrioritySerializer, responses={200: PrioritySerializer, **schema.errors(400, 403, 404, 409, 415)}
+    @schema.row_action(
+        "post",
+        PrioritySerializer,
+        (400, 403, 404, 409, 415),
+        request=PrioritySerializer,
+        parser_classes=[StrictJsonParser],
     )
-    @action(detail=True, methods=["post"], parser_classes=[StrictJsonParser])
     def priority(self, request: Request, slug: str) -> Response:
-        """Let waiting trials start before or after those of other experiments of the project; for its maintainers."""
+        """Set the priority of waiting trials within the project (maintainers)."""
         experiment = self._editable(request)
         if not access.may_prioritise(request.user, experiment):
             raise PermissionDenied("Only maintainers of this project may set priorities.")
-        wanted = PrioritySerializer(data=request.data)
-        wanted.is_valid(raise_exception=True)
-        experiment.prioritise(Priority[wanted.validated_data["priority"].upper()])
-        return Response({"priority": wanted.validated_data["priority"]})
+        priority = validated(PrioritySerializer, request)["priority"]
+        experiment.prioritise(Priority[priority.upper()])
+        return Response({"priority": priority})
 
-    @extend_schema(responses={200: FindingsSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", FindingsSerializer, (404,))
     def findings(self, request: Request, slug: str) -> Response:
-        """What the experiment shows: answer, facts ranked by what they explain, verdict, findings, and what it cannot tell."""
+        """Return answer, ranked facts, verdict, findings and limitations."""
         return Response(diagnosis_of(self.get_object()).findings())
 
-    @extend_schema(responses={200: DiagnosisSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", DiagnosisSerializer, (404,))
     def diagnosis(self, request: Request, slug: str) -> Response:
-        """The numbers behind the findings: speed-up and time of every size, models with their curves, next points, observer effect."""
+        """Return speed-up, models, recommended trials and capture overhead."""
         return Response(diagnosis_of(self.get_object()).to_dict())
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", OpenApiTypes.OBJECT, (404,))
     def efficiencies(self, request: Request, slug: str) -> Response:
-        """Time inside MPI by size: the efficiencies of the POP project, the shares of the ranks' time, and what counting it cost."""
+        """Return POP efficiencies and time shares by size."""
         trees = efficiency_trees(Measured.alone(self.get_object()))
         return Response({"tables": [tree.to_dict() for tree in trees]})
 
-    @extend_schema(
+    @schema.row_action(
+        "get",
+        chart_tables.ChartSerializer(many=True),
+        (404,),
         operation_id="experiments_charts_list",
-        responses={200: chart_tables.ChartSerializer(many=True), **schema.errors(404)},
+        **schema.UNFILTERED,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def charts(self, request: Request, slug: str) -> Response:
-        """The charts of the experiment's page: the names under which their tables are asked for."""
+        """List the charts of the experiment's page."""
         return Response(charts_of(self.get_object()).listed())
 
-    @extend_schema(parameters=[*chart_tables.PARAMETERS], responses=chart_tables.RESPONSES)
-    @action(detail=True, methods=["get"], url_path=chart_tables.NAME, filter_backends=[])
+    @schema.row_action(
+        "get",
+        chart_tables.RESPONSES,
+        (),
+        parameters=[*chart_tables.PARAMETERS],
+        url_path=chart_tables.NAME,
+        filter_backends=[],
+    )
     def chart(self, request: Request, slug: str, name: str) -> HttpResponse:
-        """The table behind a chart: what it draws, as numbers in the units of its columns' names."""
+        """Return the table behind a chart, in the units of its column names."""
         return chart_tables.table_answer(request, charts_of(self.get_object()), name)
 
-    @extend_schema(responses={200: ResultSerializer, **schema.errors(404)})
-    @action(detail=True, methods=["get"])
+    @schema.row_action("get", ResultSerializer, (404,))
     def result(self, request: Request, slug: str) -> HttpResponseBase:
-        """The experiment with all its current trials and everything measured: what `script/run --json` writes."""
+        """Return the experiment with all current trials and results."""
         return result_answer(self.get_object(), request)
 
     def _editable(self, request: Request) -> Experiment:
-        """Return the experiment for a change: published results refuse, and so does the caller's role."""
+        """Return the experiment for a change. Raise ReadOnly, PermissionDenied."""
         experiment: Experiment = self.get_object()
         experiment.require_editable()
         if not access.may_cancel(request.user, experiment):
@@ -224,20 +226,20 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return experiment
 
     def _repeatable(self, request: Request) -> Experiment:
-        """Return the experiment for more trials of it: the caller may change it, and may start its workload today."""
+        """Return the experiment for more trials. Raise ReadOnly, PermissionDenied."""
         experiment = self._editable(request)
         if not access.may_run_more(request.user, experiment):
             raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")
         return experiment
 
     def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:
-        shown = self._shown(queue.submit(spec, project=project, owner=request.user))
-        return Response(shown, status=201, headers={"Location": str(shown["url"])})
+        data = self._shown(queue.submit(spec, project=project, owner=request.user))
+        return Response(data, status=201, headers={"Location": str(data["url"])})
 
-    def _shown(self, experiments: Any, *, many: bool = False, wanted: Sequence[str] | None = None) -> Any:
+    def _shown(self, experiments: Any, *, many: bool = False, names: Sequence[str] | None = None) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]
-        context = {**self.get_serializer_context(), fields.NAME: wanted}
-        if wanted is None or {"status", "trials"} & set(wanted):
+        context = {**self.get_serializer_context(), fields.NAME: names}
+        if names is None or {"status", "trials"} & set(names):
             context["progress"] = selectors.progress_of(rows)
         return self.get_serializer_class()(experiments, many=many, context=context).data
 

@@ -1,7 +1,4 @@
-"""How answer, findings and diagnosis of an experiment look in JSON.
-
-The shapes are taken from the classes whose ``to_dict`` is answered, so that a field cannot be told otherwise than it is.
-"""
+"""Serializers of answer, findings and diagnosis."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from analysis.conclusions.diagnosis import Curve
 from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.scaling.models import Misfit
-from dashboard.api.rest.in_place import told
+from dashboard.api.rest.schema import dataclass_schema
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
 
 Schema = dict[str, Any]
@@ -43,12 +40,12 @@ def _with(shape: Schema, **members: Schema) -> Schema:
     return {**shape, "properties": properties, "required": list(properties)}
 
 
-_ANSWER: Final = _with(told(Answer), asks=_TEXT)
+_ANSWER: Final = _with(dataclass_schema(Answer), asks=_TEXT)
 _REPORT: Final = _object(
     name=_TEXT,
     where=_ANY,
-    verdict=told(Verdict),
-    findings=_list(told(Finding)),
+    verdict=dataclass_schema(Verdict),
+    findings=_list(dataclass_schema(Finding)),
     cannot_tell=_list(_TEXT),
     slices=_list(_ANY),
 )
@@ -67,7 +64,7 @@ _FIT: Final = _object(
     measured=_list(_NUMBER),
     parameters={"type": "object", "additionalProperties": _or_null(_ESTIMATE)},
     best_size=_or_null(_ESTIMATE),
-    misfit=told(Misfit),
+    misfit=dataclass_schema(Misfit),
 )
 _MODEL: Final = _object(
     metric=_TEXT,
@@ -76,96 +73,57 @@ _MODEL: Final = _object(
     reason=_TEXT,
     extrapolated={"type": "boolean"},
     fits=_list(_FIT),
-    curves=_list(told(Curve)),
+    curves=_list(dataclass_schema(Curve)),
 )
 _SLICE: Final = _object(
     where=_ANY,
-    rows=_list(told(ScalingRow)),
-    time=_list(told(TimeRow)),
-    wire=_list(told(WireRow)),
+    rows=_list(dataclass_schema(ScalingRow)),
+    time=_list(dataclass_schema(TimeRow)),
+    wire=_list(dataclass_schema(WireRow)),
     models={"type": "object", "additionalProperties": _MODEL},
-    next=_list(told(Suggestion)),
+    next=_list(dataclass_schema(Suggestion)),
 )
 
 
-@extend_schema_field(_ANSWER)
-class AnswerField(serializers.DictField):
-    """The answer to an experiment's question."""
-
-
-@extend_schema_field(_list(told(Fact)))
-class FactsField(serializers.ListField):
-    """Findings, each once, ranked by what they explain."""
-
-
-@extend_schema_field(told(Verdict))
-class VerdictField(serializers.DictField):
-    """Does it scale."""
-
-
-@extend_schema_field(_list(told(Finding)))
-class FindingListField(serializers.ListField):
-    """Conclusions with their evidence."""
-
-
-@extend_schema_field(_list(_REPORT))
-class ReportListField(serializers.ListField):
-    """The same for each combination of the other swept parameters."""
-
-
-@extend_schema_field(_WHOLE_REPORT)
-class ReportField(serializers.DictField):
-    """Verdict and findings."""
-
-
-@extend_schema_field(_list(_SLICE))
-class SlicesField(serializers.ListField):
-    """The numbers of each combination of the other swept parameters."""
-
-
-@extend_schema_field(_list(_with(told(ObserverEffect), parameters=_ANY)))
-class ObserverField(serializers.ListField):
-    """Time with capture against time without, by configuration."""
+def _shaped(shape: Schema, **options: Any) -> Any:
+    """Return a field that the OpenAPI document describes by ``shape``."""
+    base = serializers.ListField if shape.get("type") == "array" else serializers.DictField
+    return extend_schema_field(shape)(type("ShapedField", (base,), {}))(**options)
 
 
 class FindingsSerializer(serializers.Serializer[Any]):
-    """What an experiment shows."""
+    """Answer, facts, verdict, findings and limitations."""
 
-    answer = AnswerField()
-    facts = FactsField()
+    answer = _shaped(_ANSWER)
+    facts = _shaped(_list(dataclass_schema(Fact)))
     name = serializers.CharField()
     where = serializers.DictField()
-    verdict = VerdictField()
-    findings = FindingListField()
+    verdict = _shaped(dataclass_schema(Verdict))
+    findings = _shaped(_list(dataclass_schema(Finding)))
     cannot_tell = serializers.ListField(child=serializers.CharField())
-    slices = ReportListField()
+    slices = _shaped(_list(_REPORT))
 
 
 class DiagnosisSerializer(serializers.Serializer[Any]):
     """The numbers behind the findings."""
 
-    stamp = serializers.CharField(help_text="Another one where another configuration has completed.")
-    answer = AnswerField()
-    facts = FactsField()
-    report = ReportField()
+    stamp = serializers.CharField(help_text="Changes when another configuration completes.")
+    answer = _shaped(_ANSWER)
+    facts = _shaped(_list(dataclass_schema(Fact)))
+    report = _shaped(_WHOLE_REPORT)
     trials = serializers.IntegerField()
     kind = serializers.ChoiceField(choices=("strong", "weak"))
     axis = serializers.CharField()
-    slices = SlicesField()
+    slices = _shaped(_list(_SLICE))
     slices_left_out = serializers.IntegerField()
     next_queued = serializers.IntegerField(help_text="Trials that queueing the suggested points would add.")
-    observer = ObserverField()
-
-
-@extend_schema_field(_or_null(_ANSWER))
-class AnswerOrNullField(serializers.DictField):
-    """Null where no trial counts yet, and of a long experiment whose answer nobody has asked for."""
+    observer = _shaped(_list(_with(dataclass_schema(ObserverEffect), parameters=_ANY)))
 
 
 class ResultSerializer(serializers.Serializer[Any]):
     """An experiment with everything measured."""
 
-    answer = AnswerOrNullField(allow_null=True)
+    answer = _shaped(_or_null(_ANSWER), allow_null=True)
     experiment = ExperimentDetailSerializer()
     predictions = serializers.ListField(child=serializers.DictField())
     trials = ResultTrialSerializer(many=True)

@@ -1,1 +1,1 @@
-"""How requests are read, signed, refused, paged and described, whatever they are about."""
+"""Authentication, parsing, errors, paging and description of all REST requests."""

@@ -1,4 +1,4 @@
-"""Who calls: an API token in ``Authorization: Bearer rw_...``, checked against its stored hash, and what it may."""
+"""Authentication by API token (``Authorization: Bearer rw_...``) and its scope."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _SCHEME: Final = "Bearer"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Authenticate by API token. Without the header the next method (the browser's session) has its turn."""
+    """Authentication by API token, before the browser session."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:
         scheme, _, key = get_authorization_header(request).partition(b" ")
         if scheme.lower() != _SCHEME.lower().encode():
             return None
-        # Latin-1 takes every byte: what is no key is simply not found.
+        # Latin-1 decodes every byte: an invalid key is not found.
         token = ApiToken.find(key.strip().decode("latin-1"))
         if token is None:
-            raise AuthenticationFailed("This token is unknown, is over, was ended, or belongs to an inactive user.")
+            raise AuthenticationFailed("This token is unknown, expired or revoked, or belongs to an inactive user.")
         if (context := auditlog_value.get(None)) is not None:
-            context["actor"] = token.user  # the log of changes looked for a session only
+            context["actor"] = token.user  # the change log reads sessions only
         return bear(token.user, token), token
 
     def authenticate_header(self, request: Request) -> str:
-        """Make the answer to a missing or wrong token 401, not 403."""
+        """Answer 401, not 403, to a missing or wrong token."""
         return _SCHEME
 
 
 class WithinScope(BasePermission):
-    """Tokens for reading change nothing, whatever their owner may; what else a scope allows is judged where roles are."""
+    """Read-only tokens change nothing; other scopes are checked with roles."""
 
-    message = "This token may only read."
+    message = "This token is read-only."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         reads = isinstance(request.auth, ApiToken) and request.auth.scope == ApiToken.Scope.READ
@@ -48,7 +48,7 @@ class WithinScope(BasePermission):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema describes it."""
+    """Description of the token for the OpenAPI document."""
 
     target_class = "dashboard.api.rest.authentication.TokenAuthentication"
     name = "token"

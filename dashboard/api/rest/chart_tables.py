@@ -1,4 +1,4 @@
-"""The table behind a chart as an answer: JSON, or CSV for a file."""
+"""Tables behind charts as JSON or CSV."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import schema
-from dashboard.api.rest.filtering import refuse_unknown
+from dashboard.api.rest.filtering import one_of, refuse_unknown
 from dashboard.charts.tables import ChartTables
 
 NAME: Final = r"charts/(?P<name>[-a-zA-Z0-9_]+)"
@@ -26,12 +26,12 @@ class ChartSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     title = serializers.CharField()
     section = serializers.CharField()
-    views = serializers.ListField(child=serializers.CharField(), help_text="Empty where there is one only.")
+    views = serializers.ListField(child=serializers.CharField(), help_text="Empty if there is only one.")
 
 
 @extend_schema_field({"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "null"]}}})
 class RowsField(serializers.ListField):
-    """Cells in the order of the columns; null where there is nothing."""
+    """Values in the order of the columns; null for missing values."""
 
 
 class ChartTableSerializer(serializers.Serializer[Any]):
@@ -45,8 +45,8 @@ class ChartTableSerializer(serializers.Serializer[Any]):
 
 
 PARAMETERS: Final = (
-    OpenApiParameter("name", str, "path", description="As `charts/` tells it."),
-    OpenApiParameter("view", str, description="One of the chart's views; the first when left out."),
+    OpenApiParameter("name", str, "path", description="As listed by `charts/`."),
+    OpenApiParameter("view", str, description="One of the chart's views; by default the first."),
     OpenApiParameter("form", str, enum=["json", "csv"], description="`json` when left out."),
 )
 RESPONSES: Final = {
@@ -57,11 +57,9 @@ RESPONSES: Final = {
 
 
 def table_answer(request: Request, charts: ChartTables, name: str) -> HttpResponse:
-    """Return the table behind the chart ``name`` in the form that is asked for. Raise ValidationError, NotFound."""
+    """Return the table behind a chart. Raise ValidationError, NotFound."""
     refuse_unknown(request, {"view", "form"})
-    form = request.query_params.get("form", "json")
-    if form not in ("json", "csv"):
-        raise ValidationError({"form": ["must be json or csv"]})
+    form = one_of(request, "form", ("json", "csv"))
     try:
         table = charts.table(name, request.query_params.get("view"))
     except LookupError as error:

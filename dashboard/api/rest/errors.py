@@ -1,4 +1,4 @@
-"""Answers of REST to errors: problem documents whose ``errors`` tell the path of each field; and the pages of errors."""
+"""Error answers: problem documents of REST and error pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from django.views import defaults
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from dashboard.requests.concurrency_limits import COME_AGAIN_S, Busy
+from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import PROBLEM, entry, problem, refusal, whole
 from experiments.common import outage
 from experiments.errors import (
     AccountAsItIs,
     BadBundle,
+    CannotCompare,
+    CannotExplore,
+    CannotExport,
     InvalidSpec,
     KeyOfAnother,
     LastMaintainer,
@@ -45,21 +48,23 @@ _CONFLICTS: Final = (
     StaleTrial,
     Tampered,
 )
-"""What the caller asked for does not go with how things are (409)."""
+"""Conflicts with the current state (409)."""
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn a known error into its answer; a surprise stays one (500)."""
+    """Turn a known error into its answer; any other is a 500."""
     if isinstance(error, InvalidSpec):
-        return _answer(400, [entry(each) for each in error.errors])
-    if isinstance(error, BadBundle):
-        return _answer(400, [whole(error)])
-    if isinstance(error, _CONFLICTS):
-        return _answer(409, [whole(error)])
-    if isinstance(error, StoreAway):
-        return _answer(503, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
-    if isinstance(error, Busy):
-        return _answer(429, [whole(error)], headers={"Retry-After": str(COME_AGAIN_S)})
+        return _answer(400, [entry(field_error) for field_error in error.errors])
+    if isinstance(error, CannotExplore):
+        return _answer(400, [{"path": error.field, "message": str(error)}])
+    if isinstance(error, CannotCompare | CannotExport):
+        return _answer(400, [{"path": "of", "message": str(error)}])
+    for kinds, status in ((BadBundle, 400), (_CONFLICTS, 409)):
+        if isinstance(error, kinds):
+            return _answer(status, [whole(error)])
+    if isinstance(error, Busy | StoreAway):
+        status = 429 if isinstance(error, Busy) else 503
+        return _answer(status, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
     response = exception_handler(error, context)
     if response is not None:
         response.data = problem(response.status_code, list(_entries(response.data)))
@@ -68,7 +73,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a request that an exception ended, with JSON below ``/api/``, else with a page: 503 in an outage, 500 in all other cases."""
+    """Answer an unhandled exception: 503 in an outage, else 500; JSON below ``/api/``."""
     if (reason := outage.outage_of(error := sys.exc_info()[1])) is not None and error is not None:
         reason.note(error)
         return unavailable(request, reason.sentence)
@@ -79,7 +84,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a request that Django refuses unread: one for an unknown host name says which setting allows it."""
+    """Answer a request that Django refuses; for an unknown host, name the setting."""
     sentence = "The request was not understood."
     if isinstance(exception, DisallowedHost):
         host = request.META.get("HTTP_HOST", "")[:_LONGEST_HOST]
@@ -92,7 +97,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
-    """Return a 503 that asks to try again; the outage is logged once, not with each request."""
+    """Return a 503 with Retry-After; the outage is logged once, not per request."""
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = refusal(503, [whole(sentence)])
@@ -104,13 +109,12 @@ def unavailable(request: HttpRequest, sentence: str) -> HttpResponse:
             ),
             status=503,
         )
-    response.headers["Retry-After"] = str(COME_AGAIN_S)
+    response.headers["Retry-After"] = str(RETRY_AFTER_S)
     response._has_been_logged = True  # type: ignore[attr-defined]  # read by django.utils.log.log_response
     return response
 
 
 def _page(title: str, sentence: str) -> str:
-    """Return a page that needs neither database nor user."""
     return render_to_string("parts/refusal.html", {"title": title, "sentence": sentence})
 
 
@@ -119,11 +123,11 @@ def _answer(status: int, errors: Sequence[dict[str, Any]], headers: dict[str, st
 
 
 def _entries(detail: Any, path: str = "") -> Iterator[dict[str, str]]:
-    """Flatten the framework's nested details; ``detail`` and ``non_field_errors`` belong to no field."""
+    """Yield the framework's nested details with their paths."""
     if isinstance(detail, dict):
         for name, value in detail.items():
-            own = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
-            yield from _entries(value, ".".join(part for part in (path, own) if part))
+            segment = "" if name in {"detail", "non_field_errors", "__all__"} else str(name)
+            yield from _entries(value, ".".join(part for part in (path, segment) if part))
     elif isinstance(detail, list | tuple):
         for value in detail:
             yield from _entries(value, path)

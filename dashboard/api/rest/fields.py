@@ -1,9 +1,10 @@
-"""``?fields=a,b``: answers with less in them, for who asks often or for many."""
+"""``?fields=a,b``: answers with some fields only; and read-only serializers."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from django.db.models import Model
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -12,35 +13,43 @@ from rest_framework.request import Request
 from dashboard.api.rest.filtering import refuse_unknown
 
 NAME: Final = "fields"
+Row = TypeVar("Row", bound=Model)
 
 
 def parameter(serializer: type[serializers.Serializer[Any]]) -> OpenApiParameter:
-    """Return the description of ``fields`` where answers are made by ``serializer``."""
+    """Return the description of ``fields`` for answers of ``serializer``."""
     names = {"type": "array", "items": {"type": "string", "enum": list(serializer().get_fields())}, "minItems": 1}
     words = "Names of fields, separated by commas: the answer has only these."
     return OpenApiParameter(NAME, names, explode=False, style="form", description=words)
 
 
 def chosen(request: Request, serializer: type[serializers.Serializer[Any]]) -> list[str] | None:
-    """Return the fields that are asked for, in the order of the whole answer; None for all. Raise ValidationError for an unknown one."""
+    """Return the requested fields; None for all. Raise ValidationError."""
     if NAME not in request.query_params:
         return None
-    known = list(serializer().get_fields())
-    wanted = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
-    if unknown := [name for name in wanted if name not in known]:
-        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(known)}"]})
-    return [name for name in known if name in wanted]
+    all_names = list(serializer().get_fields())
+    names = [name.strip() for text in request.query_params.getlist(NAME) for name in text.split(",")]
+    if unknown := [name for name in names if name not in all_names]:
+        raise ValidationError({NAME: [f"{unknown[0][:60]!r} is no field; known: {', '.join(all_names)}"]})
+    return [name for name in all_names if name in names]
+
+
+class RowSerializer(serializers.ModelSerializer[Row]):
+    """Read-only serializer of a model."""
+
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class Sparse(serializers.Serializer[Any]):
-    """Leaves out what the context's ``fields`` do not name, before anything of it is computed."""
+    """Serializer of only those fields that the context's ``fields`` name."""
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
-        wanted = self.context.get(NAME)
-        return fields if wanted is None else {name: fields[name] for name in fields if name in wanted}
+        names = self.context.get(NAME)
+        return fields if names is None else {name: fields[name] for name in fields if name in names}
 
 
 def refuse_others(request: Request) -> None:
-    """Of one object nothing but fields can be asked for. Raise ValidationError."""
+    """Refuse query parameters other than ``fields``. Raise ValidationError."""
     refuse_unknown(request, {NAME})

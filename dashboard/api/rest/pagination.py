@@ -1,4 +1,4 @@
-"""Pages of lists: ``limit`` and ``offset``, both bounded, or ``cursor`` for all of a long list."""
+"""Pages of lists: bounded ``limit`` and ``offset``, or ``cursor``."""
 
 from __future__ import annotations
 
@@ -12,32 +12,18 @@ from rest_framework.response import Response
 
 MOST: Final = 500
 FURTHEST: Final = 10_000
-"""A page costs all rows before it where they are counted off."""
+"""A limit, as the database reads all rows before an offset."""
 _CURSOR: Final = {
     "name": "cursor",
     "required": False,
     "in": "query",
-    "description": "Empty for the first page, then as `next` has it: pages of any depth, which new rows do not shift, without `count`.",
+    "description": "Empty for the first page, then as in `next`: pages of any depth that new rows do not shift, without `count`.",
     "schema": {"type": "string"},
 }
 
 
-class _ByKeys:
-    """Rows far down a list: keys are counted off first, since every row before the page would cost its joins too."""
-
-    def __init__(self, rows: QuerySet[Any]) -> None:
-        self._rows = rows
-
-    def count(self) -> int:
-        return self._rows.count()
-
-    def __getitem__(self, page: slice) -> QuerySet[Any]:
-        keys = list(self._rows.values_list("pk", flat=True)[page])
-        return self._rows.filter(pk__in=keys)
-
-
 class CursorPages(CursorPagination):
-    """Pages that new rows do not shift: at most 500, each as quick as the first."""
+    """Pages by cursor, which new rows do not shift, of at most 500 rows."""
 
     page_size = 50
     max_page_size = MOST
@@ -61,7 +47,7 @@ class CursorPages(CursorPagination):
 
 
 class Pagination(LimitOffsetPagination):
-    """At most 500 rows at a time, counted off, or by ``cursor`` where that is asked for."""
+    """Pages of at most 500 rows by offset, or by ``cursor`` if requested."""
 
     default_limit = 50
     max_limit = MOST
@@ -71,9 +57,7 @@ class Pagination(LimitOffsetPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "cursor" not in request.query_params:
-            far = self.get_offset(request) > MOST and isinstance(queryset, QuerySet)
-            rows: Any = _ByKeys(queryset) if far else queryset
-            return super().paginate_queryset(rows, request, view)
+            return super().paginate_queryset(queryset, request, view)
         if not _order(view):
             raise ValidationError({"cursor": ["this list is short: it takes limit and offset"]})
         for name in ("offset", "ordering"):
@@ -97,25 +81,25 @@ class Pagination(LimitOffsetPagination):
         return offset
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        told = super().get_paginated_response_schema(schema)
-        told["required"] = ["results"]
-        return told
+        page_schema = super().get_paginated_response_schema(schema)
+        page_schema["required"] = ["results"]
+        return page_schema
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         counted = super().get_schema_operation_parameters(view)
-        for each in counted:
-            if each["name"] == "offset":
-                each["schema"] |= {"maximum": FURTHEST}
+        for parameter in counted:
+            if parameter["name"] == "offset":
+                parameter["schema"] |= {"maximum": FURTHEST}
         return [*counted, _CURSOR] if _order(view) else counted
 
 
 def _order(view: Any) -> str:
-    """The key that pages by cursor follow: newest first unless a view says otherwise, "" where it keeps no rows."""
+    """Return the sort key of pages by cursor; "" for lists without a model."""
     return str(getattr(view, "cursor_ordering", "-pk"))
 
 
 def require_whole(request: Request, name: str) -> None:
-    """Raise ValidationError for what is no whole number: a misspelt one would answer with another page than was meant."""
+    """Raise ValidationError unless the value of ``name`` is a whole number."""
     text = request.query_params.get(name, "0").strip()
     if not (text.isascii() and text.lstrip("+-").isdecimal()):
         raise ValidationError({name: [f"must be a whole number, not {text[:40]!r}"]})

@@ -1,14 +1,23 @@
-"""Reading bodies: strict JSON, and YAML as text so that errors can name their lines."""
+"""Request bodies: strict JSON, YAML as text, and validation."""
 
 from __future__ import annotations
 
 import json
 from typing import IO, Any, NoReturn
 
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
 
 from experiments.specification.yaml_lines import MAX_BYTES
+
+
+def validated(serializer: type[serializers.Serializer[Any]], request: Request, **options: Any) -> Any:
+    """Return the validated body of a request. Raise ValidationError."""
+    body = serializer(data=request.data, **options)
+    body.is_valid(raise_exception=True)
+    return body.validated_data
 
 
 class YamlText(str):
@@ -18,7 +27,7 @@ class YamlText(str):
 
 
 class StrictJsonParser(BaseParser):
-    """JSON without duplicate fields (the last would silently win), NaN, or endless nesting."""
+    """Parser of JSON that refuses duplicate fields, NaN and deep nesting."""
 
     media_type = "application/json"
 
@@ -32,7 +41,7 @@ class StrictJsonParser(BaseParser):
 
 
 class YamlParser(BaseParser):
-    """YAML, handed on as text: the specification's own reader keeps the lines."""
+    """Parser of YAML that returns its text, so that errors can name lines."""
 
     media_type = "application/yaml"
 

@@ -1,1 +1,1 @@
-"""``/api/v1/trials/``: the rows, and below each what its files hold."""
+"""``/api/v1/trials/``: trials and the contents of their artifacts."""

@@ -1,23 +1,23 @@
-"""``/api/v1/trials/ID/series/`` and its neighbours: what a trial's files hold beyond single numbers, each part alone and with its units.
+"""``/api/v1/trials/ID/``: curves, distributions, connections, matrices.
 
-An analysis keeps at most 2000 bins, 2000 connections and the largest rows of its matrices, so every answer is bounded; hosts and
-connections come in pages.
+An analysis has at most 2000 bins, 2000 connections and the largest rows of its matrices; hosts and connections are paged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.decorators import action
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from dashboard.api.rest import etag, schema
-from dashboard.api.rest.filtering import clean, refuse_unknown
+from dashboard.api.rest import chart_tables, etag, schema
+from dashboard.api.rest.filtering import clean, one_of, refuse_unknown
 from dashboard.api.rest.pagination import FURTHEST, MOST, Pagination
 from dashboard.api.trials.serializers import (
     OF,
@@ -28,6 +28,7 @@ from dashboard.api.trials.serializers import (
     PairSerializer,
     SeriesSerializer,
 )
+from dashboard.panels.trial.chart_tables import charts_of
 from dashboard.panels.trial.host_samples import MOST_HOSTS, QUANTITIES, NoSamples, samples_of
 from experiments.files import read_analysis, read_mpi_profile
 from experiments.models import Measurement, Trial
@@ -36,14 +37,14 @@ UNITS: Final[Mapping[str, str]] = {
     "bytes": "B", "len": "B", "s": "s", "ns": "ns", "bps": "bit/s", "Bps": "B/s", "packets": "packets",
     "segments": "segments", "share": "1",
 }  # fmt: skip
-"""Units by what a name ends in. ``share`` of a processor is of one core."""
+"""Units by suffix of a name; a processor ``share`` is of one core."""
 SORTED_BY: Final = (
     "connection", "start_ns", "packets", "wire_bytes", "payload_bytes", "goodput_bytes", "duration_s", "goodput_bps", "rtt_min_s",
     "rtt_median_s", "rtt_p95_s", "response_latency_s", "retransmitted_segments", "retransmitted_bytes",
 )  # fmt: skip
-_NO_CAPTURE: Final = "This trial has no analysis of a capture, or none that is as it was written."
+_NO_CAPTURE: Final = "This trial has no analysis of a capture, or its file was changed."
 _NO_MPI: Final = "The capture shows no traffic that is known to be of MPI."
-_NO_RANKS: Final = "The capture does not tell the ranks of its connections."
+_NO_RANKS: Final = "The capture does not show the ranks of its connections."
 _NO_PROFILE: Final = "The ranks were not profiled, so that messages were not counted."
 _SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")
 
@@ -64,45 +65,38 @@ class HostPages(Pagination):
 
 
 class PartActions:
-    """Addresses of one trial. Mixed into its view set, whose ``get_object`` judges who may see it."""
+    """Actions of one trial, mixed into its view set."""
 
-    @extend_schema(
-        parameters=[
-            _SCOPE,
-            etag.PARAMETER,
-            OpenApiParameter("of", enum=OF, description="The capture, or what the hosts did; `traffic` when left out."),
-            *_page(MOST_HOSTS, HostPages.default_limit),
-        ],
-        responses={200: SeriesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        SeriesSerializer,
+        _SCOPE,
+        OpenApiParameter("of", enum=OF, description="The capture or the samples of hosts; `traffic` when left out."),
+        *_page(MOST_HOSTS, HostPages.default_limit),
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def series(self, request: Request, pk: str) -> HttpResponseBase:
-        """Rates over time: packets and bytes per bin, or processor, memory, sent and received bytes of each host."""
+        """Return rates over time of the capture or of each host."""
         trial = self._trial()
         refuse_unknown(request, {"scope", "of", "limit", "offset"})
-        scope, of = _one_of(request, "scope", Measurement.Scope.values), _one_of(request, "of", OF)
+        scope, of = one_of(request, "scope", Measurement.Scope.values), one_of(request, "of", OF)
         if of == "hosts":
             if scope != Measurement.Scope.ALL:
-                raise ValidationError({"scope": ["hosts do not tell which of their traffic is of MPI"]})
+                raise ValidationError({"scope": ["hosts do not distinguish MPI traffic"]})
             return etag.answer(request, SeriesSerializer(_of_hosts(trial, request)).data)
         for name in ("limit", "offset"):
             if name in request.query_params:
                 raise ValidationError({name: ["is for hosts: the capture has one series"]})
         return etag.answer(request, SeriesSerializer(_of_traffic(trial, scope)).data)
 
-    @extend_schema(
-        parameters=[_SCOPE, etag.PARAMETER],
-        responses={200: HistogramsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
-    )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    @etag.row_action(HistogramsSerializer, _SCOPE)
     def histograms(self, request: Request, pk: str) -> HttpResponseBase:
-        """How many packets had which size, and how the times between packets are distributed."""
+        """Return the distributions of packet sizes and inter-arrival times."""
         trial = self._trial()
         refuse_unknown(request, {"scope"})
-        curves, missing = _curves(trial, _one_of(request, "scope", Measurement.Scope.values))
+        scope = one_of(request, "scope", Measurement.Scope.values)
+        curves, missing = _curves(trial, scope)
         sizes, gaps = curves.get("size_histogram") or {}, curves.get("interarrival") or {}
         longer, dispersion = gaps.get("ccdf") or {}, gaps.get("idc") or {}
-        told = {
+        parts = {
             "sizes": {"size_bytes": sizes.get("orig_len") or [], "packets": sizes.get("packets") or []},
             "gaps": {
                 **{name: gaps.get(name) for name in ("exact", "zero_share")},
@@ -111,26 +105,21 @@ class PartActions:
                 "fits": gaps.get("fits") or [],
             },
         }
-        units = _units((*told["sizes"], *told["gaps"]))
-        scope = _one_of(request, "scope", Measurement.Scope.values)
-        whole = {**told, "scope": scope, "units": units, "missing": missing}
-        return etag.answer(request, HistogramsSerializer(whole).data)
+        units = _units((*parts["sizes"], *parts["gaps"]))
+        data = {**parts, "scope": scope, "units": units, "missing": missing}
+        return etag.answer(request, HistogramsSerializer(data).data)
 
-    @extend_schema(
-        parameters=[
-            etag.PARAMETER,
-            OpenApiParameter(
-                "ordering",
-                enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
-                description="Column to sort by, with `-` the largest first; what has no value is last. As in the analysis when left out.",
-            ),
-            *_page(MOST, Pagination.default_limit),
-        ],
-        responses={200: FlowsSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        FlowsSerializer,
+        OpenApiParameter(
+            "ordering",
+            enum=[name for column in SORTED_BY for name in (column, f"-{column}")],
+            description="Column to sort by, with `-` the largest first; rows without a value are last.",
+        ),
+        *_page(MOST, Pagination.default_limit),
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def flows(self, request: Request, pk: str) -> HttpResponseBase:
-        """Connections of all traffic, in pages; of very many the largest alone were kept."""
+        """List the connections of all traffic; of very many, only the largest are stored."""
         trial = self._trial()
         refuse_unknown(request, {"limit", "offset", "ordering"})
         analysis = read_analysis(trial)
@@ -139,27 +128,26 @@ class PartActions:
         )
         pages = Pagination()
         page: Any = pages.paginate_queryset(rows, request)
-        told: dict[str, Any] = dict(pages.get_paginated_response(page).data)
+        page_data: dict[str, Any] = dict(pages.get_paginated_response(page).data)
         missing = _NO_CAPTURE if analysis is None else None
         units = _units(dict.fromkeys(name for row in page for name in row))
-        return etag.answer(request, {"missing": missing, "units": units, **told})
+        return etag.answer(request, {"missing": missing, "units": units, **page_data})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER],
-        responses={200: MatricesSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
-    )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
+    @etag.row_action(MatricesSerializer)
     def matrices(self, request: Request, pk: str) -> HttpResponseBase:
-        """Who sent how much to whom: from host to host and rank to rank in packets and bytes, and from rank to rank in messages."""
+        """Return traffic matrices by host and rank, and messages by rank."""
         trial = self._trial()
         refuse_unknown(request, set())
         analysis, profile = read_analysis(trial), read_mpi_profile(trial)
-        kept = (analysis or {}).get("matrices") or {}
-        told = {name: kept[name] if (kept.get(name) or {}).get("labels") else None for name in ("hosts", "ranks")}
+        stored_matrices = (analysis or {}).get("matrices") or {}
+        tables = {
+            name: stored_matrices[name] if (stored_matrices.get(name) or {}).get("labels") else None
+            for name in ("hosts", "ranks")
+        }
         pairs = [] if profile is None else profile["pairs"]
-        whole = {
-            **told,
-            "ranks_missing": _ranks_missing(analysis, told["ranks"]),
+        data = {
+            **tables,
+            "ranks_missing": _ranks_missing(analysis, tables["ranks"]),
             "missing": _NO_CAPTURE if analysis is None else None,
             "units": _units((*MatrixSerializer().fields, *PairSerializer().fields)),
             "messages": {
@@ -168,25 +156,39 @@ class PartActions:
                 "missing": _NO_PROFILE if profile is None else None,
             },
         }
-        return etag.answer(request, MatricesSerializer(whole).data)
+        return etag.answer(request, MatricesSerializer(data).data)
+
+    @schema.row_action(
+        "get",
+        chart_tables.ChartSerializer(many=True),
+        (400, 404, 409),
+        operation_id="trials_charts_list",
+        **schema.UNFILTERED,
+    )
+    def charts(self, request: Request, pk: str) -> Response:
+        """List the charts of the trial's page."""
+        charts = charts_of(self._trial())
+        refuse_unknown(request, set())
+        return Response(charts.listed())
+
+    @schema.row_action(
+        "get",
+        chart_tables.RESPONSES,
+        (409,),
+        parameters=[*chart_tables.PARAMETERS],
+        url_path=chart_tables.NAME,
+        filter_backends=[],
+    )
+    def chart(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """Return the table behind a chart, in the units of its column names."""
+        return chart_tables.table_answer(request, charts_of(self._trial()), name)
 
     def _trial(self) -> Trial:
         trial: Trial = self.get_object()  # type: ignore[attr-defined]  # of the view set
         return trial
 
 
-def _one_of(request: Request, name: str, known: Sequence[str]) -> str:
-    """The value of ``name``, the first of ``known`` where it is left out. Raise ValidationError."""
-    if name not in request.query_params:
-        return known[0]
-    value = clean(request, name)
-    if value not in known:
-        raise ValidationError({name: [f"must be one of {', '.join(known)}"]})
-    return value
-
-
 def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
-    """What the analysis holds of that traffic, and why it is nothing."""
     analysis = read_analysis(trial)
     if analysis is None:
         return {}, _NO_CAPTURE
@@ -195,11 +197,11 @@ def _curves(trial: Trial, scope: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any] | None) -> str | None:
-    """Why connections of MPI are known by host alone; None where none is. Those that Open MPI gives up as it connects carry nothing."""
+    """Return why MPI connections have no ranks; None if all have."""
     if analysis is None:
         return _NO_CAPTURE
-    kept = (analysis.get("matrices") or {}).get("ranks") or {}
-    if why := kept.get("by_host_alone"):
+    ranks = (analysis.get("matrices") or {}).get("ranks") or {}
+    if why := ranks.get("by_host_alone"):
         return f"{why[:1].upper()}{why[1:]}."
     if matrix is not None:
         return None
@@ -208,15 +210,15 @@ def _ranks_missing(analysis: Mapping[str, Any] | None, matrix: Mapping[str, Any]
 
 def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:
     curves, missing = _curves(trial, scope)
-    kept = curves.get("series") or {}
-    columns = {name: values for name, values in kept.items() if isinstance(values, list)}
+    series = curves.get("series") or {}
+    columns = {name: values for name, values in series.items() if isinstance(values, list)}
     return {
         "of": "traffic",
         "scope": scope,
         "missing": missing,
         "units": _units(columns),
-        "start_s": kept.get("start_s"),
-        "step_s": kept.get("bin_s"),
+        "start_s": series.get("start_s"),
+        "step_s": series.get("bin_s"),
         "t_s": None,
         "count": int(bool(columns)),
         "next": None,
@@ -225,16 +227,16 @@ def _of_traffic(trial: Trial, scope: str) -> dict[str, Any]:
 
 
 def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
-    told: dict[str, Any] = {"of": "hosts", "scope": Measurement.Scope.ALL, "units": _units(QUANTITIES), "start_s": None}
+    data: dict[str, Any] = {"of": "hosts", "scope": Measurement.Scope.ALL, "units": _units(QUANTITIES), "start_s": None}
     pages = HostPages()
     try:
         samples = samples_of(trial)
     except NoSamples as none:
         pages.paginate_queryset([], request)
-        return {**told, "missing": str(none), "step_s": None, "t_s": None, "count": 0, "next": None, "series": []}
-    places: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
+        return {**data, "missing": str(none), "step_s": None, "t_s": None, "count": 0, "next": None, "series": []}
+    indices: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
     return {
-        **told,
+        **data,
         "missing": None,
         "step_s": samples.step_s,
         "t_s": samples.t_s,
@@ -245,12 +247,12 @@ def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
                 quantity,
                 samples.hosts[host],
                 *(
-                    _known(part[host, :, place], samples.count[host])
+                    _known(part[host, :, index], samples.count[host])
                     for part in (samples.mean, samples.low, samples.high)
                 ),
             )
-            for host in places
-            for place, quantity in enumerate(QUANTITIES)
+            for host in indices
+            for index, quantity in enumerate(QUANTITIES)
         ],
     }
 
@@ -260,12 +262,11 @@ def _curve(quantity: str, host: str | None, values: Any, low: Any = None, high: 
 
 
 def _known(values: Any, count: Any) -> list[float | None]:
-    """Values of the steps that have samples, None for the others."""
     return [float(value) if some and np.isfinite(value) else None for value, some in zip(values, count, strict=True)]
 
 
-def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict[str, Any]]:
-    if not asked:
+def _sorted(rows: list[dict[str, Any]], ordering: str, is_requested: bool) -> list[dict[str, Any]]:
+    if not is_requested:
         return rows
     column = ordering.removeprefix("-")
     if column not in SORTED_BY:
@@ -276,9 +277,9 @@ def _sorted(rows: list[dict[str, Any]], ordering: str, asked: bool) -> list[dict
 
 
 def _units(names: Iterable[str]) -> dict[str, str]:
-    """Units of the names that end in one; the others are counts or words."""
+    """Return the units of names with a known suffix."""
     endings = {name: name.removesuffix("_ab").removesuffix("_ba") for name in names}
-    told = {
+    units = {
         name: "1/s" if end.endswith("_per_s") else UNITS.get(end.rpartition("_")[2]) for name, end in endings.items()
     }
-    return {name: unit for name, unit in told.items() if unit}
+    return {name: unit for name, unit in units.items() if unit}

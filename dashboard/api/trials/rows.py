@@ -9,16 +9,14 @@ from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
-from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, NotFound, PermissionDenied, ValidationError
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dashboard.api.rest import etag, fields, schema
-from dashboard.api.rest.filtering import StrictFilterBackend, clean, refuse_unknown
+from dashboard.api.rest.filtering import StrictFilterBackend, clean, one_of, refuse_unknown
 from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
-from dashboard.api.trials.charts import ChartActions
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
 from dashboard.panels.trial.siblings import around, differing
@@ -32,33 +30,31 @@ _FROM_OTHER_TABLES: Final = {"metrics", "mpi_metrics", "not_available", "artifac
 
 
 class Gone(APIException):
-    """It is no longer kept."""
+    """The object was removed after its retention period (410)."""
 
     status_code = 410
     default_code = "gone"
 
 
 class WireSerializer(serializers.Serializer[Any]):
-    """Curves and tables of a capture, as the catalogue defines them; null where there is none that can be believed."""
+    """Curves and tables of a capture; null if missing or changed."""
 
     scope = serializers.ChoiceField(choices=Measurement.Scope.choices)
     series = serializers.DictField(allow_null=True, help_text="Packets and bytes per bin of `bin_s` from `start_s`.")
     size_histogram = serializers.DictField(allow_null=True, help_text="Packets by length on the wire, bytes.")
     interarrival = serializers.DictField(allow_null=True, help_text="Gaps: distribution, dispersion, fits.")
-    matrices = serializers.DictField(
-        allow_null=True, help_text="Of all traffic: hosts, and ranks where they are known."
-    )
+    matrices = serializers.DictField(allow_null=True, help_text="Of all traffic: hosts, and ranks if known.")
     flows = serializers.ListField(child=serializers.DictField(), help_text="Connections of all traffic, largest first.")
 
 
 class ProfileSerializer(serializers.Serializer[Any]):
-    """The tables of a profile; null where it has none that is as it was written."""
+    """The tables of an MPI profile; null if missing or changed."""
 
     profile = serializers.DictField(allow_null=True)
 
 
 class DifferenceSerializer(serializers.Serializer[Any]):
-    """One fact that two trials had otherwise."""
+    """One fact that differs between two trials."""
 
     fact = serializers.CharField()
     this = serializers.CharField(allow_blank=True)
@@ -70,24 +66,18 @@ _LISTED: Final = (
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "experiment__slug", "cluster__slug"),
     *(f"configuration__{name}" for name in ("hash", "parameters", "hosts", "ranks", "in_design")),
 )
-"""What the list shows: specifications, tracebacks, tables and output with each of fifty rows took a quarter of the time."""
+"""Columns of the list; reading all columns took 25 % of the time."""
 
 
 class FileRenderer(JSONRenderer):
-    """Lets clients ask for the file's own type; errors are JSON all the same."""
+    """Renderer that accepts the media type of files; errors are JSON."""
 
     media_type = "application/octet-stream"
     format = "bin"
 
 
-class TrialViewSet(
-    ChartActions,
-    PartActions,
-    mixins.ListModelMixin,
-    mixins.RetrieveModelMixin,
-    viewsets.GenericViewSet[Trial],
-):
-    """Trials of the experiments that the caller may see."""
+class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
+    """Trials of visible experiments."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")
     lookup_value_regex = "[0-9]{1,18}"
@@ -116,7 +106,7 @@ class TrialViewSet(
         responses={200: TrialSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Trials in the order in which they were submitted."""
+        """List trials in the order of submission."""
         return super().list(request, *args, **kwargs)
 
     @extend_schema(
@@ -124,47 +114,39 @@ class TrialViewSet(
         responses={200: TrialDetailSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404)},
     )
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
-        """One trial with everything measured, and why the rest was not."""
+        """Return one trial with all metrics, and the reasons for missing ones."""
         fields.refuse_others(request)
         return etag.answer(request, self.get_serializer(self.get_object()).data)
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
-            etag.PARAMETER,
-        ],
-        responses={200: WireSerializer, **etag.NOT_MODIFIED, **schema.errors(400, 404, 409)},
+    @etag.row_action(
+        WireSerializer,
+        OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
     )
-    @action(detail=True, methods=["get"], filter_backends=[])
     def wire(self, request: Request, pk: str) -> HttpResponseBase:
-        """What its capture showed beyond single numbers: rates over time, sizes, gaps, matrices of hosts and ranks, connections."""
+        """Return the curves and tables of its capture."""
         trial = self.get_object()
         refuse_unknown(request, {"scope"})
-        scope = clean(request, "scope") or Measurement.Scope.ALL
-        if scope not in Measurement.Scope.values:
-            raise ValidationError({"scope": [f"must be one of {', '.join(Measurement.Scope.values)}"]})
+        scope = one_of(request, "scope", Measurement.Scope.values)
         analysis = read_analysis(trial) or {}
         curves = analysis if scope == Measurement.Scope.ALL else analysis.get("mpi") or {}
-        told = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
+        selected = {name: curves.get(name) for name in ("series", "size_histogram", "interarrival")}
         rest = {"scope": scope, "matrices": analysis.get("matrices"), "flows": analysis.get("flows", [])}
-        return etag.answer(request, {**told, **rest})
+        return etag.answer(request, {**selected, **rest})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER],
-        responses={200: ProfileSerializer, **etag.NOT_MODIFIED, **schema.errors(404)},
-    )
-    @action(detail=True, methods=["get"], filter_backends=[])
+    @etag.row_action(ProfileSerializer, codes=(404,))
     def profile(self, request: Request, pk: str) -> HttpResponseBase:
-        """Its time inside MPI: every rank, function, size of messages and pair, as the library in the ranks counted them."""
+        """Return its MPI profile: time by rank, function, message size and pair."""
         return etag.answer(request, {"profile": read_mpi_profile(self.get_object())})
 
-    @extend_schema(
+    @schema.row_action(
+        "get",
+        DifferenceSerializer(many=True),
+        (400, 404),
         parameters=[OpenApiParameter("against", _NUMBER, required=True, description="Number of another trial.")],
-        responses={200: DifferenceSerializer(many=True), **schema.errors(400, 404)},
+        **schema.UNFILTERED,
     )
-    @action(detail=True, methods=["get"], pagination_class=None, filter_backends=[])
     def environment(self, request: Request, pk: str) -> Response:
-        """What its environment and conditions had otherwise than another trial's; '' where one has no such fact."""
+        """Return the differences of environment to another trial."""
         here = self.get_object()
         refuse_unknown(request, {"against"})
         text = clean(request, "against")
@@ -174,8 +156,7 @@ class TrialViewSet(
         rows = differing(around(here), around(other))
         return Response([{"fact": fact, "this": this, "other": its} for fact, this, its in rows])
 
-    @extend_schema(request=None, responses={200: CancelledSerializer, **schema.errors(403, 404, 409)})
-    @action(detail=True, methods=["post"])
+    @schema.row_action("post", CancelledSerializer, (403, 404, 409))
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel the trial: at once while it waits, within seconds while it runs."""
         trial = self.get_object()
@@ -184,18 +165,15 @@ class TrialViewSet(
             raise PermissionDenied("Only maintainers of the project and the owner of the experiment may cancel it.")
         return Response({"cancelled": trial.cancel()})
 
-    @extend_schema(
-        parameters=[etag.PARAMETER, schema.RANGE],
-        responses={
+    @schema.row_action(
+        "get",
+        {
             (200, "application/octet-stream"): OpenApiTypes.BINARY,
             (206, "application/octet-stream"): OpenApiTypes.BINARY,
             **etag.NOT_MODIFIED,
-            **schema.errors(404, 409, 410, 416),
         },
-    )
-    @action(
-        detail=True,
-        methods=["get"],
+        (404, 409, 410, 416),
+        parameters=[etag.PARAMETER, schema.RANGE],
         url_path=r"artifacts/(?P<name>[^/].{0,119}?)",
         url_name="artifact",
         renderer_classes=[JSONRenderer, FileRenderer],
@@ -207,7 +185,7 @@ class TrialViewSet(
             raise NotFound(f"Trial {pk} has no such file.")
         if artifact.removed_at is not None:
             raise Gone(f"{artifact.name} is no longer kept")
-        # Its hash is its ETag: who has the file is told so before it is opened.
+        # The hash is the ETag: 304 needs no access to the file.
         digest = f'"{artifact.sha256}"'
         same = etag.known(request, digest)
         if same is not None:
@@ -218,7 +196,7 @@ class TrialViewSet(
             raise Gone(f"{artifact.name} is no longer kept") from None
 
     def get_object(self) -> Trial:
-        wanted = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []
-        if wanted is None or _FROM_OTHER_TABLES & set(wanted):
+        names = fields.chosen(self.request, TrialDetailSerializer) if self.action == "retrieve" else []
+        if names is None or _FROM_OTHER_TABLES & set(names):
             return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()

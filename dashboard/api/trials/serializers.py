@@ -1,4 +1,4 @@
-"""How the parts of a trial look in JSON: curves, distributions, connections and matrices, each with its units."""
+"""Serializers of a trial's curves, distributions, connections and matrices."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ from experiments.models import Measurement
 
 OF: Final = ("traffic", "hosts")
 _NUMBERS: Final = {"type": "array", "items": {"type": ["number", "null"]}}
-_NAMED: Final = {
-    "host_a": "string",
-    "host_b": "string",
-    "handshake": "string",
-    "closing": "string",
-    "aborted": "boolean",
-}
+_NAMED: Final = {**dict.fromkeys(("host_a", "host_b", "handshake", "closing"), "string"), "aborted": "boolean"}
 _COUNTED: Final = ("connection", "port_a", "port_b", "packets", "wire_bytes", "payload_bytes", "goodput_bytes")
 _NOT_ALWAYS: Final = ("rank_a", "rank_b", "start_ns")
 
@@ -35,7 +29,7 @@ _NOT_ALWAYS: Final = ("rank_a", "rank_b", "start_ns")
     }
 )
 class ConnectionField(serializers.DictField):
-    """One row: the columns that every connection has are named, the others are numbers of what was seen on it."""
+    """One connection: named columns, and further numbers."""
 
 
 @extend_schema_field({"type": "array", "items": _NUMBERS})
@@ -44,16 +38,14 @@ class MatrixField(serializers.ListField):
 
 
 class PartSerializer(serializers.Serializer[Any]):
-    """What all parts tell beside their numbers."""
+    """Fields of all parts."""
 
-    missing = serializers.CharField(allow_null=True, help_text="Why there is nothing; null where there is.")
-    units = serializers.DictField(
-        child=serializers.CharField(), help_text="By name; what has none is a count or a word."
-    )
+    missing = serializers.CharField(allow_null=True, help_text="Why there is no data; null if there is.")
+    units = serializers.DictField(child=serializers.CharField(), help_text="By name; other values are counts or words.")
 
 
 class CurveSerializer(serializers.Serializer[Any]):
-    """One quantity over time. Of hosts, whose samples may be drawn together, with lowest and highest of each step."""
+    """One quantity over time; for hosts with minimum and maximum of each step."""
 
     quantity = serializers.CharField()
     host = serializers.CharField(allow_null=True, help_text="Null: of the whole capture.")
@@ -70,15 +62,13 @@ class SeriesSerializer(PartSerializer):
     start_s = serializers.FloatField(
         allow_null=True, help_text="Begin of the first bin, seconds since 1970; null of hosts."
     )
-    step_s = serializers.FloatField(
-        allow_null=True, help_text="Length of a step; null where samples came as they came."
-    )
+    step_s = serializers.FloatField(allow_null=True, help_text="Length of a step; null if samples have no fixed step.")
     t_s = serializers.ListField(
         child=serializers.FloatField(),
         allow_null=True,
         help_text="Ends of the steps since the first sample; null of traffic.",
     )
-    count = serializers.IntegerField(help_text="Hosts that there are; of traffic 1, the capture.")
+    count = serializers.IntegerField(help_text="Number of hosts; for traffic 1, the capture.")
     next = serializers.CharField(allow_null=True, help_text="Address of further hosts.")
     series = CurveSerializer(many=True)
 
@@ -102,7 +92,7 @@ class SizesSerializer(serializers.Serializer[Any]):
 
 
 class GapsSerializer(serializers.Serializer[Any]):
-    """Times between packets: the share that is longer, how counts in windows are dispersed, and fits."""
+    """Inter-arrival times: complementary distribution, index of dispersion, and fits."""
 
     exact = serializers.BooleanField(allow_null=True, help_text="Of all gaps; false: of a sample of them.")
     zero_share = serializers.FloatField(allow_null=True)
@@ -134,16 +124,16 @@ class MatrixSerializer(serializers.Serializer[Any]):
     """Rows send, columns receive, both in the order of `labels`."""
 
     labels = serializers.ListField(child=serializers.CharField(), help_text="Hosts, or numbers of ranks.")
-    omitted = serializers.IntegerField(help_text="Hosts or ranks with less traffic, which are left out.")
+    omitted = serializers.IntegerField(help_text="Hosts or ranks with less traffic, not included.")
     packets = MatrixField()
     wire_bytes = MatrixField()
     payload_bytes = MatrixField()
     retransmitted_segments = MatrixField()
-    rtt_min_s = MatrixField(help_text="Null where there was no round trip.")
+    rtt_min_s = MatrixField(help_text="Null without a round trip.")
 
 
 class PairSerializer(serializers.Serializer[Any]):
-    """What one rank sent to another inside MPI."""
+    """Messages from one rank to another."""
 
     source = serializers.IntegerField()  # type: ignore[assignment]  # a field, not the option of fields
     target = serializers.IntegerField()
@@ -155,16 +145,16 @@ class MessagesSerializer(serializers.Serializer[Any]):
     """Pairs of ranks, those with most bytes first."""
 
     pairs = PairSerializer(many=True)
-    omitted = serializers.IntegerField(help_text="Pairs with fewer bytes, which are left out.")
-    missing = serializers.CharField(allow_null=True, help_text="Why there are none; null where there are.")
+    omitted = serializers.IntegerField(help_text="Pairs with fewer bytes, not included.")
+    missing = serializers.CharField(allow_null=True, help_text="Why there are none; null if there are.")
 
 
 class MatricesSerializer(PartSerializer):
-    """Who sent to whom: packets as the capture saw them, messages as the ranks counted them."""
+    """Traffic matrices from the capture, messages from the MPI profile."""
 
     hosts = MatrixSerializer(allow_null=True)
-    ranks = MatrixSerializer(allow_null=True, help_text="Null where the ranks of the connections are not known.")
+    ranks = MatrixSerializer(allow_null=True, help_text="Null if the ranks of connections are unknown.")
     ranks_missing = serializers.CharField(
-        allow_null=True, help_text="Why connections, all or some, are known by host alone; null where none is."
+        allow_null=True, help_text="Why some connections have no ranks; null if all have."
     )
     messages = MessagesSerializer()

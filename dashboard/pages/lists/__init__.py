@@ -1,1 +1,1 @@
-"""Pages of lists: what is there, filtered and sorted as the address says."""
+"""Pages of lists, filtered and sorted by the query string."""

@@ -1,9 +1,10 @@
-"""What is done with the rows that somebody ticked in a list: first what would happen to which of them, then doing it."""
+"""Changes of rows ticked in a list, after a confirmation page."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.contrib import messages
@@ -12,21 +13,24 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import plural
 from dashboard.requests.idempotency import idempotent_redirect
 from experiments.errors import RepositoryError
 
 MOST: Final = 200
-"""Rows that are changed while the sender waits."""
+"""Rows that are changed within one request."""
+SLUG: Final = re.compile(r"[-a-zA-Z0-9_]{1,100}", re.ASCII)
+NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _LONGEST_QUERY: Final = 4000
 _FIELDS: Final = ("add", "remove", "reason")
-"""What changes may need to know besides."""
+"""Form fields of changes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One of the ticked: ``thing`` is its model, ``obstacle`` why nothing can be done to it, '' where nothing speaks against it."""
+class TickedRow:
+    """A ticked row with its model and the ``obstacle`` to a change."""
 
     token: str
     thing: Any
@@ -37,63 +41,79 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One thing that can be done with several rows. ``make`` returns 0 or False where it was done already."""
+class ListChange:
+    """A change of several rows. ``make`` returns 0 or False if it was made already."""
 
     title: str
     button: str
-    consequence: str
+    consequence: str | Callable[[], str]
     done: str
     obstacle: Callable[[Any, Any], str]
     make: Callable[[Any, Mapping[str, Any]], object]
     undo: str = ""
-    """Name of the address that takes it back."""
-    settle: Callable[[Mapping[str, str]], Mapping[str, Any]] = field(default=lambda given: {})
-    """Reads what the change needs to know besides. Raise ValueError with what is wrong."""
+    """URL name of the inverse change."""
+    read_fields: Callable[[Mapping[str, str]], Mapping[str, Any]] = field(default=lambda texts: {})
+    """Reads the form fields of the change. Raise ValueError with what is wrong."""
     fields: str = ""
-    """Template of the fields that it needs."""
+    """Template of the form fields."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ticked:
-    """What a list holds: ``find`` returns the rows of these tokens that a person may see."""
+class TickedList:
+    """A list with ticks; ``find`` returns the visible rows of tokens."""
 
     noun: str
-    place: str
+    url_name: str
     title: str
     prefix: str
-    find: Callable[[Any, Sequence[str]], Sequence[Row]]
-    is_token: Callable[[str], bool]
+    find: Callable[[Any, Sequence[str]], Sequence[TickedRow]]
+    token: re.Pattern[str]
 
     @property
     def nouns(self) -> str:
         return self.title.lower()
 
     def count(self, number: int) -> str:
-        """'1 history', '2 histories'."""
+        """Return '1 history' or '2 histories'."""
         return plural(number, self.noun, self.nouns)
 
 
-def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse:
-    """What would happen to the chosen rows; on POST it is done to those it can be done to, and the list tells how many."""
-    given = request.POST if request.method == "POST" else request.GET
-    query = given.get("back", "")[:_LONGEST_QUERY]
-    back = f"{reverse(ticked.place)}?{query}".rstrip("?")
-    tokens, wrong = read_tokens(ticked, given.getlist("of"))
+def view(ticked: TickedList, change: ListChange) -> Callable[[HttpRequest], HttpResponse]:
+    """Return the view that shows and makes a change of ticked rows."""
+
+    @require_http_methods(["GET", "HEAD", "POST"])
+    def page(request: HttpRequest) -> HttpResponse:
+        return answer(request, ticked, change)
+
+    return page
+
+
+def answer(request: HttpRequest, ticked: TickedList, change: ListChange) -> HttpResponse:
+    """Show the effects on the ticked rows; on POST change them."""
+    sent = request.POST if request.method == "POST" else request.GET
+    query = sent.get("back", "")[:_LONGEST_QUERY]
+    back = f"{reverse(ticked.url_name)}?{query}".rstrip("?")
+    tokens, wrong = read_tokens(ticked, sent.getlist("of"))
     if wrong:
         messages.error(request, wrong, extra_tags="bad")
         return redirect(back)
-    rows = [_judged(row, change.obstacle(request.user, row.thing)) for row in ticked.find(request.user, tokens)]
+    rows = [
+        replace(row, obstacle=change.obstacle(request.user, row.thing)) for row in ticked.find(request.user, tokens)
+    ]
     possible = [row for row in rows if not row.obstacle]
-    why, known = "", {name: given.get(name, "") for name in _FIELDS}
+    why, texts = "", {name: sent.get(name, "") for name in _FIELDS}
     if request.method == "POST":
         try:
-            settled = {**change.settle(known), "author": request.user}
+            values = {**change.read_fields(texts), "author": request.user}
         except ValueError as error:
             why = str(error)
         else:
-            made = _made(request, ticked, change, possible, len(tokens), settled)
-            return idempotent_redirect(request, lambda: made(back))
+
+            def make() -> HttpResponseRedirect:
+                _make(request, ticked, change, possible, values, query, unchanged=len(tokens))
+                return HttpResponseRedirect(back)
+
+            return idempotent_redirect(request, make)
     context = {
         "ticked": ticked,
         "change": change,
@@ -104,56 +124,51 @@ def answer(request: HttpRequest, ticked: Ticked, change: Change) -> HttpResponse
         "back": back,
         "query": query,
         "why": why,
-        "known": known,
-        "place": ticked.place,
+        "known": texts,
+        "place": ticked.url_name,
     }
     return render(request, "lists/chosen.html", context, status=422 if why else 200)
 
 
-def read_tokens(ticked: Ticked, texts: Sequence[str]) -> tuple[list[str], str]:
-    """Return what was ticked, each once and without its prefix, and what is wrong with that, '' where nothing is."""
-    named = dict.fromkeys(
+def read_tokens(ticked: TickedList, texts: Sequence[str]) -> tuple[list[str], str]:
+    """Return the ticked tokens, each once without prefix, and an error."""
+    tokens = dict.fromkeys(
         text.strip().removeprefix(ticked.prefix) for value in texts for text in value.split(",") if text.strip()
     )
-    if not named:
-        return [], f"Tick the {ticked.nouns} that are meant first."
-    if len(named) > MOST:
-        return [], f"At most {MOST} {ticked.nouns} are changed at once; these are {len(named)}."
-    for text in named:
-        if not ticked.is_token(text):
+    if not tokens:
+        return [], f"Tick the {ticked.nouns} first."
+    if len(tokens) > MOST:
+        return [], f"At most {MOST} {ticked.nouns} are changed at once; these are {len(tokens)}."
+    for text in tokens:
+        if not ticked.token.fullmatch(text):
             return [], f"{text[:40]!r} names no {ticked.noun}."
-    return list(named), ""
+    return list(tokens), ""
 
 
-def _judged(row: Row, obstacle: str) -> Row:
-    return Row(row.token, row.thing, row.name, row.about, row.state, obstacle)
-
-
-def _made(
-    request: HttpRequest, ticked: Ticked, change: Change, rows: Sequence[Row], asked: int, settled: Mapping[str, Any]
-) -> Callable[[str], HttpResponseRedirect]:
-    def make(back: str) -> HttpResponseRedirect:
-        done, refused = [], ""
-        for row in rows:
-            try:
-                if change.make(row.thing, settled) not in (0, False):  # 0 where somebody was quicker
-                    done.append(row)
-            except RepositoryError as error:  # a quota is used up, or it is no longer as it was
-                refused = str(error)
-        if done:
-            messages.success(request, _words(ticked, change, done, back), extra_tags="ok")
-        if left := asked - len(done):
-            words = f"{ticked.count(left)} left as {'it was' if left == 1 else 'they were'}."
-            messages.warning(request, f"{words} {refused}".strip(), extra_tags="warn")
-        return HttpResponseRedirect(back)
-
-    return make
-
-
-def _words(ticked: Ticked, change: Change, done: Sequence[Row], back: str) -> str:
-    """How many, and the way back where there is one."""
-    words = change.done.format(count=ticked.count(len(done)))
-    if not change.undo:
-        return words
-    of = {"of": ",".join(row.token for row in done), "back": back.partition("?")[2]}
-    return format_html('{} <a href="{}?{}">Undo</a>', words, reverse(change.undo), urlencode(of))
+def _make(
+    request: HttpRequest,
+    ticked: TickedList,
+    change: ListChange,
+    rows: Sequence[TickedRow],
+    values: Mapping[str, Any],
+    query: str,
+    *,
+    unchanged: int,
+) -> None:
+    changed, refusal = [], ""
+    for row in rows:
+        try:
+            if change.make(row.thing, values) not in (0, False):  # 0: another request made it meanwhile
+                changed.append(row)
+        except RepositoryError as error:  # a quota is used up, or the row was changed meanwhile
+            refusal = str(error)
+    unchanged -= len(changed)
+    if changed:
+        words = change.done.format(count=ticked.count(len(changed)))
+        if change.undo:
+            undo = urlencode({"of": ",".join(row.token for row in changed), "back": query})
+            words = format_html('{} <a href="{}?{}">Undo</a>', words, reverse(change.undo), undo)
+        messages.success(request, words, extra_tags="ok")
+    if unchanged:
+        words = f"{ticked.count(unchanged)} unchanged."
+        messages.warning(request, f"{words} {refusal}".strip(), extra_tags="warn")

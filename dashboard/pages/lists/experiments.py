@@ -1,30 +1,46 @@
-"""The list of experiments: filter, words, pages; and the search box, which leads here or to a trial."""
+"""The list of experiments, search, changes of ticked experiments, and the trash."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
+from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
+from analysis.numbers import amount, plural
 from dashboard.filters import ExperimentFilter
+from dashboard.labels import workload_title
+from dashboard.pages.lists.chosen import SLUG, ListChange, TickedList, TickedRow, view
 from dashboard.pages.lists.views import views_of
-from dashboard.panels.experiment.list_rows import experiment_rows
-from dashboard.requests.columns import Columns
+from dashboard.panels.experiment.list_rows import chip_state, experiment_rows
+from dashboard.requests.columns import Columns, sort_header
 from dashboard.requests.lookup import asked, without
-from dashboard.requests.sort_headers import head
-from experiments.access import may_submit_somewhere, visible_deleted, visible_experiments, visible_trials
-from experiments.models import Experiment, SavedView
+from experiments import deletion
+from experiments.access import (
+    may_bring_back,
+    may_cancel,
+    may_submit_somewhere,
+    visible_deleted,
+    visible_experiments,
+    visible_reports,
+    visible_trials,
+)
+from experiments.models import Deleted, Experiment, ReportVersion, SavedView
+from experiments.models.experiment import LONGEST_TAG
+from experiments.selectors import progress_of
 
 PER_PAGE = 25
 NEWEST = "-created_at"
 _CHANGES = (("experiments-tag", "Tag"), ("experiments-archive", "Archive"), ("experiments-delete", "Delete"))
-_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Bring back"), ("experiments-delete", "Delete"))
+_CHANGES_BACK = (("experiments-tag", "Tag"), ("experiments-restore", "Restore"), ("experiments-delete", "Delete"))
 COLUMNS: Final = Columns(
     {
         "sweep": "Sweep",
@@ -41,7 +57,7 @@ COLUMNS: Final = Columns(
 
 @require_GET
 def experiments(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a refresh by htmx gets the table alone."""
+    """Show one page of the list; htmx requests get only the table."""
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
@@ -53,8 +69,8 @@ def experiments(request: HttpRequest) -> HttpResponse:
         "rows": experiment_rows(list(page.object_list)),
         "filters": filters,
         "heads": {
-            "name": head("name", "Experiment", sort),
-            "created_at": head("created_at", "Date", sort, first="-"),
+            "name": sort_header("name", "Experiment", sort),
+            "created_at": sort_header("created_at", "Date", sort, first="-"),
         },
         **COLUMNS.of_page(request),
         "query": without(request.GET, "page"),
@@ -69,7 +85,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def search(request: HttpRequest) -> HttpResponse:
-    """A trial by its number, an experiment by its exact name, else the list filtered by the words."""
+    """Redirect to a trial by number, an experiment by name, or the filtered list."""
     text = asked(request, "q")
     number = text.lower().removeprefix("trial").strip(" #")
     if number.isdecimal() and len(number) < 18 and visible_trials(request.user).filter(pk=int(number)).exists():
@@ -78,3 +94,171 @@ def search(request: HttpRequest) -> HttpResponse:
     if len(exact) == 1:
         return redirect(exact[0])
     return redirect(f"{reverse('experiments')}?{urlencode({'q': text})}" if text else "experiments")
+
+
+_MOST_TAGS: Final = 20
+MOST_DELETED: Final = 5000
+"""Trials of an experiment that a request may delete."""
+
+
+def _against(user: Any, experiment: Experiment) -> str:
+    """Return why ``user`` may not change an experiment; '' for owner and maintainers."""
+    if experiment.published:
+        return "holds published results, which cannot be changed"
+    return "" if may_cancel(user, experiment) else "can be changed only by its owner and maintainers"
+
+
+def _against_archiving(user: Any, experiment: Experiment) -> str:
+    if experiment.archived_at is not None:
+        return "is archived already"
+    if not experiment.published and experiment.trials.unfinished().exists():
+        return "has unfinished trials"
+    return _against(user, experiment)
+
+
+def _against_deleting(user: Any, experiment: Experiment) -> str:
+    if not experiment.published and experiment.trials.unfinished().exists():
+        return "has unfinished trials: cancel them first"
+    if (trials := experiment.trials.count()) > MOST_DELETED:
+        return (
+            f"has {plural(trials, 'trial')}, which takes longer than a page may: script/manage delete {experiment.slug}"
+        )
+    return _against(user, experiment)
+
+
+def _tags(texts: Mapping[str, str]) -> Mapping[str, Any]:
+    tags = {name: [tag for text in texts[name].split(",") if (tag := text.strip())] for name in ("add", "remove")}
+    if not any(tags.values()):
+        raise ValueError("Write a tag to add or to remove.")
+    for tag in (*tags["add"], *tags["remove"]):
+        if len(tag) > LONGEST_TAG:
+            raise ValueError(f"{tag[:LONGEST_TAG]!r}… is too long: a tag has at most {LONGEST_TAG} characters.")
+    if len(tags["add"]) > _MOST_TAGS:
+        raise ValueError(f"At most {_MOST_TAGS} tags are added at once.")
+    if both := set(tags["add"]) & set(tags["remove"]):
+        raise ValueError(f"{sorted(both)[0]!r} cannot be added and removed at once.")
+    return tags
+
+
+def _deletion() -> str:
+    until = "at any time"
+    if settings.DELETED_DAYS:
+        until = f"for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials go too"
+    return f"They leave the repository with their trials and all measurements. They can be restored {until}."
+
+
+ARCHIVE: Final = ListChange(
+    "Archive",
+    "Archive {count}",
+    "They leave the list and Home. Their pages and statistics stay, and they can be restored at any time.",
+    "{count} archived.",
+    _against_archiving,
+    lambda experiment, _: experiment.archive(),
+    undo="experiments-restore",
+)
+RESTORE: Final = ListChange(
+    "Restore",
+    "Restore {count}",
+    "They return to the list and Home.",
+    "{count} restored.",
+    lambda user, experiment: "is not archived" if experiment.archived_at is None else _against(user, experiment),
+    lambda experiment, _: experiment.unarchive(),
+    undo="experiments-archive",
+)
+DELETE: Final = ListChange(
+    "Delete",
+    "Delete {count}",
+    _deletion,
+    "{count} deleted.",
+    _against_deleting,
+    lambda experiment, settled: deletion.delete(experiment, by=settled["author"]),
+    undo="experiments-undelete",
+)
+TAG: Final = ListChange(
+    "Tag",
+    "Tag {count}",
+    "Each gets a new version with these tags; no trial is queued.",
+    "{count} tagged.",
+    lambda user, experiment: "was imported" if experiment.is_imported else _against(user, experiment),
+    lambda experiment, settled: experiment.retag(settled["add"], settled["remove"], author=settled["author"]),
+    read_fields=_tags,
+    fields="lists/_tags.html",
+)
+
+
+def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
+    experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
+    by_slug = {experiment.slug: experiment for experiment in experiments}
+    rows = [by_slug[token] for token in tokens if token in by_slug]
+    progress, quoted = progress_of(rows), _quoted(user, rows)
+    return [
+        TickedRow(
+            f"e:{experiment.slug}",
+            experiment,
+            experiment.name,
+            ", ".join(
+                [
+                    workload_title(experiment.workload),
+                    *experiment.tags,
+                    plural(progress[experiment.pk].total, "trial"),
+                    *quoted[experiment.pk],
+                ]
+            ),
+            "published" if experiment.published else chip_state(progress[experiment.pk]),
+        )
+        for experiment in rows
+    ]
+
+
+def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
+    """Return the visible reports that contain parts of the experiments."""
+    reports = visible_reports(user)
+    newest = ReportVersion.objects.filter(report__in=reports, number=F("report__version"))
+    quoted = {}
+    for experiment in experiments:
+        titles = newest.filter(text__regex=rf"(^|[^-\w]){re.escape(experiment.slug)}($|[^-\w])").values_list(
+            "title", flat=True
+        )[:3]
+        quoted[experiment.pk] = [f"quoted in the report {title!r}" for title in titles]
+    return quoted
+
+
+TICKED_EXPERIMENTS: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find, SLUG)
+
+
+archived = view(TICKED_EXPERIMENTS, ARCHIVE)
+restored = view(TICKED_EXPERIMENTS, RESTORE)
+tagged = view(TICKED_EXPERIMENTS, TAG)
+deleted = view(TICKED_EXPERIMENTS, DELETE)
+
+
+@require_GET
+def trash(request: HttpRequest) -> HttpResponse:
+    """Show the deleted experiments that can be restored."""
+    rows = [{"kept": row, "about": _about(row)} for row in visible_deleted(request.user)]
+    return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
+
+
+def _about(row: Deleted) -> str:
+    return f"{workload_title(row.workload)}, {plural(len(row.trials), 'trial')}, {amount(row.bytes, 'B')} of files"
+
+
+def _find_deleted(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
+    by_slug = {row.slug: row for row in visible_deleted(user)}
+    rows = [by_slug[token] for token in tokens if token in by_slug]
+    return [TickedRow(f"e:{row.slug}", row, row.name, _about(row), "deleted") for row in rows]
+
+
+BRING_BACK: Final = ListChange(
+    "Restore",
+    "Restore {count}",
+    "They return unchanged with their pages, trials and statistics.",
+    "{count} restored.",
+    lambda user, row: "" if may_bring_back(user, row) else "can be restored only by its owner and maintainers",
+    lambda kept, _: deletion.bring_back(kept),
+    undo="experiments-delete",
+)
+DELETED: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find_deleted, SLUG)
+
+
+undeleted = view(DELETED, BRING_BACK)

@@ -1,4 +1,4 @@
-"""The list of trials, of whatever experiments: filtered, sorted by any column, page by page."""
+"""The list of trials, and changes of ticked trials: run again, cancel."""
 
 from __future__ import annotations
 
@@ -7,37 +7,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_http_methods
 
 from analysis import numbers
 from dashboard.charts.parts import Scale
 from dashboard.filters import TrialPageFilter
 from dashboard.labels import parameters_sentence, trial_role
+from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedRow, answer
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.excluded_trials import swept_of
-from dashboard.requests.keyset import NoPlace, Slice, slice_of
+from dashboard.requests.keyset import InvalidPosition, Slice, slice_of
 from dashboard.requests.lookup import asked, without
-from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, head_of
-from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
+from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, trial_header
+from experiments.access import may_cancel, may_run_more, may_submit_somewhere, visible_experiments, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
 from experiments.models import Configuration, Experiment, Measurement, SavedView, Trial
+from workers import queue
 
 PER_PAGE: Final = 50
 COUNTED: Final = 10_000
-"""So many matches are counted; what is beyond costs more than its number says."""
+"""Counting stops at this number of matches, as it is expensive."""
 _OF_PAGES: Final = ("after", "before")
 
 
 @require_GET
 def trials(request: HttpRequest) -> HttpResponse:
-    """One page of the list; a change of a filter gets the list alone (htmx)."""
+    """Show one page of the list; htmx requests get only the list."""
     try:
         context = _answer(request)
-    except (CannotExplore, NoPlace) as error:
+    except (CannotExplore, InvalidPosition) as error:
         none = TrialPageFilter.of_page(QueryDict(), Trial.objects.none())
         context = {"why": str(error), "filters": none, "sort": "", "columns": (), "offered": _offered(())}
     context |= {"place": "trials", "headline": HEADLINE, "views": views_of(request, SavedView.Page.TRIALS)}
@@ -47,11 +49,11 @@ def trials(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def of_configuration(request: HttpRequest, pk: int) -> HttpResponse:
-    """The list of one configuration's trials, under the short address that points of charts lead to."""
+    """Redirect from the short URL in charts to the trials of a configuration."""
     seen = Configuration.objects.filter(experiment__in=visible_experiments(request.user))
     configuration = get_object_or_404(seen.select_related("experiment"), pk=pk)
     query = {"experiment": configuration.experiment.slug, "configuration": configuration.hash}
-    # Points of the explorer lead to those alone that they are made of.
+    # Points of the explorer link to exactly their trials.
     query |= {name: text for name in ("counted", "scope") if (text := asked(request, name))}
     return redirect(f"{reverse('trials')}?{urlencode(query)}")
 
@@ -60,14 +62,14 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     question = ask_trials(request.user, request.GET)
     page = slice_of(question.listing, after=asked(request, "after"), before=asked(request, "before"), most=PER_PAGE)
     matched = question.filters.matching.order_by()[: COUNTED + 1].count()
-    own = question.columns if request.GET.getlist("columns") else ()
+    columns = question.columns if request.GET.getlist("columns") else ()
     return {
         "filters": question.filters,
         "page": page,
         "matched": min(matched, COUNTED),
         "beyond": matched > COUNTED,
         "sort": question.sort,
-        "columns": own,
+        "columns": columns,
         "offered": _offered(question.columns),
         "query": without(request.GET, *_OF_PAGES),
         "resort": without(request.GET, *_OF_PAGES, "sort"),
@@ -77,31 +79,33 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _offered(shown: Sequence[str]) -> dict[str, Any]:
-    """The columns that can be ticked, and the text of those that somebody asked for besides."""
-    ticks = [(name, described(name).label, name in shown) for name in HEADLINE]
-    return {"ticks": ticks, "others": ",".join(name for name in shown if name not in HEADLINE)}
+def _offered(columns: Sequence[str]) -> dict[str, Any]:
+    ticks = [(name, described(name).label, name in columns) for name in HEADLINE]
+    return {"ticks": ticks, "others": ",".join(name for name in columns if name not in HEADLINE)}
 
 
 def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
     experiments = Experiment.objects.in_bulk({trial.experiment_id for trial in page.rows})
     values = _values(page.rows, question.columns)
     scales = {
-        metric: Scale.of([own[metric] for own in values.values() if metric in own], described(metric).unit)
+        metric: Scale.of(
+            [row_values[metric] for row_values in values.values() if metric in row_values], described(metric).unit
+        )
         for metric in question.columns
     }
     return {
-        "heads": {name: head_of(name, question.sort) for name in SORTS},
-        "metrics": [head_of(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
+        "heads": {name: trial_header(name, question.sort) for name in SORTS},
+        "metrics": [trial_header(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
         "rows": [_row(trial, experiments[trial.experiment_id], values[trial.pk], scales) for trial in page.rows],
     }
 
 
 def _values(rows: Sequence[Trial], metrics: Sequence[str]) -> Mapping[int, dict[str, float]]:
-    """Trial -> metric -> value over all traffic."""
-    found = Measurement.objects.filter(trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL)
+    measurements = Measurement.objects.filter(
+        trial__in=[t.pk for t in rows], metric__in=metrics, scope=Measurement.Scope.ALL
+    )
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    for trial, metric, value in found.values_list("trial_id", "metric", "value"):
+    for trial, metric, value in measurements.values_list("trial_id", "metric", "value"):
         values[trial][metric] = value
     return values
 
@@ -124,3 +128,69 @@ def _row(
             for metric, scale in scales.items()
         ],
     }
+
+
+def _against_rerun(user: Any, trial: Trial) -> str:
+    experiment = trial.experiment
+    if experiment.published or experiment.is_imported:
+        return "was not measured here"
+    if not trial.is_over:
+        return "has not ended"
+    if trial.superseded:
+        return "was replaced by a newer attempt"
+    allowed = may_run_more(user, experiment)
+    return "" if allowed else "can be run again only by maintainers and the owner of its experiment"
+
+
+def _against_cancelling(user: Any, trial: Trial) -> str:
+    if trial.is_over:
+        return "has ended"
+    if trial.cancel_requested_at is not None:
+        return "is being cancelled"
+    if trial.experiment.published or not may_cancel(user, trial.experiment):
+        return "can be cancelled only by maintainers and the owner of its experiment"
+    return ""
+
+
+CHANGES: Final = {
+    "again": ListChange(
+        "Run again",
+        "Run {count} again",
+        "Each is queued as a new attempt. The old attempt is superseded and leaves the statistics.",
+        "{count} queued again.",
+        _against_rerun,
+        lambda trial, _: queue.run_again(trial),
+    ),
+    "cancel": ListChange(
+        "Cancel",
+        "Cancel {count}",
+        "They give no result; the other trials of their experiments run as planned.",
+        "{count} cancelled.",
+        _against_cancelling,
+        lambda trial, _: trial.cancel(),
+    ),
+}
+
+
+def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
+    related = ("experiment__project", "configuration")
+    trials = visible_trials(user, Trial.objects.select_related(*related)).filter(pk__in=tokens)
+    by_number = {str(trial.pk): trial for trial in trials}
+    return [_ticked_row(by_number[token]) for token in tokens if token in by_number]
+
+
+def _ticked_row(trial: Trial) -> TickedRow:
+    point = parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
+    name = f"{point}, {trial_role(trial.kind, trial.repetition)}"
+    return TickedRow(f"t:{trial.pk}", trial, name, f"#{trial.pk}, {trial.experiment.name}", trial.state)
+
+
+TICKED_TRIALS: Final = TickedList("trial", "trials", "Trials", "t:", _find, NUMBER)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def chosen(request: HttpRequest, change: str) -> HttpResponse:
+    """Run the ticked trials again, or cancel them."""
+    if change not in CHANGES:
+        raise Http404
+    return answer(request, TICKED_TRIALS, CHANGES[change])

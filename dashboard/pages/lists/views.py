@@ -1,4 +1,4 @@
-"""Saved views: what a list or the explorer was asked, under a name; kept, shared, renamed, forgotten and brought back."""
+"""Saved views: named query strings of lists and the explorer."""
 
 from __future__ import annotations
 
@@ -25,17 +25,10 @@ from experiments.errors import CannotExplore
 from experiments.models import SavedView
 
 MOST: Final = 12
-"""Views that stand above a list."""
+"""ListViews shown above a list."""
 _LONGEST_NAME: Final = 80
 _LONGEST_QUERY: Final = 4000
-_PLACES: Final[Mapping[str, tuple[str, ...]]] = {
-    SavedView.Page.EXPLORE: ("page",),
-    SavedView.Page.EXPERIMENTS: ("page",),
-    SavedView.Page.TRIALS: ("after", "before"),
-    SavedView.Page.HISTORIES: ("page",),
-}
-"""What in the address of each page says where one is in it, and so is no part of a view."""
-_ALL: Final = {
+_ALL: Final[Mapping[str, str]] = {
     SavedView.Page.EXPLORE: "All configurations",
     SavedView.Page.EXPERIMENTS: "All experiments",
     SavedView.Page.TRIALS: "All trials",
@@ -49,8 +42,8 @@ _FILTERS: Final[Mapping[str, type[ListFilter]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A view above its list; ``on`` where the list shows it, ``mine`` where the reader keeps it."""
+class ListView:
+    """A view above its list; ``on``: shown now, ``mine``: owned by the user."""
 
     view: SavedView
     on: bool
@@ -58,28 +51,29 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Views:
-    """The views above a list that asks ``query`` now."""
+class ListViews:
+    """The views above a list whose query string is ``query``."""
 
     page: str
     everything: str
     query: str
-    rows: Sequence[View]
+    rows: Sequence[ListView]
 
     @property
-    def here(self) -> View | None:
-        """The reader's own view that the list shows."""
+    def here(self) -> ListView | None:
+        """The user's own view that the list shows."""
         return next((row for row in self.rows if row.on and row.mine), None)
 
 
-def views_of(request: HttpRequest, page: str) -> Views:
-    """Own views first, then those that others share, of each person in turn: nobody's many hide another's one."""
+def views_of(request: HttpRequest, page: str) -> ListViews:
+    """Return the user's views, then shared ones of each owner in turn."""
     turn = Window(RowNumber(), partition_by="owner", order_by=["name", "pk"])
     ordered = _visible(request.user).filter(page=page).annotate(mine=Q(owner=request.user.pk), turn=turn)
     rows = ordered.order_by("-mine", "turn", "name", "pk")[:MOST]
-    query = without(request.GET, *_PLACES[page])
-    views = [View(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
-    return Views(page, _ALL[SavedView.Page(page)], query, views)
+    position = ("after", "before") if page == SavedView.Page.TRIALS else ("page",)  # not part of a view
+    query = without(request.GET, *position)
+    views = [ListView(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
+    return ListViews(page, _ALL[page], query, views)
 
 
 def _visible(user: Any) -> QuerySet[SavedView]:
@@ -92,9 +86,9 @@ def _address(page: str, query: str) -> str:
 
 @require_POST
 def save(request: HttpRequest) -> HttpResponse:
-    """Keep what a page was asked under a name; an own view of that name is replaced."""
+    """Save a query string under a name; the user's view of that name is replaced."""
     page = request.POST.get("page", SavedView.Page.EXPLORE)
-    if page not in _PLACES:
+    if page not in _ALL:
         raise Http404
     name, query = request.POST.get("name", "").strip(), request.POST.get("query", "")
     wrong = _wrong_query(request, page, query)
@@ -107,7 +101,7 @@ def save(request: HttpRequest) -> HttpResponse:
         name=name,
         defaults={"query": query, "shared": bool(request.POST.get("shared"))},
     )
-    words = "is kept" if is_new else "asks this now"
+    words = "is saved" if is_new else "is updated"
     messages.success(request, f"The view {view.name!r} {words}.", extra_tags="ok")
     return redirect(view)
 
@@ -119,19 +113,18 @@ def _wrong_name(name: str) -> str:
 
 
 def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
-    """Why this cannot be asked, '' where it can."""
     if len(query) > _LONGEST_QUERY:
         return f"A view has at most {_LONGEST_QUERY} characters of filters."
-    given = QueryDict(query)
+    params = QueryDict(query)
     try:
         if page == SavedView.Page.EXPLORE:
-            ask(request.user, given)
+            ask(request.user, params)
             return ""
         if page == SavedView.Page.TRIALS:
-            ask_trials(request.user, given)
+            ask_trials(request.user, params)
     except CannotExplore as error:
         return str(error)
-    filters = _FILTERS[page].of_page(given, SavedView.objects.none())
+    filters = _FILTERS[page].of_page(params, SavedView.objects.none())
     if filters.is_valid():
         return ""
     name, sentence = first_error(filters.errors)
@@ -140,14 +133,14 @@ def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
 
 @require_GET
 def view(request: HttpRequest, pk: int) -> HttpResponse:
-    """The permalink of a view: leads to what it asks today."""
+    """Redirect from the permalink of a view to its list."""
     saved = get_object_or_404(_visible(request.user), pk=pk)
     return redirect(_address(saved.page, saved.query))
 
 
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """Give an own view another name; its permalink stays."""
+    """Rename a view of the user; its permalink stays."""
     saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
     name = request.POST.get("name", "").strip()
     wrong = _wrong_name(name)
@@ -165,7 +158,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget an own view; the message that says so can bring it back."""
+    """Delete a view of the user; the message offers to restore it."""
     saved = get_object_or_404(SavedView, pk=pk, owner=request.user.pk)
     words = render_to_string("lists/_forgotten.html", {"view": saved}, request)
     saved.delete()

@@ -1,4 +1,4 @@
-"""Who asks REST, and where."""
+"""REST clients and URLs."""
 
 from __future__ import annotations
 

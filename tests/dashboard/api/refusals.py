@@ -1,4 +1,4 @@
-"""What REST refuses although its schema calls it right, and why no JSON schema can say it.
+"""Refusals of requests that are valid by the schema, with the reasons.
 
 A refusal that is not here fails the tests: either the schema can say it, or REST can take it.
 """
@@ -35,7 +35,7 @@ _EVERYWHERE: Final = (
     Refusal(
         ".*", ".*holds characters that are not text.*", "patterns of every text and key would have to leave NUL out"
     ),
-    Refusal(".*", "Null characters are not allowed.", "the same, told by the framework"),
+    Refusal(".*", "Null characters are not allowed.", "as above, refused by the framework"),
     Refusal(".*", "nested too deeply", "schemas count no levels"),
 )
 _LISTS: Final = (
@@ -91,7 +91,9 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
         Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
     ),
     ("/api/v1/imports/", "post"): (Refusal(".*", ".*", "schemas say nothing of the bytes of a file"),),
-    ("/api/v1/networks/", "put"): (Refusal(r"\d+\.name", "the name stands twice", "schemas compare whole items only"),),
+    ("/api/v1/networks/", "put"): (
+        Refusal(r"\d+\.name", "the name is used twice", "schemas compare whole items only"),
+    ),
     ("/api/v1/people/", "post"): (
         Refusal("name", "A user with that username already exists.", _STORED),
         Refusal("email", "Enter a valid email address.", "the format of schemas allows addresses that no mail reaches"),
@@ -109,7 +111,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/reports/{id}/", "put"): _REPORT,
     ("/api/v1/trials/{id}/series/", "get"): (
         Refusal("limit|offset", "is for hosts.*", _BESIDE),
-        Refusal("scope", "hosts do not tell.*", _BESIDE),
+        Refusal("scope", "hosts do not distinguish.*", _BESIDE),
     ),
     ("/api/v1/shares/", "post"): (
         Refusal("experiment", "there is no such experiment", _STORED),
@@ -119,7 +121,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
 
 
 def unexplained(path: str, method: str, errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the ``errors`` of an answer that are not told here."""
+    """Return the ``errors`` of an answer that are not listed here."""
     lists = _LISTS if method == "get" else ()
-    told = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
-    return [error for error in errors if not any(each.explains(error) for each in told)]
+    data = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
+    return [error for error in errors if not any(each.explains(error) for each in data)]

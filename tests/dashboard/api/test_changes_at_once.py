@@ -1,4 +1,4 @@
-"""REST: many changes of one experiment at the same time, and by somebody who was a maintainer once."""
+"""REST: concurrent changes of one experiment, and changes by former maintainers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def test_it_runs_the_failed_trials_again_once_however_often_it_is_asked_at_once(
     assert experiment.trials.filter(state=State.QUEUED, attempt=2).count() == failed
 
 
-def test_it_says_that_a_trial_was_started_again_in_the_meantime(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rerun_of_a_superseded_trial_answers_409(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
     Trial.objects.filter(pk=experiment.trials.values("pk")[:1]).update(superseded=True)
     everything = Trial.objects.filter(experiment=experiment)
     monkeypatch.setattr(type(everything), "without_result", lambda _: everything)
@@ -75,7 +73,7 @@ def test_a_command_is_repeated_by_maintainers_of_today(db: None, change: str, ro
     assert post(experiment, change, {"count": 1}).status_code == status
 
 
-def test_the_pages_refuse_a_command_of_somebody_who_was_a_maintainer_once(db: None, empty_redis: object) -> None:
+def test_pages_refuse_a_command_of_a_former_maintainer(db: None, empty_redis: object) -> None:
     experiment = factories.experiment(owner=factories.person("ada", "maintainer"), **COMMAND)
     experiment.trials.update(state=State.FAILED)
     experiment.owner.memberships.update(role="submitter")

@@ -1,4 +1,4 @@
-"""REST: the named networks are read by everybody and edited by maintainers."""
+"""REST: named networks, edited by maintainers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST: predictions are kept, listed, checked and exported, by who may."""
+"""REST: predictions are stored, listed, checked and exported."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def test_it_keeps_checks_lists_and_exports(study: Experiment) -> None:
     client = client_of(factories.person("ada", "maintainer"))
     answer = client.post(PREDICTIONS, wanted(study, check=True), content_type="application/json")
     assert answer.status_code == 201, answer.content
-    told = answer.json()
-    assert (told["check"]["waiting"], told["check"]["inside"], len(told["evidence"])) == (2, None, 20)
-    assert told["low_s"] < told["value_s"] < told["high_s"]
-    assert told["page"] == f"/network/predictions/{told['id']}/"
-    assert client.get(answer.headers["Location"]).json() == told
+    data = answer.json()
+    assert (data["check"]["waiting"], data["check"]["inside"], len(data["evidence"])) == (2, None, 20)
+    assert data["low_s"] < data["value_s"] < data["high_s"]
+    assert data["page"] == f"/network/predictions/{data['id']}/"
+    assert client.get(answer.headers["Location"]).json() == data
     listed = client.get(PREDICTIONS, {"experiment": study.slug, "workload": "water"}).json()
-    assert listed["results"] == [told]
+    assert listed["results"] == [data]
     assert client.get(PREDICTIONS, {"experiment": "another"}).json()["count"] == 0
     assert client.get(PREDICTIONS, {"experimnt": study.slug}).status_code == 400
-    again = client.post(f"{PREDICTIONS}{told['id']}/check/")
+    again = client.post(f"{PREDICTIONS}{data['id']}/check/")
     assert (again.status_code, again.json()["errors"][0]["path"]) == (400, "check")
     exported = experiment_result(study)["predictions"]
-    assert [(each["id"], each["value_s"]) for each in exported] == [(told["id"], told["value_s"])]
+    assert [(each["id"], each["value_s"]) for each in exported] == [(data["id"], data["value_s"])]
 
 
 @pytest.mark.parametrize(

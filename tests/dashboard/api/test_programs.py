@@ -1,4 +1,4 @@
-"""REST: a maintainer registers a program as JSON or YAML, and replaces it; others see that it is there."""
+"""REST: programs are registered and replaced by maintainers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_registers_a_program_and_its_next_version(maintainer: Client) -> None
     assert maintainer.get(f"{PROGRAMS}solver/").json() == row
 
 
-def test_it_takes_yaml_and_tells_the_line_of_an_error(maintainer: Client) -> None:
+def test_errors_of_yaml_have_lines(maintainer: Client) -> None:
     text = "name: solver\nprogram: [/opt/solver]\nkeep: ['/etc/*']\n"
     answer = maintainer.post(PROGRAMS, text, content_type="application/yaml")
     assert answer.status_code == 400
@@ -70,7 +70,7 @@ def test_it_takes_yaml_and_tells_the_line_of_an_error(maintainer: Client) -> Non
         ("binary", "{steps}"),
     ],
 )
-def test_it_refuses_for_one_cluster_what_it_refuses_for_all(maintainer: Client, field: str, value: Any) -> None:
+def test_settings_of_one_cluster_are_validated(maintainer: Client, field: str, value: Any) -> None:
     definition = {**SOLVER, "clusters": {"local": {field: value}}}
     answer = maintainer.post(PROGRAMS, definition, content_type="application/json")
     assert answer.status_code == 400
@@ -87,7 +87,7 @@ def test_it_refuses_names_that_end_in_a_new_line(maintainer: Client, field: str,
     assert answer.json()["errors"][0]["path"].startswith(field)
 
 
-def test_it_refuses_another_name_and_what_is_not_there(maintainer: Client) -> None:
+def test_rename_and_unknown_programs_are_refused(maintainer: Client) -> None:
     maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
     renamed = put(maintainer, "solver", {**SOLVER, "name": "other"})
     assert renamed.json()["errors"] == [{"path": "name", "message": "a registered program keeps its name"}]
@@ -103,13 +103,13 @@ def test_only_maintainers_register_and_read_definitions(maintainer: Client) -> N
     assert submitter.get(f"{PROGRAMS}solver/").json()["definition"] is None
 
 
-def test_it_lets_nobody_change_what_other_projects_run_and_read(maintainer: Client) -> None:
+def test_programs_of_other_projects_cannot_be_changed(maintainer: Client) -> None:
     """Its next version is what they run, and how its output is read changes what their kept trials say."""
     maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
     optics = Project.objects.create(slug="optics", name="Optics")
     other = client_of(factories.person("noor", "maintainer", optics))
     changed = {**SOLVER, "success": "done"}
-    assert put(other, "solver", changed).status_code == 200  # nobody runs it yet
+    assert put(other, "solver", changed).status_code == 200  # no experiment uses it yet
     experiment = factories.experiment(workload="solver", parameters={})
     for answer in (put(other, "solver", SOLVER), other.post(PROGRAMS, SOLVER, content_type="application/json")):
         assert answer.status_code == 400

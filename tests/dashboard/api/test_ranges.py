@@ -1,4 +1,4 @@
-"""Parts of files, as RFC 9110 has them: a download that broke off goes on where it ended."""
+"""Byte ranges of downloads (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -56,21 +56,19 @@ def test_it_gives_the_part_that_is_asked_for(
 
 
 @pytest.mark.parametrize("asked", ["", "bytes=0-1,4-5", "lines=1-2", "bytes=a-b", "bytes=-", "bytes=\u0661-2"])
-def test_it_gives_the_whole_where_it_cannot_tell_one_part(client: Client, artifact: Artifact, asked: str) -> None:
+def test_unsupported_ranges_get_the_whole_file(client: Client, artifact: Artifact, asked: str) -> None:
     answer = client.get(address(artifact), headers={"Range": asked})
     assert (answer.status_code, b"".join(answer.streaming_content)) == (200, TEXT)
 
 
 @pytest.mark.parametrize("asked", ["bytes=256000-", "bytes=9-8", "bytes=-0"])
-def test_it_says_how_long_the_file_is_where_there_is_no_such_part(
-    client: Client, artifact: Artifact, asked: str
-) -> None:
+def test_invalid_ranges_answer_416_with_the_size(client: Client, artifact: Artifact, asked: str) -> None:
     answer = client.get(address(artifact), headers={"Range": asked})
     assert (answer.status_code, answer["Content-Range"]) == (416, "bytes */256000")
     assert answer.json()["errors"] == [{"path": "", "message": "the file has 256000 bytes"}]
 
 
-def test_a_part_of_what_was_another_file_is_the_whole_of_this_one(client: Client, artifact: Artifact) -> None:
+def test_range_of_another_version_gets_the_whole_file(client: Client, artifact: Artifact) -> None:
     same = client.get(address(artifact), headers={"Range": "bytes=1-", "If-Range": f'"{artifact.sha256}"'})
     other = client.get(address(artifact), headers={"Range": "bytes=1-", "If-Range": '"another"'})
     assert (same.status_code, other.status_code) == (206, 200)

@@ -11,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.api.rest import pagination
 from experiments.files import trial_directory
 from experiments.models import Artifact, Trial
 from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
@@ -90,31 +89,13 @@ def test_it_filters_trials(client: Client) -> None:
         (EXPERIMENTS, {"text": "a\0b"}, "text"),
         (EXPERIMENTS, {"ordering": "colour"}, "ordering"),
         (TRIALS, {"state": "tired"}, "state"),
-        (TRIALS, {"hosts": "many"}, "hosts"),
         (TRIALS, {"hosts": "9" * 30}, "hosts"),
     ],
 )
-def test_it_tells_a_wrong_filter_instead_of_answering_with_everything(
-    client: Client, address: str, query: dict[str, str], path: str
-) -> None:
+def test_unknown_filters_are_refused(client: Client, address: str, query: dict[str, str], path: str) -> None:
     answer = client.get(address, query)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == [path]
-
-
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ({"offset": "9" * 40}, 400),
-        ({"offset": "10000"}, 200),
-        ({"offset": "-1"}, 200),
-        ({"limit": "0"}, 200),
-        ({"limit": "x"}, 400),
-    ],
-)
-def test_it_survives_odd_pages(client: Client, query: dict[str, str], status: int) -> None:
-    factories.experiment()
-    assert client.get(TRIALS, query).status_code == status
 
 
 def test_it_hands_out_at_most_500_rows_at_a_time(client: Client) -> None:
@@ -143,17 +124,17 @@ def test_it_shows_a_trial_with_everything_measured(client: Client, django_assert
     trial.finish(replace(RESULT, artifacts=[factories.stored_file(trial)]))
     client.get(TRIALS)
     with django_assert_num_queries(4):
-        told = client.get(f"{TRIALS}{trial.pk}/").json()
-    assert (told["experiment"], told["state"], told["kind"], told["repetition"]) == ("water", "finished", "measured", 1)
-    assert told["metrics"] == {"elapsed_s": 1.5, "packets": 1200.0}
-    assert told["mpi_metrics"] == {"packets": 1000.0}
-    assert told["not_available"] == {"retransmissions": "the capture has no TCP"}
-    assert told["trust"] == "good"
-    assert told["environment"] == {"kernel": "6.1"}
-    assert told["parameters"]["hosts"] == 1
-    assert told["command"] == ["mpirun", "lmp"]
-    assert all(told[name] for name in ("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"))
-    (artifact,) = told["artifacts"]
+        data = client.get(f"{TRIALS}{trial.pk}/").json()
+    assert (data["experiment"], data["state"], data["kind"], data["repetition"]) == ("water", "finished", "measured", 1)
+    assert data["metrics"] == {"elapsed_s": 1.5, "packets": 1200.0}
+    assert data["mpi_metrics"] == {"packets": 1000.0}
+    assert data["not_available"] == {"retransmissions": "the capture has no TCP"}
+    assert data["trust"] == "good"
+    assert data["environment"] == {"kernel": "6.1"}
+    assert data["parameters"]["hosts"] == 1
+    assert data["command"] == ["mpirun", "lmp"]
+    assert all(data[name] for name in ("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at"))
+    (artifact,) = data["artifacts"]
     assert (artifact["name"], artifact["kind"], artifact["size_bytes"]) == ("stdout.txt", "stdout", 6)
     download = client.get(artifact["url"])
     assert b"".join(download) == b"hello\n"  # type: ignore[call-overload]
@@ -168,15 +149,15 @@ def test_it_hands_out_files_of_subdirectories(client: Client) -> None:
     file.write_text("1,2")
     artifact = Artifact.describe(trial.pk, "other", file, name="run1/rates.csv")
     trial.finish(replace(RESULT, artifacts=[artifact]))
-    (told,) = client.get(f"{TRIALS}{trial.pk}/").json()["artifacts"]
+    (data,) = client.get(f"{TRIALS}{trial.pk}/").json()["artifacts"]
     client.force_login(get_user_model().objects.get())
-    for address in (told["url"], reverse("artifact", args=[trial.pk, told["name"]])):
+    for address in (data["url"], reverse("artifact", args=[trial.pk, data["name"]])):
         download = client.get(address)
         assert b"".join(download) == b"1,2"  # type: ignore[call-overload]
         assert f'filename="trial-{trial.pk}-run1-rates.csv"' in download.headers["Content-Disposition"]
 
 
-def test_it_says_that_a_file_is_gone(client: Client) -> None:
+def test_removed_files_answer_410(client: Client) -> None:
     factories.experiment()
     trial = factories.analysing()
     trial.finish(replace(RESULT, artifacts=[factories.stored_file(trial)]))
@@ -197,61 +178,31 @@ def test_it_hands_out_stored_files_only(client: Client, name: str) -> None:
     assert answer.json()["errors"]
 
 
-@pytest.mark.parametrize(
-    "address", ["/api/v1/trials/0/", "/api/v1/trials/999999999999999999/", "/api/v1/trials/x/", "/api/v1/experiments/no/",
-                "/api/v1/nothing/", "/api/v1/trials/1/nothing/"]
-)  # fmt: skip
-def test_it_answers_404_in_json(client: Client, address: str) -> None:
-    answer = client.get(address)
-    assert answer.status_code == 404
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.json()["errors"][0]["path"] == ""
-
-
-def test_it_gives_the_full_result_of_an_experiment(client: Client, django_assert_num_queries: Any) -> None:
-    factories.experiment()
-    factories.finished()
-    client.get(f"{EXPERIMENTS}water/result/")  # which keeps the answer
-    # Token, experiment, progress, how many count, predictions; trials, configurations, clusters, environments, names, files.
-    with django_assert_num_queries(11):
-        told = client.get(f"{EXPERIMENTS}water/result/").json()
-    assert told["experiment"]["slug"] == "water"
-    assert told["answer"]["asks"] == "Where should I stop, and why?"  # though one point alone has finished
-    assert [trial["state"] for trial in told["trials"]] == ["finished", "queued", "queued", "queued"]
-    assert told["trials"][0]["metrics"]["packets"] == 1200
-    assert Trial.objects.count() == 4
-
-
-@pytest.mark.parametrize("far", [500, 10])
-def test_it_gives_every_trial_once_over_pages_of_ties(
-    client: Client, monkeypatch: pytest.MonkeyPatch, far: int
-) -> None:
-    """Pages further down than ``far`` are read by their keys."""
-    monkeypatch.setattr(pagination, "MOST", far)
+def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
     factories.experiment(repetitions=20)
-    asked = {"ordering": "ended_at", "limit": 3}
-    pages = [client.get(TRIALS, {**asked, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
-    told = [trial["id"] for page in pages for trial in page]
-    assert told == sorted(Trial.objects.values_list("pk", flat=True))
+    query = {"ordering": "ended_at", "limit": 3}
+    pages = [client.get(TRIALS, {**query, "offset": offset}).json()["results"] for offset in range(0, 40, 3)]
+    data = [trial["id"] for page in pages for trial in page]
+    assert data == sorted(Trial.objects.values_list("pk", flat=True))
 
 
 def pages_by_cursor(client: Client, address: str, **asked: Any) -> list[list[int]]:
-    """The keys of each page by cursor, from the first to where `next` leads nowhere."""
-    told, answer = [], client.get(address, {**asked, "cursor": ""}).json()
+    """Return the keys of each page by cursor, until there is no next page."""
+    data, answer = [], client.get(address, {**asked, "cursor": ""}).json()
     while True:
         assert set(answer) == {"next", "previous", "results"}
-        told.append([row["id"] for row in answer["results"]])
+        data.append([row["id"] for row in answer["results"]])
         if answer["next"] is None:
-            return told
+            return data
         answer = client.get(answer["next"]).json()
 
 
 def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) -> None:
     experiment = factories.experiment(repetitions=20)
     keys = sorted(experiment.trials.values_list("pk", flat=True))
-    told = pages_by_cursor(client, TRIALS, experiment=experiment.slug, limit=7)
-    assert [key for page in told for key in page] == keys
-    assert [len(page) for page in told[:-1]] == [7] * (len(told) - 1)
+    data = pages_by_cursor(client, TRIALS, experiment=experiment.slug, limit=7)
+    assert [key for page in data for key in page] == keys
+    assert [len(page) for page in data[:-1]] == [7] * (len(data) - 1)
     newest = [factories.experiment(repetitions=1).slug for _ in range(3)]
     first = client.get(EXPERIMENTS, {"cursor": "", "limit": 2}).json()
     factories.experiment(repetitions=1)
@@ -269,6 +220,7 @@ def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) ->
         ({"cursor": "", "offset": "3"}, "offset"),
         ({"cursor": "", "ordering": "ended_at"}, "ordering"),
         ({"offset": "10001"}, "offset"),
+        ({"limit": "x"}, "limit"),
     ],
 )
 def test_it_refuses_a_page_that_no_list_has(client: Client, asked: dict[str, str], path: str) -> None:

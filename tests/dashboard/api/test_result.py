@@ -23,7 +23,7 @@ from tests.experiments.factories import RESULT
 pytestmark = pytest.mark.django_db
 
 
-def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_queries: Any) -> None:
+def test_result_has_every_current_trial_with_its_metrics(django_assert_num_queries: Any) -> None:
     experiment = Experiment.objects.select_related("cluster", "owner", "project").get(
         pk=factories.experiment(warmups=1).pk
     )
@@ -49,7 +49,7 @@ def test_it_gives_every_current_trial_with_what_was_measured(django_assert_num_q
     assert json.loads(json.dumps(result, allow_nan=False)) == result
 
 
-def test_it_tells_experiment_and_trials_as_their_own_addresses_do() -> None:
+def test_result_equals_the_answers_of_experiment_and_trials() -> None:
     client = client_of(factories.person("ada", "viewer"))
     experiment = factories.experiment(warmups=1, control=True)
     trial = factories.analysing()
@@ -58,9 +58,9 @@ def test_it_tells_experiment_and_trials_as_their_own_addresses_do() -> None:
     result = client.get(f"{EXPERIMENTS}{experiment.slug}/result/").json()
     assert result["experiment"] == client.get(f"{EXPERIMENTS}{experiment.slug}/").json()
     assert len(result["trials"]) == experiment.trials.count()
-    for told in result["trials"]:
-        alone = client.get(f"{TRIALS}{told['id']}/").json()
-        assert {name: told[name] for name in alone} == alone
+    for data in result["trials"]:
+        alone = client.get(f"{TRIALS}{data['id']}/").json()
+        assert {name: data[name] for name in alone} == alone
     without_host = json.loads(json.dumps(result).replace("http://testserver/", "/"))
     assert experiment_result(experiment) == without_host  # what script/run writes
 
@@ -80,10 +80,10 @@ def test_it_keeps_the_names_that_readers_of_older_files_know() -> None:
         ("measured", False, False),
         ("control", False, True),
     }
-    (told,) = [trial for trial in result["trials"] if trial["id"] == finished.pk]
+    (data,) = [trial for trial in result["trials"] if trial["id"] == finished.pk]
     assert finished.environment is not None
-    assert (told["environment"], told["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
-    assert told["started_at"] == told["running_at"] != told["ended_at"]
+    assert (data["environment"], data["environment_hash"]) == ({"kernel": "6.1"}, finished.environment.hash)
+    assert data["started_at"] == data["running_at"] != data["ended_at"]
     assert {t["environment_hash"] for t in result["trials"] if t["environment"] is None} == {None}
 
 
@@ -104,7 +104,7 @@ def test_it_is_written_in_pieces_as_it_would_be_written_whole(accepted: str, mon
     assert (large["Content-Type"], large["Content-Length"]) == (small["Content-Type"], str(len(whole)))
 
 
-def test_a_file_of_it_is_what_would_be_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_text_equals_the_whole_result(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(written, "_PIECE", 2)
     experiment = factories.experiment(warmups=1)
     factories.finished()

@@ -1,4 +1,4 @@
-"""REST: an experiment that ran is changed, extended, run again where it failed, and asked for its findings."""
+"""REST: revisions of experiments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def address(experiment: Experiment, action: str = "") -> str:
     return f"{EXPERIMENTS}{experiment.slug}/{action}"
 
 
-def test_it_revises_and_queues_only_what_is_new(client: Client, experiment: Experiment) -> None:
+def test_revision_queues_only_new_trials(client: Client, experiment: Experiment) -> None:
     answer = client.put(address(experiment), written(sweep={"hosts": [1, 2, 4]}), "application/json")
     assert (answer.status_code, answer.json()) == (200, {"queued": 2})
     assert client.get(address(experiment)).json()["version"] == 2
@@ -43,18 +43,3 @@ def test_it_refuses_a_bad_revision_at_its_field_and_keeps_the_version(client: Cl
     assert answer.json()["errors"][0]["path"] == "sweep.hosts"
     experiment.refresh_from_db()
     assert experiment.version == 1
-
-
-def test_it_adds_repetitions(client: Client, experiment: Experiment) -> None:
-    answer = client.post(address(experiment, "repetitions/"), {"count": 2}, "application/json")
-    assert (answer.status_code, answer.json()) == (200, {"queued": 4})
-    wrong = client.post(address(experiment, "repetitions/"), {"count": 0}, "application/json")
-    assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "count")
-
-
-def test_it_runs_failed_trials_again(client: Client, experiment: Experiment) -> None:
-    first = experiment.trials.order_by("position").first()
-    assert first is not None
-    experiment.trials.filter(pk=first.pk).update(state=State.FAILED)
-    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 1}
-    assert client.post(address(experiment, "rerun-failed/")).json() == {"queued": 0}

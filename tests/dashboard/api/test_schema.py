@@ -1,4 +1,4 @@
-"""REST: the OpenAPI schema, and whether the answers keep what it promises."""
+"""REST: the OpenAPI document, and answers that match it."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def test_it_is_complete_and_valid(tmp_path: Any) -> None:
 
 @pytest.mark.django_db
 def test_it_names_every_address_and_how_to_sign_in(client: Client) -> None:
-    told = client_of(factories.person("ada")).get("/api/v1/schema/").json()
-    assert {path: set(operations) for path, operations in told["paths"].items()} == ADDRESSES
-    assert told["openapi"].startswith("3.1.")
-    assert told["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
-    body = told["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    data = client_of(factories.person("ada")).get("/api/v1/schema/").json()
+    assert {path: set(operations) for path, operations in data["paths"].items()} == ADDRESSES
+    assert data["openapi"].startswith("3.1.")
+    assert data["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    body = data["paths"]["/api/v1/experiments/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["required"]) == {"name", "workload"}
-    assert "$defs" not in str(told)
-    errors = told["components"]["schemas"]["Errors"]
+    assert "$defs" not in str(data)
+    errors = data["components"]["schemas"]["Errors"]
     assert set(errors["properties"]) == {"type", "title", "status", "detail", "errors"}
 
 
@@ -104,13 +104,13 @@ def same_requests_whatever_else_is_loaded(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     """The OpenAPI document, which takes a second to make."""
-    told: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return told
+    data: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return data
 
 
 @pytest.fixture
 def signed_in(transactional_db: None, registered_programs: None) -> dict[str, str]:
-    """The header of somebody who may do everything, where there is one thing of most kinds."""
+    """Return the header of a superuser, with one object of most kinds."""
     admin = factories.person("admin", is_superuser=True)
     PUBLISHED_STUDIES.restore()
     factories.person("ada")
@@ -128,14 +128,14 @@ def signed_in(transactional_db: None, registered_programs: None) -> dict[str, st
 
 def loaded(document: dict[str, Any]) -> Any:
     schema = schemathesis.openapi.from_dict(document)
-    # The words of our own sources, looked for anew for every address, would cost half of the time.
+    # Searching our sources for constants for every URL would take half of the time.
     schema.config.analysis.constants.enabled = False
     schema.app, schema.location = get_wsgi_application(), "/api/v1/schema/"
     return schema
 
 
 def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with what exists in the place of what may: names that nobody has would lead to 404 only."""
+    """Return the document with names of existing objects, as other names lead to 404 only."""
     narrowed = copy.deepcopy(document)
     trial = Trial.objects.get(ended_at__isnull=False, experiment__published=False)
     named = {
@@ -190,16 +190,14 @@ def _body(document: dict[str, Any], path: str, method: str) -> Any:
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_it_keeps_what_the_schema_promises(
-    document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
-) -> None:
+def test_answers_match_the_schema(document: dict[str, Any], signed_in: dict[str, str], path: str, method: str) -> None:
     hold_against_its_promises(document, signed_in, path, method, BOUNDED)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_it_keeps_them_in_many_requests(
+def test_answers_match_the_schema_in_many_requests(
     document: dict[str, Any], signed_in: dict[str, str], path: str, method: str
 ) -> None:
     hold_against_its_promises(document, signed_in, path, method, settings(BOUNDED, max_examples=60, derandomize=False))
@@ -248,7 +246,7 @@ def test_it_answers_other_methods_with_those_that_the_schema_names(
     assert judged > len(ADDRESSES)
 
 
-def test_what_was_made_is_there_and_what_was_ended_is_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
+def test_created_objects_exist_and_deleted_ones_do_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
     """Requests that lead from one to the next: what a list named is looked at, changed, deleted and asked for again."""
     narrowed = of_what_there_is(document)
     for path in ("/api/v1/tokens/{id}/", "/api/v1/programs/{slug}/"):
@@ -264,7 +262,7 @@ def test_what_was_made_is_there_and_what_was_ended_is_not(document: dict[str, An
     class Machine(schema.as_state_machine()):  # type: ignore[misc]
         def setup(self) -> None:
             super().setup()
-            _, key = ApiToken.issue(admin, "one of many")  # anew: a token may well end itself
+            _, key = ApiToken.issue(admin, "one of many")  # new, as a token may revoke itself
             self.headers = {"Authorization": f"Bearer {key}"}
 
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ TOKENS = "/api/v1/tokens/"
     ("scope", "reads", "submits", "cancels", "tests"),
     [("read", 200, 403, 403, 403), ("submit", 200, 201, 403, 403), ("maintain", 200, 201, 200, 202)],
 )
-def test_it_does_what_its_scope_says(
+def test_token_has_the_permissions_of_its_scope(
     scope: str, reads: int, submits: int, cancels: int, tests: int, is_superuser: bool
 ) -> None:
     factories.experiment(owner=factories.person("bob"), slug="of-bob")

@@ -1,4 +1,4 @@
-"""REST: a request that is sent again with its idempotency key changes nothing and is answered as the first one was."""
+"""REST: idempotency keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def post(client: Client, address: str, key: str, body: Any = None) -> Any:
     return client.post(f"{EXPERIMENTS}{address}", json.dumps(body), "application/json", headers=headers)
 
 
-def told(answer: Any) -> tuple[int, Any]:
+def outcome(answer: Any) -> tuple[int, Any]:
     return answer.status_code, answer.json()
 
 
@@ -45,18 +45,11 @@ def test_it_repeats_once_for_two_requests_with_one_key(experiment: Experiment, c
     first, again = (post(client, address, "retry-1", {"count": 3}) for _ in range(2))
     experiment.refresh_from_db()
     assert experiment.spec.repetitions == before + 3
-    assert told(first) == told(again) == (200, {"queued": experiment.trials.filter(version=2).count()})
+    assert outcome(first) == outcome(again) == (200, {"queued": experiment.trials.filter(version=2).count()})
     assert ("Idempotency-Replayed" in first, again["Idempotency-Replayed"]) == (False, "true")
     assert post(client, address, "retry-2", {"count": 3}).status_code == 200
     experiment.refresh_from_db()
     assert experiment.spec.repetitions == before + 6, "another key is another request"
-
-
-def test_it_submits_one_experiment_for_two_requests_with_one_key(experiment: Experiment, client: Client) -> None:
-    first, again = (post(client, "", "retry", experiment.specification) for _ in range(2))
-    assert told(first) == told(again)
-    assert (first.status_code, first["Location"]) == (201, again["Location"])
-    assert Experiment.objects.filter(owner=experiment.owner).count() == 2
 
 
 def test_it_gives_a_page_of_many_trials_at_once_the_same_task(
@@ -64,7 +57,7 @@ def test_it_gives_a_page_of_many_trials_at_once_the_same_task(
 ) -> None:
     monkeypatch.setattr("dashboard.background.changes.MOST_AT_ONCE", 0)
     first, again = (post(client, f"{experiment.slug}/repetitions/", "retry", {"count": 2}) for _ in range(2))
-    assert told(first) == told(again)
+    assert outcome(first) == outcome(again)
     assert (first.status_code, first["Location"]) == (202, again["Location"])
 
 
@@ -72,17 +65,17 @@ def test_it_refuses_a_key_that_came_with_another_request(experiment: Experiment,
     address = f"{experiment.slug}/repetitions/"
     assert post(client, address, "retry", {"count": 1}).status_code == 200
     for other, body in ((address, {"count": 2}), (f"{experiment.slug}/rerun-failed/", None)):
-        status, answer = told(post(client, other, "retry", body))
+        status, answer = outcome(post(client, other, "retry", body))
         assert (status, "another request" in answer["errors"][0]["message"]) == (409, True)
 
 
 @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 101])
-def test_it_refuses_what_is_no_key(experiment: Experiment, client: Client, key: str) -> None:
+def test_invalid_keys_are_refused(experiment: Experiment, client: Client, key: str) -> None:
     answer = post(client, f"{experiment.slug}/rerun-failed/", key)
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, "Idempotency-Key")
 
 
-def test_a_key_is_free_again_where_its_request_was_refused(experiment: Experiment, client: Client) -> None:
+def test_key_of_a_refused_request_is_free_again(experiment: Experiment, client: Client) -> None:
     address = f"{experiment.slug}/repetitions/"
     assert post(client, address, "retry", {"count": 0}).status_code == 400
     Experiment.objects.filter(pk=experiment.pk).update(published=True)
@@ -91,7 +84,7 @@ def test_a_key_is_free_again_where_its_request_was_refused(experiment: Experimen
     assert post(client, address, "retry", {"count": 1}).status_code == 200
 
 
-def test_a_role_is_asked_before_an_earlier_answer_is_told(experiment: Experiment, client: Client) -> None:
+def test_permission_is_checked_before_a_stored_answer(experiment: Experiment, client: Client) -> None:
     address = f"{experiment.slug}/rerun-failed/"
     assert post(client, address, "retry").status_code == 200
     experiment.owner.memberships.update(role="viewer")

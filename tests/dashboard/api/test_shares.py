@@ -1,4 +1,4 @@
-"""REST: share links are made, listed and ended by who may, and tell their key once."""
+"""REST: share links are created, listed and revoked."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_a_token_for_one_project_shares_and_sees_nothing_of_others(experiment: E
     "wanted",
     [{}, {"experiment": "a", "compare": "of=e:a,e:b"}, {"compare": "of=e:none,e:other"}, {"compare": "scope=x"}],
 )
-def test_it_says_what_it_cannot_share(person: User, experiment: Experiment, wanted: dict[str, Any]) -> None:
+def test_invalid_share_links_are_refused(person: User, experiment: Experiment, wanted: dict[str, Any]) -> None:
     answer = post(client_of(person), **wanted)
     assert (answer.status_code, len(answer.json()["errors"])) == (400, 1)

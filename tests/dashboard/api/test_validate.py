@@ -1,4 +1,4 @@
-"""REST: what a specification would do, and that it is refused as submitting it would be, with nothing stored."""
+"""REST: validation of specifications without storing them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def client() -> Client:
     return client_of(factories.person("ada", "submitter"))
 
 
-def test_it_says_what_a_specification_would_do(client: Client) -> None:
+def test_validation_reports_the_effects_of_a_specification(client: Client) -> None:
     answer = client.post(ADDRESS, written(warmups=1), content_type="application/json")
     assert answer.status_code == 200, answer.json()
-    told = answer.json()
-    assert (told["valid"], told["configurations"], told["trials"]) == (True, 2, 6)
-    assert told["kinds"] == {"measured": 4, "warmup": 2}
-    assert [(point["hosts"], point["parameters"]["hosts"]) for point in told["points"]] == [(1, 1), (2, 2)]
-    assert told["seconds"] > sum(point["seconds"] for point in told["points"])
-    assert told["command"][0] == "mpirun"
+    data = answer.json()
+    assert (data["valid"], data["configurations"], data["trials"]) == (True, 2, 6)
+    assert data["kinds"] == {"measured": 4, "warmup": 2}
+    assert [(point["hosts"], point["parameters"]["hosts"]) for point in data["points"]] == [(1, 1), (2, 2)]
+    assert data["seconds"] > sum(point["seconds"] for point in data["points"])
+    assert data["command"][0] == "mpirun"
     assert not Experiment.objects.exists()
 
 
@@ -45,14 +45,14 @@ def test_it_takes_yaml_and_names_its_line(client: Client) -> None:
     "changes",
     [{"workload": "watre"}, {"sweep": {"hosts": [100_000]}}, {"link": {"delay": "1 parsec"}}, {"repetitions": 5000}],
 )
-def test_it_refuses_what_submitting_refuses_with_the_same_words(client: Client, changes: dict[str, Any]) -> None:
+def test_validation_refuses_as_submission_does(client: Client, changes: dict[str, Any]) -> None:
     refused, validated = (
         client.post(address, written(**changes), content_type="application/json") for address in (EXPERIMENTS, ADDRESS)
     )
     assert (validated.status_code, validated.json()) == (400, refused.json())
 
 
-def test_it_counts_what_waits_against_the_quota_of_the_project(client: Client) -> None:
+def test_validation_checks_the_quota_of_the_project(client: Client) -> None:
     Project.objects.filter(slug="default").update(most_queued_trials=3)
     refused, validated = (
         client.post(address, written(), content_type="application/json") for address in (EXPERIMENTS, ADDRESS)

@@ -1,4 +1,4 @@
-"""One set of filters for a list: its page, REST and the OpenAPI document take the same, and the page draws what it takes."""
+"""Filters of lists are equal on pages, in REST and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -51,12 +51,14 @@ def listed(page: Client, **asked: str) -> set[str]:
 def test_it_lists_the_same_experiments(
     three: list[Experiment], page: Client, person: Any, on_page: Mapping[str, str], in_rest: Mapping[str, str]
 ) -> None:
-    told = client_of(person).get("/api/v1/experiments/", {**in_rest, "limit": "25"}).json()["results"]
-    assert listed(page, **on_page) == {experiment["slug"] for experiment in told}
+    data = client_of(person).get("/api/v1/experiments/", {**in_rest, "limit": "25"}).json()["results"]
+    assert listed(page, **on_page) == {experiment["slug"] for experiment in data}
 
 
 @pytest.mark.parametrize("asked", [{"state": "tired"}, {"workload": "fire"}, {"created_after": "soon"}])
-def test_it_tells_a_wrong_value_and_lists_nothing(three: list[Experiment], page: Client, asked: dict[str, str]) -> None:
+def test_invalid_filter_shows_an_error_and_no_rows(
+    three: list[Experiment], page: Client, asked: dict[str, str]
+) -> None:
     assert listed(page, **asked) == set()
     html = page.get("/experiments/", asked).content.decode()
     assert 'role="alert"' in html
@@ -89,7 +91,7 @@ def test_it_draws_the_filters_of_the_page(page: Client, address: str, names: lis
     assert [name for name in drawn if name != "columns"] == names
 
 
-def test_it_draws_what_the_address_asks_for_besides(page: Client) -> None:
+def test_form_shows_further_filters_of_the_query_string(page: Client) -> None:
     html = page.get("/experiments/", {"owner": "okafor", "cluster": "elsewhere", "q": "a & b"}).content.decode()
     assert re.search(r'name="owner" value="okafor"', html)
     assert re.search(r'<option value="elsewhere" selected>', html)

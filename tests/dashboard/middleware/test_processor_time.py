@@ -1,4 +1,4 @@
-"""A request that asks for more than its share of a processor is ended, says so, and has done nothing."""
+"""Requests beyond the processor time answer 503 and change nothing."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def test_rest_answers_503_and_stores_nothing(person: User, kind: str) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_page_says_so_in_a_page(page: Client) -> None:
+def test_page_beyond_the_processor_time_answers_503(page: Client) -> None:
     answer = page.post("/experiments/new/apply/", {"yaml": LONG})
     assert answer.status_code == 503
 
 
 @pytest.mark.usefixtures("hasty")
-def test_no_time_is_counted_where_the_limit_is_off(person: User, settings: LazySettings) -> None:
+def test_processor_time_is_unlimited_at_zero(person: User, settings: LazySettings) -> None:
     settings.REQUEST_CPU_SECONDS = 0
     assert client_of(person).post(EXPERIMENTS, LONG, "application/yaml").status_code == 400
 

@@ -1,4 +1,4 @@
-"""Changes of many trials are made in the background: once, one after another, and by who may then make them."""
+"""Background changes of many trials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 
 @pytest.fixture
 def failed(submit, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    """Six failed trials, where five are many."""
+    """Six failed trials, with five as the limit of direct changes."""
     monkeypatch.setattr(changes, "MOST_AT_ONCE", 5)
     experiment: Experiment = submit(warmups=0)
     experiment.trials.update(state=State.FAILED)
@@ -28,7 +28,7 @@ def waiting(experiment: Experiment) -> int:
     return int(experiment.trials.filter(state=State.QUEUED).count())
 
 
-def test_many_failed_trials_run_again_by_a_task_that_tells_how_many(page: Client, failed: Experiment) -> None:
+def test_many_failed_trials_run_again_in_the_background(page: Client, failed: Experiment) -> None:
     for _ in range(2):
         answer = page.post(f"/experiments/{failed.slug}/rerun/")
         task = BackgroundTask.objects.get()
@@ -74,8 +74,3 @@ def test_who_may_not_change_the_experiment_any_more_changes_nothing(person: User
     work()
     task.refresh_from_db()
     assert (task.state, waiting(failed)) == ("failed", 0)
-
-
-def test_few_trials_run_again_at_once(person: User, failed: Experiment) -> None:
-    failed.trials.filter(pk__in=failed.trials.values("pk")[:1]).update(state=State.FINISHED)
-    assert changes.rerun_failed(person, failed) == 5

@@ -1,4 +1,4 @@
-"""Large tables are exported in the background: what asks for them, what may be in them, who may fetch them, and when they go."""
+"""Background exports of large tables: content, permissions and removal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("empty_redis")
 
 @pytest.fixture
 def measured(submit, run, settings: LazySettings, tmp_path: Path) -> Experiment:
-    """An experiment in an installation where every table is a large one."""
+    """An experiment in an installation whose tables are all large."""
     settings.DIRECT_EXPORT_ROWS = 0
     settings.VAR = tmp_path
     experiment: Experiment = submit()
@@ -40,7 +40,7 @@ def content(answer: Any) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
-def test_a_large_table_becomes_a_task_whose_file_is_what_a_small_one_answers(
+def test_large_export_equals_a_direct_export(
     page: Client, measured: Experiment, settings: LazySettings, form: str
 ) -> None:
     address = f"/explore/export.{form}?project=default"
@@ -82,7 +82,7 @@ def test_two_wait_for_a_person_and_the_same_is_not_asked_twice(page: Client, mea
     assert page.get("/explore/export.csv?hosts=4").status_code == 302
 
 
-def test_a_file_holds_what_its_owner_sees_when_it_is_made(person: User, measured: Experiment) -> None:
+def test_export_has_objects_visible_when_it_is_made(person: User, measured: Experiment) -> None:
     task = asked_of(person)
     Membership.objects.filter(user=person).delete()
     work()
@@ -143,7 +143,7 @@ def test_a_task_that_is_cancelled_leaves_no_file(page: Client, person: User, mea
 
 
 @pytest.mark.parametrize("trouble", ["closed", "wrong"])
-def test_what_cannot_be_done_says_why(person: User, measured: Experiment, trouble: str) -> None:
+def test_failed_export_has_a_reason(person: User, measured: Experiment, trouble: str) -> None:
     if trouble == "closed":
         User.objects.filter(pk=person.pk).update(is_active=False)
     task = asked_of(person, "where=hosts+%3C")
@@ -153,7 +153,7 @@ def test_what_cannot_be_done_says_why(person: User, measured: Experiment, troubl
     assert ("account" if trouble == "closed" else "Conditions") in task.message
 
 
-def test_files_go_after_some_days_and_only_so_many_are_kept(
+def test_old_and_surplus_exports_are_removed(
     person: User, measured: Experiment, django_capture_on_commit_callbacks: Any
 ) -> None:
     tasks = []

@@ -1,4 +1,4 @@
-"""Facts of a cluster: maintainers state them in a form that checks every field, and rates are held against them."""
+"""Facts of a cluster: form, validation and use in rates."""
 
 import pytest
 from django.urls import reverse
@@ -20,7 +20,7 @@ def stored():
     return Cluster.objects.get(slug="testbed").facts
 
 
-def test_it_keeps_what_is_stated_in_base_units(maintainer):
+def test_facts_are_stored_in_base_units(maintainer):
     response = maintainer.post(ADDRESS, {**FORM, "price": "2490", "currency": "$", "years_of_use": " "})
     assert response.url == reverse("clusters")
     assert stored() == {
@@ -37,7 +37,7 @@ def test_it_keeps_what_is_stated_in_base_units(maintainer):
     assert "1.756 GHz" in text
 
 
-def test_it_writes_what_it_keeps_back_into_the_form(maintainer):
+def test_form_shows_stored_facts(maintainer):
     maintainer.post(ADDRESS, FORM)
     text = text_of(maintainer.get(ADDRESS))
     for value in ("8", "1.756 GHz", "2", "900 W"):
@@ -68,7 +68,7 @@ def test_it_names_a_wrong_value_at_its_field_and_keeps_nothing(maintainer, name,
     assert stored() == {}
 
 
-def test_it_leaves_what_the_administration_holds_besides(maintainer):
+def test_facts_without_a_form_field_stay(maintainer):
     Cluster.objects.get(slug="testbed").describe({"room": "B 12", "hosts": 3})
     maintainer.post(ADDRESS, {"hosts": ""})
     assert stored() == {"room": "B 12"}

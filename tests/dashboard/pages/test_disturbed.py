@@ -6,10 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.http import QueryDict
-from django.urls import reverse
 
-from dashboard.panels.new.draft import draft_from_post
 from experiments.models import Experiment, Trial
 from tests.experiments import factories
 
@@ -27,8 +24,8 @@ def trials(page: Any) -> tuple[Trial, Trial]:
 
 
 def test_rest_gives_reason_and_mark_of_each_trial(page: Any, trials: tuple[Trial, Trial]) -> None:
-    given = [page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in trials]
-    assert [(each["apart"], each["repeats_disturbed"]) for each in given] == [(REASON, False), (None, True)]
+    params = [page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in trials]
+    assert [(each["apart"], each["repeats_disturbed"]) for each in params] == [(REASON, False), (None, True)]
     whole = page.get(f"/api/v1/experiments/{trials[0].experiment.slug}/result/").json()["trials"]
     assert [(each["apart"], each["repeats_disturbed"]) for each in whole] == [(REASON, False), (None, True)]
 
@@ -41,9 +38,3 @@ def test_pages_list_the_excluded_trial_and_name_the_repeat(page: Any, trials: tu
     assert page.get(disturbed.get_absolute_url()).context["apart"] == REASON
     title = page.get(repeat.get_absolute_url()).context["title"]
     assert title.endswith("attempt 2, repeated after a disturbed trial")
-
-
-def test_form_offers_the_choice_and_reads_it(page: Any) -> None:
-    assert 'name="disturbed"' in page.get(reverse("new"), {"workload": "water"}).content.decode()
-    assert draft_from_post(QueryDict("disturbed=keep"))["disturbed"] == "keep"
-    assert "disturbed" not in draft_from_post(QueryDict("disturbed=repeat"))

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from experiments.library import load_defaults
-from experiments.models import Configuration, Experiment, Measurement, Project, Summary, Trial
+from experiments.models import Experiment, Project, Summary, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.explorer import pivoted, question
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
@@ -51,25 +51,6 @@ def measured(person):
     return Experiment.objects.get(slug="plain"), Experiment.objects.get(slug="wide")
 
 
-def test_it_keeps_summaries_as_trials_end_and_are_superseded(measured):
-    configuration = Configuration.objects.get(experiment=measured[0], hosts=2)
-    values = list(
-        Measurement.objects.filter(trial__configuration=configuration, metric="elapsed_s").values_list(
-            "value", flat=True
-        )
-    )
-    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
-    assert (row.n, row.median, row.minimum, row.maximum) == (3, median(values), min(values), max(values))
-    assert sorted(row.samples) == sorted(values)
-    Trial.objects.filter(configuration=configuration).first().queue_attempt()
-    commit()
-    row = Summary.objects.get(configuration=configuration, metric="elapsed_s")
-    assert row.n == 2
-    Trial.objects.filter(configuration=configuration).delete()
-    commit()
-    assert not Summary.objects.filter(configuration=configuration).exists()
-
-
 def test_it_gives_a_cell_of_one_configuration_its_trials(measured, person):
     cells = pivoted(person, text="plain").cells
     assert [(c.x, c.configurations, c.trials, len(c.dots)) for c in cells if c.x == 4] == [(4, 1, 3, 3)]
@@ -92,7 +73,7 @@ def test_no_two_configurations_share_a_point_unless_a_pooled_statistic_is_chosen
     assert {cell.configurations for cell in cells} == {1}
 
 
-def test_a_line_joins_what_differs_in_the_horizontal_parameter_alone(measured, person):
+def test_line_joins_points_that_differ_only_in_the_x_parameter(measured, person):
     def lines(**given: str) -> set[frozenset[object]]:
         by_line: dict[str, list[object]] = {}
         for cell in pivoted(person, text="wide", project="default", **given).cells:
@@ -106,7 +87,7 @@ def test_a_line_joins_what_differs_in_the_horizontal_parameter_alone(measured, p
     assert all(len(points) == len({x for x, _ in points}) for points in lines(x="link.mtu", colour="hosts"))
 
 
-def test_it_tells_programs_then_experiments_apart_by_colour(measured, page):
+def test_default_colour_is_workload_then_experiment(measured, page):
     own = {"project": "default"}
     assert page.get(ADDRESS, own).context["query"].colour == "experiment"
     Experiment.objects.filter(pk=measured[1].pk).update(workload="pingpong")
@@ -149,7 +130,7 @@ def test_it_applies_filters(measured, page, given, count):
         {"statistic": "guess"},
     ],
 )
-def test_it_refuses_what_has_no_meaning(measured, person, page, given):
+def test_invalid_questions_are_refused(measured, person, page, given):
     answer = page.get(ADDRESS, given)
     assert answer.status_code == 400
     assert "Start again" in answer.content.decode()
@@ -166,12 +147,12 @@ def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, 
 
 
 def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, page):
-    asked = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
-    answer = page.get(ADDRESS, asked)
+    query = {"project": "default", "colour": "link.mtu", "facet": "experiment", "statistic": "mean", "ylog": "1"}
+    answer = page.get(ADDRESS, query)
     assert [chart.title for chart in answer.context["charts"]] == ["Plain", "Wide"]
     assert answer.context["charts"][0].figure["layout"]["yaxis"]["type"] == "log"
     assert answer.context["table"]["parameters"] == ["Hosts", "MTU"]
-    fragment = page.get(ADDRESS, asked, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
+    fragment = page.get(ADDRESS, query, headers={"HX-Request": "true", "HX-Target": "answer"}).content.decode()
     assert "<html" not in fragment
     assert "Compare selected" in fragment
 
@@ -187,42 +168,31 @@ def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, ru
         page.get(ADDRESS)
 
 
-def test_it_does_not_show_what_belongs_to_others(measured, page, person):
+def test_other_projects_are_hidden(measured, page, person):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     answer = page.get(ADDRESS, {"workload": "water", "text": "wide"})
     assert answer.context["matched"].total == 0
     assert pivoted(person, text="wide").cells == []
 
 
-def test_it_exports_what_the_table_shows_in_every_form(measured, page, person):
-    asked = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
-    told = {form: b"".join(page.get(f"/explore/export.{form}", asked)) for form in ("csv", "json", "parquet")}
-    rows = json.loads(told["json"])
+def test_export_equals_the_table_in_every_format(measured, page, person):
+    query = {"project": "default", "columns": "elapsed_s,packets", "where": "hosts = 4"}
+    data = {form: b"".join(page.get(f"/explore/export.{form}", query)) for form in ("csv", "json", "parquet")}
+    rows = json.loads(data["json"])
     assert len(rows) == 3
     assert {row["parameter.link.mtu"] for row in rows} == {1500, 9000}
-    table = pyarrow.parquet.read_table(io.BytesIO(told["parquet"])).to_pylist()
-    text = list(csv.DictReader(io.StringIO(told["csv"].decode())))
+    table = pyarrow.parquet.read_table(io.BytesIO(data["parquet"])).to_pylist()
+    text = list(csv.DictReader(io.StringIO(data["csv"].decode())))
     assert list(text[0]) == list(rows[0]) == list(table[0])
     medians = [row["elapsed_s.median"] for row in rows]
     assert [row["elapsed_s.median"] for row in table] == medians
     assert [float(row["elapsed_s.median"]) for row in text] == medians
-    rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
-    assert b"".join(rest) == told["csv"]
+    rest = client_of(person).get("/api/v1/explore/export/csv/", query)
+    assert b"".join(rest) == data["csv"]
     assert page.get("/explore/export.xlsx").status_code == 404
 
 
-def test_it_gives_rest_the_cells(measured, person):
-    told = (
-        client_of(person).get("/api/v1/explore/", {"text": "wide", "project": "default", "colour": "link.mtu"}).json()
-    )
-    assert told["configurations"] == 4
-    assert {(c["x"], c["colour"], c["trials"]) for c in told["cells"]} == {
-        (hosts, mtu, 2) for hosts in (2, 4) for mtu in (1500, 9000)
-    }
-    assert client_of(person).get("/api/v1/explore/", {"colours": "hosts"}).status_code == 400
-
-
-def test_it_leads_to_no_history_where_no_trial_has_finished(page, library, person, measured):
+def test_history_is_linked_only_with_finished_trials(page, library, person, measured):
     submitted(library, person, name="Ended early", sweep={"hosts": [2]}, repetitions=1)
     Trial.objects.filter(experiment__slug="ended-early").cancel()
     for text, finished in (("plain", True), ("ended early", False)):

@@ -1,4 +1,4 @@
-"""Trials and single measurements as files: what stands in them, in every form, and what the columns mean."""
+"""Exports of trials and measurements in every format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def measured(submit: Any, run: Any) -> Experiment:
     return experiment
 
 
-def told(page: Client, form: str, **asked: str) -> bytes:
+def exported(page: Client, form: str, **asked: str) -> bytes:
     answer = page.get(f"/explore/export.{form}", {"project": "default", **asked})
     assert answer.status_code == 200, answer.content[:500]
     return b"".join(answer)  # type: ignore[arg-type]
@@ -41,7 +41,7 @@ def as_rows(form: str, content: bytes) -> list[dict[str, Any]]:
 
 
 def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Client, measured: Experiment) -> None:
-    tables = {form: as_rows(form, told(page, form, rows="trials")) for form in ("csv", "json", "jsonl", "parquet")}
+    tables = {form: as_rows(form, exported(page, form, rows="trials")) for form in ("csv", "json", "jsonl", "parquet")}
     rows = tables["parquet"]
     trials = list(measured.trials.counted().order_by("pk"))
     assert [row["trial"] for row in rows] == [trial.pk for trial in trials]
@@ -59,7 +59,7 @@ def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Clien
 
 
 def test_a_row_for_each_measurement_has_its_unit(page: Client, measured: Experiment) -> None:
-    rows = as_rows("jsonl", told(page, "jsonl", rows="measurements"))
+    rows = as_rows("jsonl", exported(page, "jsonl", rows="measurements"))
     stored = Measurement.objects.filter(trial__in=measured.trials.counted())
     assert {(row["trial"], row["metric"], row["scope"], row["value"]) for row in rows} == set(
         stored.values_list("trial_id", "metric", "scope", "value")
@@ -67,10 +67,10 @@ def test_a_row_for_each_measurement_has_its_unit(page: Client, measured: Experim
     assert {row["unit"] for row in rows if row["metric"] == "elapsed_s"} == {"s"}
 
 
-def test_only_what_counts_leaves_unless_everything_is_asked_for(page: Client, measured: Experiment) -> None:
+def test_export_has_excluded_trials_only_on_request(page: Client, measured: Experiment) -> None:
     failed = measured.trials.counted().first()
     Trial.objects.filter(pk=failed.pk).update(state="failed")
-    some, every = (as_rows("json", told(page, "json", rows="trials", every=word)) for word in ("false", "true"))
+    some, every = (as_rows("json", exported(page, "json", rows="trials", every=word)) for word in ("false", "true"))
     assert {row["trial"] for row in every} - {row["trial"] for row in some} >= {failed.pk}
     assert {row["trial"]: row["counts"] for row in every}[failed.pk] is False
     assert all(row["counts"] for row in some)
@@ -78,20 +78,20 @@ def test_only_what_counts_leaves_unless_everything_is_asked_for(page: Client, me
     assert (refused.status_code, b"rows=trials" in refused.content) == (400, True)
 
 
-def test_the_columns_say_what_they_mean(page: Client, measured: Experiment) -> None:
-    columns = json.loads(told(page, "csvm", rows="trials"))["tableSchema"]["columns"]
-    header = told(page, "csv", rows="trials").splitlines()[0].decode().split(",")
+def test_csvm_defines_the_columns(page: Client, measured: Experiment) -> None:
+    columns = json.loads(exported(page, "csvm", rows="trials"))["tableSchema"]["columns"]
+    header = exported(page, "csv", rows="trials").splitlines()[0].decode().split(",")
     assert [column["name"] for column in columns] == header
     elapsed = next(column for column in columns if column["name"] == "elapsed_s")
     assert (elapsed["schema:unitText"], elapsed["datatype"]) == ("s", "double")
     assert "launch command" in elapsed["dc:description"]
-    schema = pyarrow.parquet.read_schema(io.BytesIO(told(page, "parquet", rows="trials")))
+    schema = pyarrow.parquet.read_schema(io.BytesIO(exported(page, "parquet", rows="trials")))
     assert schema.field("elapsed_s").metadata[b"unit"] == b"s"
-    of_medians = json.loads(told(page, "csvm"))["tableSchema"]["columns"]
-    assert [column["name"] for column in of_medians] == told(page, "csv").splitlines()[0].decode().split(",")
+    of_medians = json.loads(exported(page, "csvm"))["tableSchema"]["columns"]
+    assert [column["name"] for column in of_medians] == exported(page, "csv").splitlines()[0].decode().split(",")
 
 
-def test_the_link_of_a_trial_leaves_with_what_it_achieved(page: Client, measured: Experiment) -> None:
+def test_export_has_the_requested_and_measured_link(page: Client, measured: Experiment) -> None:
     rows = [
         {"quantity": "delay", "asked": 0.002, "achieved": 0.0021, "direction": "n1 to n2"},
         {"quantity": "delay", "asked": 0.002, "achieved": 0.0023, "direction": "n2 to n1"},
@@ -99,7 +99,7 @@ def test_the_link_of_a_trial_leaves_with_what_it_achieved(page: Client, measured
     ]
     one = measured.trials.counted().first()
     Trial.objects.filter(pk=one.pk).update(certificate={"kept": False, "rows": rows})
-    table = {row["trial"]: row for row in as_rows("parquet", told(page, "parquet", rows="trials"))}
+    table = {row["trial"]: row for row in as_rows("parquet", exported(page, "parquet", rows="trials"))}
     assert table[one.pk]["link_kept"] is False
     assert table[one.pk]["achieved.link.delay"] == pytest.approx(0.0022)
     assert table[one.pk]["achieved.link.jitter"] is None
@@ -107,22 +107,22 @@ def test_the_link_of_a_trial_leaves_with_what_it_achieved(page: Client, measured
 
 def test_a_text_that_a_spreadsheet_would_run_is_marked(page: Client, measured: Experiment) -> None:
     Experiment.objects.filter(pk=measured.pk).update(name="=1+1")
-    assert {row["name"] for row in as_rows("csv", told(page, "csv", rows="trials"))} == {"'=1+1"}
-    assert {row["name"] for row in as_rows("json", told(page, "json", rows="trials"))} == {"=1+1"}
+    assert {row["name"] for row in as_rows("csv", exported(page, "csv", rows="trials"))} == {"'=1+1"}
+    assert {row["name"] for row in as_rows("json", exported(page, "json", rows="trials"))} == {"=1+1"}
 
 
 def test_a_table_of_nothing_has_its_columns(page: Client, person: User) -> None:
-    assert told(page, "csv", rows="trials", text="there is none").startswith(b"experiment,name,")
-    assert told(page, "json", rows="measurements", text="there is none") == b"[]"
-    assert as_rows("parquet", told(page, "parquet", rows="trials", text="there is none")) == []
+    assert exported(page, "csv", rows="trials", text="there is none").startswith(b"experiment,name,")
+    assert exported(page, "json", rows="measurements", text="there is none") == b"[]"
+    assert as_rows("parquet", exported(page, "parquet", rows="trials", text="there is none")) == []
 
 
-def test_rest_gives_the_same_of_what_one_may_see(page: Client, person: User, measured: Experiment) -> None:
-    asked = {"rows": "trials", "experiment": measured.slug}
-    rest = client_of(person).get("/api/v1/explore/export/csv/", asked)
-    assert b"".join(rest.streaming_content) == told(page, "csv", **asked)
+def test_rest_export_has_only_visible_trials(page: Client, person: User, measured: Experiment) -> None:
+    query = {"rows": "trials", "experiment": measured.slug}
+    rest = client_of(person).get("/api/v1/explore/export/csv/", query)
+    assert b"".join(rest.streaming_content) == exported(page, "csv", **query)
     Experiment.objects.filter(pk=measured.pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
-    hidden = client_of(person).get("/api/v1/explore/export/jsonl/", asked)
+    hidden = client_of(person).get("/api/v1/explore/export/jsonl/", query)
     assert b"".join(hidden.streaming_content) == b""
     wrong = client_of(person).get("/api/v1/explore/export/csv/", {"rows": "ranks"})
     assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "rows")
@@ -131,7 +131,7 @@ def test_rest_gives_the_same_of_what_one_may_see(page: Client, person: User, mea
 def test_the_command_line_writes_the_same_file(page: Client, measured: Experiment, tmp_path: Path) -> None:
     file = tmp_path / "trials.csv"
     call_command("export", str(file), "where=hosts = 1", f"experiment={measured.slug}")
-    assert file.read_bytes() == told(page, "csv", rows="trials", where="hosts = 1", experiment=measured.slug)
+    assert file.read_bytes() == exported(page, "csv", rows="trials", where="hosts = 1", experiment=measured.slug)
     for wrong in ("trials.xlsx", "trials.csv where", "trials.csv wher=1", "trials.csv where=hosts<"):
         with pytest.raises(CommandError):
             call_command("export", *[str(tmp_path / wrong.split()[0]), *wrong.split()[1:]])

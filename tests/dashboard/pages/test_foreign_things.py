@@ -1,4 +1,4 @@
-"""What others have or write neither shows through nor acts: counts, views, names in charts."""
+"""Isolation of users: counts, views and names in charts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.dashboard.laboratory import specification
 from tests.experiments import factories
 
 
-def test_the_page_of_workloads_counts_only_what_its_reader_may_see(page, submit) -> None:
+def test_workloads_page_counts_only_visible_experiments(page, submit) -> None:
     submit()
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
@@ -23,15 +23,7 @@ def test_the_page_of_workloads_counts_only_what_its_reader_may_see(page, submit)
     assert {row["workload"].slug: row["experiments"] for row in rows if row["experiments"]} == {"water": 1}
 
 
-def test_the_bezel_counts_only_what_its_reader_may_see(page, submit) -> None:
-    hidden = Project.objects.create(slug="hidden", name="Hidden")
-    Experiment.submit(parse(specification(name="Secret plan")), project=hidden)
-    assert page.get(reverse("pulse")).context["queued"] == 0
-    submit()
-    assert page.get(reverse("pulse")).context["queued"] == 6
-
-
-def test_an_address_tells_nothing_of_experiments_in_other_projects(page, submit) -> None:
+def test_slugs_reveal_no_experiments_of_other_projects(page, submit) -> None:
     hidden = Project.objects.create(slug="hidden", name="Hidden")
     foreign = [Experiment.submit(parse(specification(name=name)), project=hidden).slug for name in ("Plan", "Plan")]
     assert [submit(name=name).slug for name in ("Plan", "Hidden Plan", "Plan")] == ["plan", "hidden-plan", "plan-2"]

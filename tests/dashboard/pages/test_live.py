@@ -16,7 +16,7 @@ def polls(html: str) -> bool:
     return "every 2s" in html.partition('id="now"')[2].partition(">")[0]
 
 
-def test_home_asks_what_runs_every_two_seconds_while_a_trial_waits_or_runs(page, submit, run):
+def test_home_polls_while_trials_are_unfinished(page, submit, run):
     submit(repetitions=1)
     assert polls(page.get(reverse("home"), headers=HTMX).content.decode())
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
@@ -27,20 +27,20 @@ def test_home_asks_what_runs_every_two_seconds_while_a_trial_waits_or_runs(page,
     assert not polls(page.get(reverse("home"), {"part": "now"}, headers=HTMX).content.decode())
 
 
-def test_the_header_says_how_far_what_runs_is_and_tells_pages_of_other_counters(page, submit, run):
-    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
-    assert "HX-Trigger" not in asked.headers
+def test_header_shows_progress_and_notifies_pages(page, submit, run):
+    query = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "HX-Trigger" not in query.headers
     submit(repetitions=1)
     run(most=1)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
-    asked = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
-    assert "rankwire:work" in asked.headers["HX-Trigger"]
-    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, finishing", asked.content.decode())
-    seen = re.search(r'name="seen" value="([^"]+)"', asked.content.decode())[1]
+    query = page.get(reverse("pulse"), {"seen": "0-0"}, headers=HTMX)
+    assert "rankwire:work" in query.headers["HX-Trigger"]
+    assert re.search(r"1 of \d trials, \S+.* left|1 of \d trials, finishing", query.content.decode())
+    seen = re.search(r'name="seen" value="([^"]+)"', query.content.decode())[1]
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
 
 
-def test_the_header_has_what_began_and_ended_since_at_once_and_each_reader_their_own(page, submit, run):
+def test_header_is_current_and_per_user(page, submit, run):
     def header(reader):
         return re.sub(r"<[^>]*>", "", reader.get(reverse("pulse"), headers=HTMX).content.decode())
 
@@ -57,15 +57,15 @@ def test_the_header_has_what_began_and_ended_since_at_once_and_each_reader_their
     assert "trials" not in header(page)
 
 
-def test_it_tells_which_awaited_experiments_have_ended_and_which_are_gone(page, submit, run):
+def test_ended_reports_finished_and_hidden_experiments(page, submit, run):
     ended, waits = submit(name="Ended", repetitions=1), None
     run()
     waits = submit(name="Waits", repetitions=1)
     query = f"of={ended.slug}&of={waits.slug}&of=nowhere"
-    told = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
-    assert set(told) == {ended.slug, "nowhere"}
-    assert "trials complete" in told[ended.slug]
-    assert told["nowhere"] == ""
+    data = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
+    assert set(data) == {ended.slug, "nowhere"}
+    assert "trials complete" in data[ended.slug]
+    assert data["nowhere"] == ""
 
 
 def test_a_running_trial_has_charts_that_grow(page, submit):
@@ -85,11 +85,3 @@ def test_a_running_trial_has_charts_that_grow(page, submit):
 
 def _figure(html, name):
     return json.loads(re.search(rf'id="figure-{name}"[^>]*>(.*?)</script>', html, re.DOTALL)[1])["data"][0]
-
-
-def test_it_stops_asking_when_an_experiment_is_over(page, submit, run):
-    experiment = submit(repetitions=1)
-    live = reverse("experiment-live", args=[experiment.slug])
-    assert 'hx-trigger="every 2s"' in page.get(live).content.decode()
-    run()
-    assert 'hx-trigger="every 2s"' not in page.get(live).content.decode()

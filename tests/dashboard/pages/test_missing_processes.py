@@ -55,19 +55,6 @@ def test_pages_that_wait_show_which_process_is_missing(
     assert [missing(page, address) for address in addresses] == [[]] * len(addresses)
 
 
-def test_a_page_shows_for_how_long_a_process_is_missing(
-    page: Any, addresses: dict[str, tuple[str, ...]], alive: Callable[..., None]
-) -> None:
-    alive("beat")
-    alive("worker", minutes_ago=3)
-    text = page.get(next(iter(addresses))).content.decode().replace("\N{NARROW NO-BREAK SPACE}", " ")
-    assert "No worker has reported for 3 min" in " ".join(text.split())
-
-
-def test_pages_on_which_nothing_waits_show_nothing(page: Any) -> None:
-    assert missing(page, reverse("home")) == []
-
-
 def test_rest_shows_the_processes(page: Any, alive: Callable[..., None]) -> None:
     alive("beat")
     alive("worker", minutes_ago=3)

@@ -1,4 +1,4 @@
-"""Network what-if: the list of experiments that have the data, and what the page of one says of other networks."""
+"""Network what-if: the page of an experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from django.test import Client
 
 from analysis.sensitivity import Link
 from experiments.models import Experiment, Network, Project
-from experiments.selectors.network import network_study_of
 from tests.dashboard.studies_measured import NEEDY, NETWORK, SCALING, measured, needing, scaling
 from tests.words import plain
 
@@ -21,7 +20,7 @@ def study(library: Project) -> Experiment:
     return measured(library, NETWORK, needing)
 
 
-def test_it_shows_answer_prediction_and_what_other_links_buy(page: Client, study: Experiment) -> None:
+def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
     shown = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
     assert shown.context["answer"].sentence.startswith("It stays within 10")
@@ -44,15 +43,7 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
 
 
-def test_it_has_a_model_for_each_number_of_hosts(library: Project) -> None:
-    parameters = {"molecules": 216, "steps": 50}
-    changes = {"parameters": parameters, "sweep": {"hosts": [2, 4]}}
-    study = network_study_of(measured(library, {**NETWORK, **changes}, needing))
-    assert [each.at for each in study.fits] == ["2 hosts", "4 hosts"]
-    assert study.fits[1].fit.draws.base.mean() == pytest.approx(2 * study.fits[0].fit.draws.base.mean(), rel=0.05)
-
-
-def test_it_says_where_scaling_would_stop_on_each_network(page: Client, library: Project) -> None:
+def test_page_shows_the_best_size_on_each_network(page: Client, library: Project) -> None:
     study = measured(library, SCALING, scaling)
     Network.replace_all(
         [Network(name="Far", delay_s=5e-3, rate_bps=1e9), Network(name="Near", delay_s=0, rate_bps=1e9)]
@@ -79,7 +70,7 @@ def _carried(text: str, element: str) -> Any:
     return json.loads(match[1])
 
 
-def test_it_tells_how_far_its_trials_are_and_comes_anew_with_the_last(page: Client, submit: Any, run: Any) -> None:
+def test_page_shows_progress_and_reloads_after_the_last_trial(page: Client, submit: Any, run: Any) -> None:
     address = f"/network/{submit().slug}/"
     asks = {"hx-request": "true", "hx-target": "live"}
     assert f'hx-get="{address}"' in page.get(address).text

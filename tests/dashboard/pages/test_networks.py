@@ -1,4 +1,4 @@
-"""The named networks: defaults, who edits them, what is refused, and that the map of an experiment draws them."""
+"""Named networks: editing, validation and the map."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from experiments.library import load_defaults
 from experiments.models import Membership, Network, Project
-from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
 @pytest.fixture
@@ -21,13 +19,6 @@ def maintainer(page: Client, person: Any, library: Project) -> Client:
 def sent(*rows: tuple[str, str, str]) -> dict[str, list[str]]:
     names, delays, rates = zip(*rows, strict=True)
     return {"name": list(names), "delay": list(delays), "rate": list(rates)}
-
-
-def test_it_has_the_usual_networks_once_and_leaves_edited_ones(library: Project) -> None:
-    assert Network.objects.count() == 6
-    Network.replace_all([Network(name="Ours", delay_s=20e-6, rate_bps=40e9)])
-    load_defaults()
-    assert [each.name for each in Network.objects.all()] == ["Ours"]
 
 
 def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer: Client) -> None:
@@ -46,17 +37,8 @@ def test_maintainers_save_the_table_and_leave_rows_without_a_name_out(maintainer
         (("ALIKE", "1 ms", "1 Gbit/s"), "The name is used twice"),
     ],
 )
-def test_it_refuses_what_is_no_network_and_keeps_the_others(
-    maintainer: Client, row: tuple[str, str, str], why: str
-) -> None:
+def test_invalid_network_is_refused_and_none_is_saved(maintainer: Client, row: tuple[str, str, str], why: str) -> None:
     answer = maintainer.post("/networks/", sent(("Alike", "1 ms", "1 Gbit/s"), row))
     assert answer.status_code == 422
     assert why in answer.text
     assert Network.objects.count() == 6
-
-
-def test_the_map_draws_them(page: Client, library: Project) -> None:
-    study = measured(library, NETWORK, needing)
-    drawn = page.get(f"/network/{study.slug}/").context["maps"][0]["data"][-1]
-    assert drawn["text"][0] == "1 Gbit/s Ethernet"
-    assert (drawn["x"][0], drawn["y"][0]) == (pytest.approx(0.03), pytest.approx(1.0))

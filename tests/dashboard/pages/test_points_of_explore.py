@@ -1,4 +1,4 @@
-"""A point of the explorer leads to the list of exactly the trials that it is made of, or nowhere."""
+"""Links from points of the explorer to exactly their trials."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def measure(library: Project, person: User) -> None:
     flagged, without = Trial.objects.filter(configuration__hosts=4).order_by("-pk")[:2]
     Trial.objects.filter(pk=flagged.pk).update(trust="unusable")
     Measurement.objects.filter(trial=without, metric="packets").delete()
-    for superseded in (True, False):  # so that it is summarised anew
+    for superseded in (True, False):  # to update the summary
         Trial.objects.filter(pk=without.pk).update(superseded=superseded)
     for number, own in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
-        own.parameters |= {"said": HOURS if number % 2 else "a, b", "mixed": True if number % 3 else 1}
+        own.parameters |= {"said": HOURS if number % 2 else "a, b"}
         own.save()
     sent = Trial.objects.filter(experiment__slug="plain", configuration__hosts=2, kind="measured", repetition__lt=3)
     Measurement.objects.bulk_create(Measurement(trial=t, metric="packets", scope="mpi", value=9) for t in sent)
@@ -61,13 +61,13 @@ def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
     assert charts
     for chart in charts:
         for trace in (trace for trace in chart.figure["data"] if "of" in trace):
-            for at, told in enumerate(trace["customdata"]):
-                if told is None:
+            for at, data in enumerate(trace["customdata"]):
+                if data is None:
                     assert trace["of"][at] == ""
                     continue
                 assert re.fullmatch(r"[0-9a-f]{10}", trace["of"][at])
                 own = trace["addresses"][at] if trace["leads"] else ""
-                yield told[2], trace["leads"].replace("*", own) if own else ""
+                yield data[2], trace["leads"].replace("*", own) if own else ""
 
 
 def listed(page: Client, address: str) -> list[int]:
@@ -97,7 +97,7 @@ POOLED = {"statistic": "median"}
         POOLED | {"workload": ["water", "pingpong"], "colour": "workload"},
     ],
 )
-def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> None:
+def test_points_link_to_exactly_their_trials(page: Client, given: dict[str, Any]) -> None:
     found = list(points(page, given))
     assert found
     for n, address in found:
@@ -111,35 +111,34 @@ def test_it_leads_to_exactly_its_trials(page: Client, given: dict[str, Any]) -> 
         POOLED | {"tag": "night"},
         POOLED | {"after": "2020-01-01"},
         POOLED | {"workload": ["water", "pingpong"]},
-        POOLED | {"x": "mixed", "text": "wide"},
         POOLED | {"colour": "link.congestion_control"},
         POOLED | {"where": "link.mtu = 1500" + " " * 950 + ", hosts > 1", "facet": "link.topology"},
     ],
 )
-def test_it_leads_nowhere_where_that_cannot_be_said(page: Client, given: dict[str, Any]) -> None:
+def test_points_without_exact_filters_have_no_link(page: Client, given: dict[str, Any]) -> None:
     assert {address for _, address in points(page, given)} == {""}
 
 
-def test_a_name_that_two_experiments_have_leads_nowhere(page: Client) -> None:
-    told = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
-    assert told.pop(5) == ""
-    assert len(told) == 2
-    assert all(told.values())
+def test_points_of_ambiguous_names_have_no_link(page: Client) -> None:
+    data = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
+    assert data.pop(5) == ""
+    assert len(data) == 2
+    assert all(data.values())
 
 
 def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> None:
-    given = {"project": "default", "text": "sites", "x": "molecules", "colour": "hosts", "facet": "link.topology"}
+    params = {"project": "default", "text": "sites", "x": "molecules", "colour": "hosts", "facet": "link.topology"}
     for statistic in ("each", "median"):
-        charts = page.get("/explore/", given | {"statistic": statistic}).context["charts"]
+        charts = page.get("/explore/", params | {"statistic": statistic}).context["charts"]
         first, second = ([trace for trace in chart.figure["data"] if "of" in trace] for chart in charts)
         for one, other in zip(first, second, strict=True):
             assert [key for key in one["of"] if key] == [key for key in other["of"] if key]
         assert set(first[0]["of"]).isdisjoint({*first[1]["of"]} - {""})
 
 
-def test_the_short_address_of_a_configuration_keeps_what_is_counted(page: Client) -> None:
+def test_short_url_of_a_configuration_keeps_its_filters(page: Client) -> None:
     own = Configuration.objects.filter(experiment__slug="plain").latest("pk")
     to = page.get(f"/configurations/{own.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}).url
-    asked = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
-    assert parse_qs(urlsplit(to).query) == asked
+    query = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
+    assert parse_qs(urlsplit(to).query) == query
     assert Experiment.objects.filter(slug="plain").exists()

@@ -1,4 +1,4 @@
-"""Predictions on the pages of Network what-if: kept by the server's numbers, checked, scored, cited, refused with a sentence."""
+"""Predictions on the pages of Network what-if."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def said(page: Client, answer: Any) -> str:
     return " ".join(page.get(answer.url).text.split())
 
 
-def test_it_keeps_the_servers_own_number_and_shows_what_it_was_made_of(page: Client, study: Experiment) -> None:
+def test_prediction_is_computed_by_the_server(page: Client, study: Experiment) -> None:
     answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "value": "0.001"})
     prediction = Prediction.objects.get()
     assert answer.url == f"/network/predictions/{prediction.pk}/"
@@ -59,7 +59,7 @@ def test_it_keeps_the_servers_own_number_and_shows_what_it_was_made_of(page: Cli
     assert study.trials.filter(state="queued").count() == 0
 
 
-def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, study: Experiment, run: Any) -> None:
+def test_check_queues_trials_and_shows_their_median(page: Client, study: Experiment, run: Any) -> None:
     answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "check": "1"})
     shown = page.get(answer.url)
     assert shown.context["verdict"] == "2 trials to come"
@@ -76,17 +76,6 @@ def test_a_button_queues_trials_whose_median_is_then_beside_it(page: Client, stu
         "All workloads",
     ]
     assert row["scores"][0][1].startswith("0 of 1 inside their 90")
-
-
-def test_others_read_but_neither_keep_nor_build(page: Client, study: Experiment, client: Client) -> None:
-    address = f"/network/{study.slug}/predictions/"
-    prediction = factories.prediction(study)
-    client.force_login(factories.person("vera", "viewer"))
-    assert client.get(prediction.get_absolute_url()).status_code == 200
-    assert client.post(address, LINK).status_code == 403
-    client.force_login(factories.person("sam", "submitter"))
-    assert client.post(address, {**LINK, "check": "1"}).status_code == 403
-    assert client.post(address, LINK).status_code == 302
 
 
 def test_its_list_costs_the_same_number_of_queries_whatever_it_holds(

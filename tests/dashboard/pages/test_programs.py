@@ -1,4 +1,4 @@
-"""A maintainer registers a program in the browser; everybody finds it among the workloads."""
+"""Registration of programs on the page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def maintainer(page, person):
     return page
 
 
-def test_it_registers_what_the_form_says(maintainer):
+def test_form_registers_a_program(maintainer):
     response = maintainer.post(reverse("program-new"), FORM)
     assert response.url == reverse("workloads"), text_of(response)
     stored = Program.latest("solver")
@@ -75,7 +75,7 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
         ({"threads": "many"}, "must be a whole number"),
     ],
 )
-def test_it_shows_errors_at_their_field_and_keeps_what_was_typed(maintainer, wrong, words):
+def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, words):
     response = maintainer.post(reverse("program-new"), {**FORM, **wrong})
     assert response.status_code == 422
     text = unescape(response.content.decode())
@@ -100,12 +100,12 @@ def test_input_files_can_be_uploaded(maintainer):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("in.deck", b"\xff\xfe", "in.deck is no text in UTF-8"),
-        ("in.deck", b"x" * 200_001, "in.deck' cannot be the name of an input file, or is longer than"),
+        ("in.deck", b"\xff\xfe", "in.deck is not UTF-8 text"),
+        ("in.deck", b"x" * 200_001, "in.deck is longer than"),
         ("my deck", b"run", "'my deck' cannot be the name of an input file"),
     ],
 )
-def test_what_cannot_be_an_input_file_is_told_at_the_field(maintainer, name, content, words):
+def test_invalid_input_files_are_refused_at_the_field(maintainer, name, content, words):
     response = maintainer.post(reverse("program-new"), {**FORM, "uploads": SimpleUploadedFile(name, content)})
     assert response.status_code == 422
     assert words in unescape(response.content.decode())

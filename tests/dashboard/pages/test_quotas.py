@@ -1,4 +1,4 @@
-"""Quotas and priorities on pages and in REST: who sees and sets them."""
+"""Quotas and priorities on pages and in REST."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def experiment(db: None, empty_redis: object) -> Experiment:
     return factories.experiment(owner=factories.person("ada", "maintainer"))
 
 
-def test_members_see_what_their_projects_took_and_no_others(experiment: Experiment, settings) -> None:
+def test_members_see_only_quotas_of_their_projects(experiment: Experiment, settings) -> None:
     settings.QUOTA_QUEUED_TRIALS = 4
     Project.objects.create(slug="hidden", name="Hidden")
     page = Reader()
     page.force_login(experiment.owner)
-    said = words_of(page.get(reverse("quotas")))
-    assert "4 of 4 trials used up" in said
-    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in said
-    assert "Hidden" not in said
+    text = words_of(page.get(reverse("quotas")))
+    assert "4 of 4 trials used up" in text
+    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in text
+    assert "Hidden" not in text
     answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
     assert [each["project"] for each in answer] == ["default"]
     assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}

@@ -1,4 +1,4 @@
-"""Predictions by replay: asked for on the page and by REST, made in the background, told with what they were made with."""
+"""Predictions by replay on the page and in REST."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def study(library: Project, person: User) -> Experiment:
 
 
 @needs_simgrid
-def test_a_replay_is_kept_beside_the_fit_with_what_it_was_made_with(page: Client, study: Experiment) -> None:
+def test_replay_is_stored_with_its_calibration(page: Client, study: Experiment) -> None:
     address = f"/network/{study.slug}/predictions/"
     answer = page.post(address, {**LINK, "check": "1"})
     task = BackgroundTask.objects.get()
@@ -49,15 +49,15 @@ def test_a_replay_is_kept_beside_the_fit_with_what_it_was_made_with(page: Client
     assert len(prediction.calibration["checks"]) == 3
     page.post(address, {**LINK, "predictor": "fit"})
     assert sorted(Prediction.objects.values_list("predictor", flat=True)) == ["fit", "replay"]
-    told = page.get("/api/v1/predictions/").json()["results"]
-    assert {each["predictor"]: bool(each["calibration"]) for each in told} == {"fit": False, "replay": True}
+    data = page.get("/api/v1/predictions/").json()["results"]
+    assert {each["predictor"]: bool(each["calibration"]) for each in data} == {"fit": False, "replay": True}
 
 
 @needs_simgrid
 def test_rest_answers_with_the_task_and_refuses_at_the_field(page: Client, study: Experiment) -> None:
-    wanted = {"experiment": study.slug, "delay_s": 0.35e-3, "rate_bps": 700e6, "predictor": "replay"}
-    answer = page.post("/api/v1/predictions/", wanted, content_type="application/json")
+    body = {"experiment": study.slug, "delay_s": 0.35e-3, "rate_bps": 700e6, "predictor": "replay"}
+    answer = page.post("/api/v1/predictions/", body, content_type="application/json")
     assert (answer.status_code, answer.json()["kind"], answer.json()["state"]) == (202, "replay", "waiting")
     for change, path in (({"loss": 0.01}, "loss"), ({"delay_s": 11}, "delay_s"), ({"predictor": "dice"}, "predictor")):
-        answer = page.post("/api/v1/predictions/", {**wanted, **change}, content_type="application/json")
+        answer = page.post("/api/v1/predictions/", {**body, **change}, content_type="application/json")
         assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)

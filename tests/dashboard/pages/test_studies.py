@@ -1,4 +1,4 @@
-"""The page of studies: every published study, the latest own run beside it, and one click to run it."""
+"""The page of studies."""
 
 import pytest
 from django.urls import reverse
@@ -25,7 +25,7 @@ def test_every_built_in_experiment_belongs_to_a_study(page):
         assert text.count(f'action="{reverse("study-run", args=[file.stem])}"') == 1
 
 
-def test_it_names_a_missing_program_only_at_what_needs_it(page, monkeypatch, tmp_path):
+def test_missing_program_is_shown_only_at_studies_that_need_it(page, monkeypatch, tmp_path):
     """A machine that has everything but NetPIPE."""
     for name in ("lmp", "hpcc", "blastn", "makeblastdb", "uftp", "uftpd", "setpriv"):
         program = tmp_path / name
@@ -37,14 +37,6 @@ def test_it_names_a_missing_program_only_at_what_needs_it(page, monkeypatch, tmp
         form = text.split(f'action="{reverse("study-run", args=[stem])}"')[1].split("</form>")[0]
         assert ("needs netpipe-openmpi" in form) is missing
         assert (" disabled" in form) is missing
-
-
-def test_it_shows_the_latest_own_experiment_with_results(page, submit, run):
-    submit(name="Older")
-    run()
-    submit(name="Not yet run")
-    text = text_of(page.get(reverse("studies")))
-    assert "Older" in text
 
 
 def test_it_starts_the_built_in_experiment_with_one_click(page, person):

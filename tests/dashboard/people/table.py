@@ -252,7 +252,6 @@ TABLE: Final = {
     "GET tasks/<pk>/": "shhhihhs",
     "GET tasks/<pk>/file": "shhhihhs",
     "POST tasks/<pk>/forget/": "shhhihhs",
-    "GET explore/views/<pk>/": "shhhihhs",
     "POST views/": "siiiiiis",
     "GET views/<pk>/": "shhhihhs",
     "POST views/<pk>/rename/": "shhhihhs",

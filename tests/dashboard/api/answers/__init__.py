@@ -1,1 +1,1 @@
-"""What REST answers with, and what its document promises of it."""
+"""REST answers and their OpenAPI document."""

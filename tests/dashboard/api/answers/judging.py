@@ -1,4 +1,4 @@
-"""Holds JSON against the schemas of the OpenAPI document, more strictly than they say: what they do not name is wrong too."""
+"""Validation of JSON against the OpenAPI document; unnamed fields are errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import jsonschema
 def errors(value: Any, schema: dict[str, Any]) -> list[str]:
     """What is wrong with ``value``; the schema has the document's ``components`` beside it."""
     judge = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
-    told = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
-    return [*told, *(f"{name} is not in the schema" for name in _unknown(value, schema, schema["components"]))]
+    data = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
+    return [*data, *(f"{name} is not in the schema" for name in _unknown(value, schema, schema["components"]))]
 
 
 def sent(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""REST: the published studies with what they printed."""
+"""REST: published studies with their printed figures."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def client(person: User) -> Client:
 
 
 def test_it_lists_the_studies_with_their_citations(client: Client) -> None:
-    told = client.get(PUBLISHED).json()
+    data = client.get(PUBLISHED).json()
     studies = {study.slug: study for study in published_studies()}
-    assert [row["slug"] for row in told["results"]] == sorted(studies)
-    for row in told["results"]:
+    assert [row["slug"] for row in data["results"]] == sorted(studies)
+    for row in data["results"]:
         study = studies[row["slug"]]
         assert (row["citation"]["title"], row["citation"]["year"]) == (study.source.title, str(study.source.year))
         assert row["configurations"] == len(study.points())
@@ -33,24 +33,26 @@ def test_it_lists_the_studies_with_their_citations(client: Client) -> None:
     assert client.get(PUBLISHED, {"workload": "water"}).status_code == 400
 
 
-def test_one_has_every_configuration_with_what_was_printed(client: Client, django_assert_max_num_queries: Any) -> None:
+def test_study_has_every_configuration_with_its_printed_figures(
+    client: Client, django_assert_max_num_queries: Any
+) -> None:
     for study in published_studies():
         with django_assert_max_num_queries(12):
-            told = client.get(f"{PUBLISHED}{study.slug}/").json()
-        shown = {each["configuration"]: each for each in told["configurations"]}
+            data = client.get(f"{PUBLISHED}{study.slug}/").json()
+        shown = {each["configuration"]: each for each in data["configurations"]}
         assert {key: (each["parameters"], each["figures"]) for key, each in shown.items()} == {
             point.hash: (point.parameters, point.values) for point in study.points()
         }
-        assert [each["name"] for each in told["tables"]] == [table.name for table in study.tables]
-        assert (told["notes"], told["statements"]) == (study.notes, study.statements)
+        assert [each["name"] for each in data["tables"]] == [table.name for table in study.tables]
+        assert (data["notes"], data["statements"]) == (study.notes, study.statements)
         printed = {metric for table in study.tables for metric in table.printed_as}
-        assert set(told["units"]) == printed
-        assert told["units"].get("elapsed_s", "s") == "s"
-        assert client.get(told["experiment"]).json()["published"]
+        assert set(data["units"]) == printed
+        assert data["units"].get("elapsed_s", "s") == "s"
+        assert client.get(data["experiment"]).json()["published"]
     assert Measurement.objects.filter(trial__experiment__published=True).count() > 0
 
 
-def test_everybody_who_is_signed_in_sees_them_and_nothing_else_there(client: Client) -> None:
+def test_published_studies_are_visible_to_all_users(client: Client) -> None:
     stranger = client_of(factories.person("eve"))
     assert stranger.get(f"{PUBLISHED}guster-2007-water/").status_code == 200
     own = factories.experiment()

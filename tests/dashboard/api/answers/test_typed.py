@@ -24,8 +24,8 @@ ROW = CertificateRow("n1", "n2", "bandwidth", "bit/s", 1e9, 9.57e8, (9.5e8, 9.6e
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    told: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return told
+    data: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    return data
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_of_published_studies(document: dict[str, Any], client: Client, slug: st
     assert diagnosis["answer"] == findings["answer"]
 
 
-def test_of_what_was_measured_here(
+def test_answers_of_own_experiments(
     document: dict[str, Any], client: Client, submit: Callable[..., Experiment], run: Callable[..., None]
 ) -> None:
     findings, diagnosis = all_of(document, client, submit(name="Nothing yet").slug)
@@ -73,24 +73,14 @@ def test_of_what_was_measured_here(
     assert part["models"]["elapsed_s"]["fits"]
 
 
-def test_the_schema_tells_what_an_answer_holds(document: dict[str, Any]) -> None:
-    components = document["components"]["schemas"]
-    answer = components["Findings"]["properties"]["answer"]
-    assert answer["properties"]["strength"]["enum"] == ["firm", "moderate", "printed", "open"]
-    assert {"name", "value", "unit", "low", "high", "where"} == set(
-        answer["properties"]["figures"]["items"]["required"]
-    )
-    assert "rows" in components["TrialDetail"]["properties"]["certificate"]["anyOf"][0]["properties"]
-
-
 def test_of_a_certificate(document: dict[str, Any], client: Client, submit: Callable[..., Experiment]) -> None:
     submit()
     trial = factories.finished()
-    told = Certificate(True, (), ("delay",), (ROW,), ({"median_s": 1e-4},), 2, 4.25).to_dict()
-    for certificate in (told, {"kept": False, "from_elsewhere": [1]}, None):
+    data = Certificate(True, (), ("delay",), (ROW,), ({"median_s": 1e-4},), 2, 4.25).to_dict()
+    for certificate in (data, {"kept": False, "from_elsewhere": [1]}, None):
         Trial.objects.filter(pk=trial.pk).update(certificate=certificate)
         answer = client.get(f"{TRIALS}{trial.pk}/").json()
         promised = {"components": document["components"], "$ref": "#/components/schemas/TrialDetail"}
         wrong = [each for each in errors(answer, promised) if "from_elsewhere" not in each]
         assert not wrong, "\n".join(wrong)
-    assert errors({**answer, "certificate": {**told, "kept": "yes"}}, promised)
+    assert errors({**answer, "certificate": {**data, "kept": "yes"}}, promised)

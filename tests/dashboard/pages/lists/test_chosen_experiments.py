@@ -1,4 +1,4 @@
-"""Experiments ticked in the list: archived, brought back and tagged, by those who may, after they were told what happens."""
+"""Ticked experiments: archive, restore and tag, with permissions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def in_list(page: Client, experiment: Experiment, **asked: str) -> bool:
     return f'"{experiment.get_absolute_url()}"' in listed
 
 
-def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Client, submit: Any, run: Any) -> None:
+def test_archived_experiment_leaves_the_lists_and_is_restored(page: Client, submit: Any, run: Any) -> None:
     experiment = submit(repetitions=1)
     run()
-    asked = {"of": f"e:{experiment.slug}", "back": "q=water"}
+    query = {"of": f"e:{experiment.slug}", "back": "q=water"}
     assert in_list(page, experiment)
-    response = page.post(ARCHIVE, asked)
+    response = page.post(ARCHIVE, query)
     assert response.url == "/experiments/?q=water"
     assert f'{RESTORE}?of=e%3A{experiment.slug}&amp;back=q%3Dwater">Undo</a>' in text_of(page.get(response.url))
     assert not in_list(page, experiment)
@@ -32,23 +32,23 @@ def test_an_archived_experiment_leaves_the_lists_and_is_brought_back(page: Clien
     assert experiment.name in text_of(page.get(experiment.get_absolute_url()))
     rest = page.get("/api/v1/experiments/", {"archived": "true"}).json()["results"]
     assert [each["slug"] for each in rest] == [experiment.slug]
-    page.post(RESTORE, asked)
+    page.post(RESTORE, query)
     assert in_list(page, experiment)
 
 
-def test_it_leaves_what_runs_what_is_published_and_what_others_own(page: Client, client: Client, submit: Any) -> None:
+def test_running_published_and_foreign_experiments_stay(page: Client, client: Client, submit: Any) -> None:
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
     of = {"of": f"e:{waiting.slug},e:{published.slug},e:nowhere"}
     text = text_of(page.get(ARCHIVE, of))
-    for told in (
-        "has trials that wait or run",
+    for data in (
+        "has unfinished trials",
         "holds published results",
         "1 more does not exist",
         "Archive: not possible for these",
         "Back</a>",
     ):
-        assert told in text
+        assert data in text
     nowhere = text_of(page.get(ARCHIVE, {"of": "e:nowhere"})).partition("<main")[2]
     assert "Effect" not in nowhere
     page.post(ARCHIVE, of)
@@ -81,9 +81,9 @@ def test_tags_are_a_new_version_that_asks_for_no_other_trial(page: Client, submi
     assert one.revise(one.spec) == 0, "an edit that changes nothing keeps the tags and queues nothing"
 
 
-def test_it_tells_what_is_wrong_with_a_tag_and_keeps_what_was_written(page: Client, submit: Any) -> None:
+def test_invalid_tags_are_refused_with_the_input(page: Client, submit: Any) -> None:
     experiment = submit()
-    for written, told in (
+    for written, data in (
         ({}, "Write a tag"),
         ({"add": "x" * 41}, "too long"),
         ({"add": "night", "remove": "night"}, "cannot be added and removed"),
@@ -91,15 +91,7 @@ def test_it_tells_what_is_wrong_with_a_tag_and_keeps_what_was_written(page: Clie
         response = page.post(TAG, {"of": f"e:{experiment.slug}", **written})
         assert response.status_code == 422
         text = response.content.decode()
-        assert told in text
+        assert data in text
         assert f'value="{written.get("add", "")}"' in text
     experiment.refresh_from_db()
     assert experiment.version == 1
-
-
-def test_the_list_is_sorted_by_its_heads(page: Client, submit: Any) -> None:
-    submit(name="Beta"), submit(name="Alpha")
-    html = text_of(page.get("/experiments/", {"source": "own", "ordering": "name"}))
-    assert html.index(">Alpha<") < html.index(">Beta<")
-    assert 'aria-sort="ascending"' in html
-    assert 'href="?source=own&amp;ordering=-name"' in html

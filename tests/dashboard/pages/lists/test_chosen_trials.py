@@ -1,4 +1,4 @@
-"""Trials ticked in the list: what would happen is told first, done on confirmation, and to those alone that it may be done to."""
+"""Ticked trials: confirmation, run again, cancel."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def tokens(trials: Any) -> list[str]:
     return [f"t:{trial.pk}" for trial in trials]
 
 
-def test_it_names_what_would_happen_and_does_nothing_yet(page: Client, submit: Any, run: Any) -> None:
+def test_confirmation_page_changes_nothing(page: Client, submit: Any, run: Any) -> None:
     experiment = submit()
     run(most=2)
     text = text_of(page.get(AGAIN, {"of": tokens(experiment.trials.all()), "back": "q=water"}))
-    assert text.count("It is not over.") == 4
+    assert text.count("It has not ended.") == 4
     assert 'href="/trials/?q=water"' in text
     assert experiment.trials.count() == 6
 
@@ -51,19 +51,19 @@ def test_it_cancels_those_that_wait(page: Client, submit: Any) -> None:
 
 def test_it_does_nothing_to_trials_of_others(client: Client, submit: Any) -> None:
     trial = submit().trials.first()
-    for kind, told in (("viewer", "maintainers and the owner"), (None, "1 does not exist")):
+    for kind, data in (("viewer", "maintainers and the owner"), (None, "1 does not exist")):
         client.force_login(factories.person(f"some-{kind}", kind) if kind else factories.person("eve"))
-        assert told in text_of(client.get(CANCEL, {"of": f"t:{trial.pk}"}))
+        assert data in text_of(client.get(CANCEL, {"of": f"t:{trial.pk}"}))
         client.post(CANCEL, {"of": f"t:{trial.pk}"})
     trial.refresh_from_db()
     assert trial.state == "queued"
 
 
 @pytest.mark.parametrize(
-    ("of", "told"),
+    ("of", "words"),
     [("", "Tick the trials"), ("t:many", "names no trial"), (",".join(map(str, range(201))), "At most 200 trials")],
 )
-def test_it_tells_what_is_no_choice(page: Client, submit: Any, of: str, told: str) -> None:
+def test_invalid_selections_are_refused(page: Client, submit: Any, of: str, words: str) -> None:
     submit()
     response = page.get(AGAIN, {"of": of})
-    assert told in text_of(page.get(response.url))
+    assert words in text_of(page.get(response.url))

@@ -1,4 +1,4 @@
-"""Experiments that are deleted: gone from everywhere at once, brought back as they were, forgotten after some days."""
+"""Deletion of experiments: trash, restore, and removal after some days."""
 
 from __future__ import annotations
 
@@ -86,18 +86,18 @@ def everything(experiment: Experiment) -> str:
     return f"{text} {summaries}"
 
 
-def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client, person: User) -> None:
+def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Client, person: User) -> None:
     before = everything(measured)
     counts = {model: model._default_manager.count() for model in ROWS}
-    asked = {"of": f"e:{measured.slug}", "back": "q=water"}
-    told = text_of(page.get(DELETE, asked))
-    assert "6 trials" in told
+    query = {"of": f"e:{measured.slug}", "back": "q=water"}
+    data = text_of(page.get(DELETE, query))
+    assert "6 trials" in data
     assert Experiment.objects.filter(pk=measured.pk).exists()
-    response = page.post(DELETE, asked)
+    response = page.post(DELETE, query)
     assert response.url == "/experiments/?q=water"
-    said = text_of(page.get(response.url))
-    assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in said
-    assert "1 in trash</a>" in said
+    text = text_of(page.get(response.url))
+    assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in text
+    assert "1 in trash</a>" in text
     assert page.get(measured.get_absolute_url()).status_code == 404
     assert not Trial.objects.filter(experiment=measured.pk).exists()
     assert not Summary.objects.filter(configuration__experiment=measured.pk).exists()
@@ -106,7 +106,7 @@ def test_it_is_gone_and_comes_back_as_it_was(measured: Experiment, page: Client,
     assert (kept.by, kept.project, len(kept.trials)) == (person, measured.project, 6)
     listed = text_of(page.get(DELETED))
     assert measured.name in listed
-    page.post(UNDELETE, asked)
+    page.post(UNDELETE, query)
     connection.check_constraints()
     assert everything(measured) == before
     assert {model: model._default_manager.count() for model in ROWS} == counts
@@ -124,12 +124,12 @@ def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment
     assert (TrialValues.objects.exists(), TrialValues.wrong()) == (True, [])
 
 
-def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, person: User) -> None:
+def test_unfinished_and_published_experiments_cannot_be_deleted(submit: Any, page: Client, person: User) -> None:
     waiting, published = submit(), Experiment.objects.filter(published=True).first()
     assert published is not None
-    told = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
+    data = text_of(page.get(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"}))
     for words in ("cancel them first", "holds published results", "Delete: not possible for these"):
-        assert words in told
+        assert words in data
     page.post(DELETE, {"of": f"e:{waiting.slug},e:{published.slug}"})
     for experiment, error in ((waiting, StaleTrial), (published, ReadOnly)):
         with pytest.raises(error):
@@ -141,22 +141,20 @@ def test_what_waits_is_published_or_worked_on_stays(submit: Any, page: Client, p
     assert Experiment.objects.filter(pk__in=[waiting.pk, published.pk]).count() == 2
 
 
-def test_only_its_owner_and_maintainers_delete_it_and_bring_it_back(
-    measured: Experiment, client: Client, page: Client
-) -> None:
-    asked = {"of": f"e:{measured.slug}"}
+def test_only_owner_and_maintainers_delete_and_restore(measured: Experiment, client: Client, page: Client) -> None:
+    query = {"of": f"e:{measured.slug}"}
     others = [factories.person("vera", "viewer"), factories.person("sam", "submitter"), factories.person("eve")]
     for other in others:
         client.force_login(other)
-        client.post(DELETE, asked)
+        client.post(DELETE, query)
     assert Experiment.objects.filter(pk=measured.pk).exists()
     client.force_login(factories.person("mia", "maintainer"))
     assert "Delete</a>" in text_of(client.get(measured.get_absolute_url()))
-    client.post(DELETE, asked)
+    client.post(DELETE, query)
     for other in others:
         client.force_login(other)
         assert measured.name not in text_of(client.get(DELETED))
-        client.post(UNDELETE, asked)
+        client.post(UNDELETE, query)
     assert Deleted.objects.exists()
 
 
@@ -182,7 +180,7 @@ def test_it_is_forgotten_with_its_files_after_some_days(
         deletion.bring_back(kept)
 
 
-def test_what_no_longer_fits_says_why_and_stays_kept(measured: Experiment, person: User, page: Client) -> None:
+def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
     kept = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
     with pytest.raises(NotBroughtBack, match="no longer fits"), transaction.atomic():
@@ -195,15 +193,15 @@ def test_what_no_longer_fits_says_why_and_stays_kept(measured: Experiment, perso
 def test_a_large_one_is_deleted_on_the_command_line(
     measured: Experiment, page: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dashboard.pages.lists.chosen_experiments.MOST_DELETED", 5)
+    monkeypatch.setattr("dashboard.pages.lists.experiments.MOST_DELETED", 5)
     assert f"script/manage delete {measured.slug}" in text_of(page.get(DELETE, {"of": f"e:{measured.slug}"}))
-    before, said = everything(measured), StringIO()
-    call_command("delete", measured.slug, stdout=said)
-    assert "is deleted, with 6 trials; --undo restores it until" in said.getvalue()
+    before, text = everything(measured), StringIO()
+    call_command("delete", measured.slug, stdout=text)
+    assert "is deleted, with 6 trials; --undo restores it until" in text.getvalue()
     with pytest.raises(CommandError, match="No experiment is called"):
         call_command("delete", measured.slug)
-    call_command("delete", measured.slug, undo=True, stdout=said)
-    assert f"{measured.slug} is restored, with 6 trials." in said.getvalue()
+    call_command("delete", measured.slug, undo=True, stdout=text)
+    assert f"{measured.slug} is restored, with 6 trials." in text.getvalue()
     connection.check_constraints()
     assert everything(measured) == before
     with pytest.raises(CommandError, match="No deleted experiment"):

@@ -1,4 +1,4 @@
-"""Saved views of the lists and of the explorer: kept, found again, shared, renamed, forgotten and brought back."""
+"""Saved views: save, share, rename, delete and restore."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def keep(page: Client, which: str, name: str = "Mine", query: str | None = None,
 
 
 @pytest.mark.parametrize("which", ASKED)
-def test_a_view_stands_above_its_page_and_asks_what_was_asked(which: str, page: Client) -> None:
+def test_view_is_shown_above_its_page(which: str, page: Client) -> None:
     here = f"{reverse(which)}?{ASKED[which]}"
     form = page.get(here).content.decode()
     assert f'name="query" value="{ASKED[which].replace("&", "&amp;")}"' in form
@@ -43,7 +43,7 @@ def test_a_view_stands_above_its_page_and_asks_what_was_asked(which: str, page: 
     assert not any("Mine" in text_of(page.get(reverse(other))) for other in others)
 
 
-def test_a_change_of_a_filter_brings_the_bar_and_the_form_up_to_date(page: Client) -> None:
+def test_filter_change_updates_bar_and_form(page: Client) -> None:
     view = keep(page, "trials")
     part = page.get(f"/trials/?{ASKED['trials']}", headers={"HX-Request": "true"}).content.decode()
     assert part.count('hx-swap-oob="true"') == 2
@@ -56,7 +56,7 @@ def test_where_one_is_in_a_list_is_no_part_of_a_view(page: Client) -> None:
     assert page.get("/explore/?page=2&after=2026-01-01").context["views"].query == "after=2026-01-01"
 
 
-def test_a_view_is_shared_only_when_its_owner_says_so(page: Client, client: Client) -> None:
+def test_view_is_shared_only_by_its_owner(page: Client, client: Client) -> None:
     own, shared = keep(page, "trials"), keep(page, "trials", "Ours", shared="on")
     client.force_login(factories.person("bell"))
     assert client.get(own.get_absolute_url()).status_code == 404
@@ -67,13 +67,6 @@ def test_a_view_is_shared_only_when_its_owner_says_so(page: Client, client: Clie
     for which in ("view-forget", "view-rename"):
         assert client.post(reverse(which, args=[shared.pk]), {"name": "Theirs"}).status_code == 404
     assert SavedView.objects.filter(name="Ours").exists()
-
-
-def test_an_own_view_of_the_same_name_is_replaced_on_its_page_alone(page: Client) -> None:
-    for which in ("trials", "experiments"):
-        keep(page, which)
-    assert keep(page, "trials", query="state=lost").query == "state=lost"
-    assert SavedView.objects.get(page="experiments").query == ASKED["experiments"]
 
 
 def test_a_view_is_renamed_and_keeps_its_address(page: Client) -> None:
@@ -89,13 +82,13 @@ def test_a_view_is_renamed_and_keeps_its_address(page: Client) -> None:
     assert SavedView.objects.filter(pk=other.pk, name="Other").exists()
 
 
-def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
+def test_deleted_view_is_restored(page: Client, person: User) -> None:
     view = keep(page, "trials", "A <b>bold</b> one", shared="on")
     answer = page.post(reverse("view-forget", args=[view.pk]), follow=True)
     assert not SavedView.objects.exists()
-    told = answer.content.decode()
-    assert "View A &lt;b&gt;bold&lt;/b&gt; one deleted" in re.sub(r"\s+", " ", told)
-    note = told.split("one deleted.")[1].split("</form>")[0]
+    data = answer.content.decode()
+    assert "View A &lt;b&gt;bold&lt;/b&gt; one deleted" in re.sub(r"\s+", " ", data)
+    note = data.split("one deleted.")[1].split("</form>")[0]
     sent = dict(re.findall(r'name="(page|name|query|shared)" value="([^"]*)"', note))
     assert sent["name"] == "A &lt;b&gt;bold&lt;/b&gt; one"
     page.post(reverse("view-save"), sent | {"name": "A <b>bold</b> one", "query": sent["query"].replace("&amp;", "&")})
@@ -114,16 +107,7 @@ def test_what_was_forgotten_is_brought_back(page: Client, person: User) -> None:
         ({"page": "explore", "query": "y=nothing"}, "nothing"),
     ],
 )
-def test_what_cannot_be_kept_says_why(sent: dict[str, str], why: str, page: Client) -> None:
+def test_invalid_views_are_refused(sent: dict[str, str], why: str, page: Client) -> None:
     answer = page.post(reverse("view-save"), {"page": "trials", "name": "Mine", "query": "", **sent}, follow=True)
     assert why in text_of(answer)
     assert not SavedView.objects.exists()
-
-
-def test_another_page_has_no_views(page: Client) -> None:
-    assert page.post(reverse("view-save"), {"page": "clusters", "name": "Mine", "query": ""}).status_code == 404
-
-
-def test_links_given_before_lists_had_views_lead_on(page: Client) -> None:
-    view = keep(page, "explore")
-    assert page.get(f"/explore/views/{view.pk}/").url == f"/explore/?{ASKED['explore']}"

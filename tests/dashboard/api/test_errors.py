@@ -1,11 +1,12 @@
-"""Whatever is asked below /api/v1/, the answer is JSON."""
+"""Errors below /api/v1/ are problem documents."""
 
 from __future__ import annotations
 
 import pytest
 from django.test import Client
 
-from tests.dashboard.api.clients import client_of
+from dashboard.api.experiments.rows import ExperimentViewSet
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.experiments import factories
 
 
@@ -36,3 +37,18 @@ def test_an_unknown_host_name_is_named_with_the_setting(client: Client, place: s
     text = answer.content.decode()
     assert "lab.example.org" in text
     assert "RANKWIRE_ALLOWED_HOSTS" in text
+
+
+def fail(*_: object) -> None:
+    raise ZeroDivisionError("a secret of the program")
+
+
+def test_unexpected_errors_are_problem_documents_without_the_cause(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExperimentViewSet, "get_queryset", fail)
+    client: Client = client_of(factories.person("ada", "viewer"))
+    client.raise_request_exception = False
+    answer = client.get(EXPERIMENTS)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (500, "application/problem+json")
+    message = "Rankwire could not answer this; the reason is in its log."
+    assert answer.json()["errors"] == [{"path": "", "message": message}]
+    assert "secret" not in answer.content.decode()
