@@ -31,7 +31,7 @@ from experiments.models import Project
 def new_bundle(request: HttpRequest) -> HttpResponse:
     """Show the form of a bundle; on POST create its task."""
     names = members_asked(request.GET)
-    context = {"place": "experiments"}
+    context: dict[str, Any] = {"place": "experiments"}
     try:
         chosen = chosen_by(names, visible_experiments(request.user))
     except CannotExport as error:
