@@ -1,7 +1,7 @@
 """Next points: configurations that most reduce the uncertainty of a prediction, within a budget.
 
-Every bootstrap draw of every plausible model is one belief about the truth: its value at each candidate size and the answer asked
-for. Measuring a candidate narrows the answer by what the two have in common (conditioning of a joint normal, as in Bayesian
+Every bootstrap draw of every plausible model is one possible truth: its value at each candidate size and the answer.
+Measuring a candidate narrows the answer by their covariance (conditioning of a joint normal, as in Bayesian
 experimental design, Chaloner and Verdinelli 1995); candidates are taken greedily, each given the ones before it.
 """
 
@@ -47,7 +47,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Beliefs:
+class _PlausibleModels:
     sizes: Floats
     values: Floats
     """Relative values, (draws, sizes)."""
@@ -82,14 +82,16 @@ def suggest_points(
     if choice is not None and choice.chosen is None:
         return _without_model(study, measured, candidates, budget_trials)
     chosen = None if choice is None else choice.chosen
-    beliefs = None if choice is None or chosen is None else _beliefs(study, choice, chosen, np.array(candidates))
-    if chosen is None or beliefs is None:
+    plausible = (
+        None if choice is None or chosen is None else _plausible_models(study, choice, chosen, np.array(candidates))
+    )
+    if chosen is None or plausible is None:
         return _repeat_first(study, candidates, budget_trials)
     suggestions: list[Suggestion] = []
-    if chosen.model_error > beliefs.noise:
+    if chosen.model_error > plausible.noise:
         suggestions = _bracket(study, measured, candidates, budget_trials, _MOST, _MISSES)
         budget_trials -= sum(s.repetitions for s in suggestions)
-    return _merged(suggestions + _greedy(study, beliefs, budget_trials, _MOST - len(suggestions)))
+    return _merged(suggestions + _greedy(study, plausible, budget_trials, _MOST - len(suggestions)))
 
 
 def _without_model(
@@ -151,7 +153,7 @@ def _repeat_first(study: Study, sizes: Sequence[float], budget: int) -> list[Sug
     return suggestions
 
 
-def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _Beliefs | None:
+def _plausible_models(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _PlausibleModels | None:
     """Return draws of the plausible models in proportion to their weights, or None."""
     fits = [(f, w) for f, w in _weights(choice) if len(f.draws)]
     if not fits:
@@ -162,7 +164,7 @@ def _beliefs(study: Study, choice: ModelChoice, chosen: Fit, sizes: Floats) -> _
         drawn = fit.drawn(sizes)[:count]
         values.append(drawn / np.abs(chosen.at(sizes)))
         targets.append(np.log(sizes[drawn.argmin(axis=1)])[:, None])
-    return _Beliefs(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), chosen.model_error)
+    return _PlausibleModels(sizes, np.concatenate(values), np.concatenate(targets), _spread(study), chosen.model_error)
 
 
 def _weights(choice: ModelChoice) -> list[tuple[Fit, float]]:
@@ -189,25 +191,25 @@ def _spread(study: Study) -> float:
     return max(float(np.mean(spreads)), _LEAST_SPREAD**2) if spreads else _GUESSED_SPREAD**2
 
 
-def _greedy(study: Study, beliefs: _Beliefs, budget: int, most: int) -> list[Suggestion]:
-    values = beliefs.values - beliefs.values.mean(axis=0)
-    target = beliefs.target - beliefs.target.mean(axis=0)
+def _greedy(study: Study, plausible: _PlausibleModels, budget: int, most: int) -> list[Suggestion]:
+    values = plausible.values - plausible.values.mean(axis=0)
+    target = plausible.target - plausible.target.mean(axis=0)
     joint = np.hstack([values, target])
     covariance = joint.T @ joint / max(len(joint) - 1, 1)
-    m = len(beliefs.sizes)
-    counts = _repetitions(study, beliefs.sizes)
+    m = len(plausible.sizes)
+    counts = _repetitions(study, plausible.sizes)
     suggestions: list[Suggestion] = []
     repetitions_each = max(MINIMUM_REPETITIONS, budget // most)
     while budget >= 1 and len(suggestions) < most:
         repetitions = min(repetitions_each, budget)
-        noise = _worth(beliefs, counts, repetitions)
+        noise = _worth(plausible, counts, repetitions)
         variance = float(np.trace(covariance[m:, m:]))
         gains = (covariance[m:, :m] ** 2).sum(axis=0) / (np.diag(covariance)[:m] + noise)
         best = int(gains.argmax())
         if variance <= 0 or gains[best] / variance < _WORTHWHILE:
             break
         reduction = float(gains[best] / variance)
-        suggestions.append(_suggestion(study, float(beliefs.sizes[best]), repetitions, reduction))
+        suggestions.append(_suggestion(study, float(plausible.sizes[best]), repetitions, reduction))
         column = covariance[:, best]
         covariance = covariance - np.outer(column, column) / (column[best] + noise[best])
         counts[best] += repetitions
@@ -220,14 +222,14 @@ def _repetitions(study: Study, sizes: Floats) -> Floats:
     return np.array([had.get(float(size), 0) for size in sizes], dtype=np.float64)
 
 
-def _worth(beliefs: _Beliefs, counts: Floats, more: int) -> Floats:
+def _worth(plausible: _PlausibleModels, counts: Floats, more: int) -> Floats:
     """Return the variance of one observation worth ``more`` repetitions.
 
     Repetitions average the scatter away, never the size's own distance from the model, so a measured size soon adds nothing new.
     """
-    after = 1 / (beliefs.model_error + beliefs.noise / (counts + more))
+    after = 1 / (plausible.model_error + plausible.noise / (counts + more))
     with np.errstate(divide="ignore"):
-        before = np.where(counts > 0, 1 / (beliefs.model_error + beliefs.noise / counts), 0.0)
+        before = np.where(counts > 0, 1 / (plausible.model_error + plausible.noise / counts), 0.0)
     worth: Floats = 1 / np.maximum(after - before, 1e-12)
     return worth
 

@@ -26,7 +26,7 @@ _SEED: Final = 2007
 SHORTEST: Final = 3
 """Trials on either side of a step: fewer could be a passing disturbance."""
 
-Standing = Literal["within", "above", "below", "no baseline"]
+Position = Literal["within", "above", "below", "no baseline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class History:
 
     changes: tuple[Change, ...]
     baseline: Baseline | None
-    latest: Standing
+    latest: Position
     flagged: bool
     """A step that is not marked as expected, or a newest trial outside of the baseline."""
 
@@ -122,7 +122,7 @@ def detect_changes(
         for k in range(1, len(steps) - 1)
     )
     baseline = _baseline(x, steps[-2], len(x), points)
-    latest = _standing(x, steps[-2])
+    latest = _position(x, steps[-2])
     flagged = any(not c.expected for c in changes) or latest in ("above", "below")
     return History(changes, baseline, latest, flagged)
 
@@ -236,7 +236,7 @@ def _baseline(x: Floats, first: int, stop: int, points: Sequence[HistoryPoint]) 
     return Baseline(first, stop - 1, summarise(level.tolist()), low, high, sentence)
 
 
-def _standing(x: Floats, first: int) -> Standing:
+def _position(x: Floats, first: int) -> Position:
     low, high = _limits(x[first:-1])
     if low is None or high is None:
         return "no baseline"
