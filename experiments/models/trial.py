@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -118,19 +118,20 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def queue_attempts(self) -> int:
         """Queue new attempts in this transaction; return the count. Raise StaleTrial."""
-        ended = list(self.order_by().values(*_REPEATED, "pk", "attempt", current_version=F("experiment__version")))
+        same = Trial.objects.filter(**{name: OuterRef(name) for name in _REPETITION}).order_by("-attempt")
+        newest = {"last": Subquery(same.values("attempt")[:1]), "current_version": F("experiment__version")}
+        ended = list(self.order_by("attempt").values(*_REPEATED, "pk", **newest))
         over = Trial.objects.filter(pk__in=[row["pk"] for row in ended], superseded=False)
         if over.exclude(state__in=UNFINISHED).update(superseded=True) != len(ended):
             raise StaleTrial("Some of these trials were started again in the meantime")
-        again = Trial.objects.filter(configuration__in={row["configuration_id"] for row in ended}).order_by()
-        last = {tuple(key): n for *key, n in again.values_list(*_REPETITION).annotate(last=models.Max("attempt"))}
+        last: dict[tuple[Any, ...], int] = {}
         attempts = []
         # A disturbed trial and its repeat are two attempts, and can be queued again together.
-        for row in sorted(ended, key=lambda row: row["attempt"]):
+        for row in ended:
             key = tuple(row[name] for name in _REPETITION)
-            last[key] += 1
-            same = {name: row[name] for name in _REPEATED}
-            attempts.append(Trial(**same, version=row["current_version"], attempt=last[key]))
+            last[key] = last.get(key, row["last"]) + 1
+            columns = {name: row[name] for name in _REPEATED}
+            attempts.append(Trial(**columns, version=row["current_version"], attempt=last[key]))
         Trial.objects.bulk_create(attempts, batch_size=2000)
         return len(ended)
 
