@@ -73,7 +73,8 @@ def page(browser: Browser, live_server, person: User, client, page_errors: list[
     expect.set_options(timeout=30_000)  # as patient as the actions: machines that build are busy
 
     def note(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        is_abort = message.text.startswith(("htmx:afterRequest", "htmx:sendAbort"))  # by a newer request (hx-sync)
+        if message.type in ("error", "warning") and not is_abort:
             page_errors.append(message.text)
 
     page.on("console", note)

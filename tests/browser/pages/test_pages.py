@@ -75,7 +75,7 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_
     expect(rows.nth(0).get_by_role("checkbox")).to_be_checked()
     page.keyboard.press("j")
     page.keyboard.press("x")
-    expect(page.get_by_role("status")).to_have_text("Chosen; 2 in all")
+    expect(page.get_by_role("status")).to_have_text("Selected; 2 in all")
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**{newest[0].get_absolute_url()}")
@@ -88,9 +88,9 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_
         page.keyboard.press(key)
     page.wait_for_url(f"**/compare/?of=t*{newest[0].pk}&of=t*{newest[1].pk}")
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     assert violations(page) == []
-    page.get_by_role("checkbox", name="Keys of one letter are on").uncheck()
+    page.get_by_role("checkbox", name="Enable single-letter shortcuts").uncheck()
     page.get_by_role("button", name="Close").click()
     page.goto("/experiments/")
     page.keyboard.press("j")
@@ -98,8 +98,8 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_
     expect(page.locator("#keys")).to_be_hidden()
     assert page.evaluate("document.activeElement.tagName") == "BODY"
     page.locator("summary[aria-label^=Account]").click()
-    page.get_by_role("button", name="Keys").click()
-    expect(page.get_by_role("checkbox", name="Keys of one letter are on")).not_to_be_checked()
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(page.get_by_role("checkbox", name="Enable single-letter shortcuts")).not_to_be_checked()
     assert page_errors == []
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from dashboard.charts import marks, parts, sweep, trial, wire
+from dashboard.charts import marks, parts, sweep, traffic, trial
 from dashboard.charts.parts import Line, Published
 from dashboard.charts.traffic import MOST_ROWS
 from tests.dashboard.charts.figures import checked
@@ -102,12 +102,12 @@ def test_it_draws_a_fit_as_scipy_computes_it(fit):
     scale = p.get("scale_s") or p.get("mean_s") or p.get("minimum_s") or math.exp(p["mu"])
     distribution = getattr(scipy.stats, names.get(fit["distribution"], fit["distribution"]))
     expected = distribution.sf(x, *([] if shape is None else [shape]), scale=scale)
-    curve = wire.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
+    curve = traffic.interarrival_ccdf(x, [0.9, 0.5, 1e-6], [fit])["data"][1]
     assert curve["y"] == pytest.approx(list(expected))
 
 
 def test_gaps_have_a_number_for_each_power_of_ten():
-    layout = wire.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS)["layout"]
+    layout = traffic.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS)["layout"]
     assert [layout[axis]["dtick"] for axis in ("xaxis", "yaxis")] == [1, 1]
 
 
@@ -115,8 +115,8 @@ def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
     count = 2 * MOST_ROWS - 1
     sent = np.zeros((count, count), int)
     sent[0, 2], sent[1, 3], sent[count - 1, 0] = 1_000_000, 2_000_000, 4_000_000
-    heat = wire.traffic_matrix(range(count), sent.tolist(), of="rank")["data"][0]
-    assert wire.neighbours_together(count) == 2
+    heat = traffic.traffic_matrix(range(count), sent.tolist(), of="rank")["data"][0]
+    assert traffic.neighbours_together(count) == 2
     assert (len(heat["x"]), heat["x"][:2], heat["y"][-1]) == (MOST_ROWS, ["0 to 1", "2 to 3"], str(count - 1))
     assert {(row, column): z for row, cells in enumerate(heat["z"]) for column, z in enumerate(cells) if z} == {
         (0, 1): 3.0,
@@ -134,10 +134,10 @@ def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
         trial.throughput_over_time([], 1.0),
         trial.packet_sizes([(54, 66, 3), (67, 99, 1)]),
         trial.packet_sizes([]),
-        wire.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS),
-        wire.interarrival_ccdf([], [], []),
-        wire.traffic_matrix([0, 1], [[0, 5_000_000], [3, 0]], of="rank"),
-        wire.traffic_matrix([], [], of="host"),
+        traffic.interarrival_ccdf([1e-6, 1e-3], [0.5, 0.001], FITS),
+        traffic.interarrival_ccdf([], [], []),
+        traffic.traffic_matrix([0, 1], [[0, 5_000_000], [3, 0]], of="rank"),
+        traffic.traffic_matrix([], [], of="host"),
     ],
 )
 def test_plotly_accepts_every_attribute_it_gets(figure):
