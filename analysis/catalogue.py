@@ -1,4 +1,4 @@
-"""Catalogue of all metrics, the source of pages, REST, CSV headers, the command line and docs/metrics.md."""
+"""Catalogue of all metrics, the source of pages, REST, CSV headers, the command line and docs/reference/metrics.md."""
 
 # ruff: noqa: E501 - one metric per line reads as the table it is
 

@@ -1,4 +1,4 @@
-"""Generator of docs/metrics.md: ``python -m analysis.catalogue_page > docs/metrics.md``."""
+"""Generator of docs/reference/metrics.md: ``python -m analysis.catalogue_page > docs/reference/metrics.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from analysis.catalogue import METRICS, SECTION_TITLES, Metric, Section
 _HEAD: Final = """# Metric catalogue
 
 Generated from `analysis/catalogue.py` and `analysis/catalogue_page.py` by
-`python -m analysis.catalogue_page > docs/metrics.md`; a test fails when they differ.
+`python -m analysis.catalogue_page > docs/reference/metrics.md`; a test fails when they differ.
 
 A metric that cannot be computed is absent, with a reason (`not_available`); it is never 0 and never guessed. Every metric
 of the sections *Volume and rate*, *Inter-arrival* and *TCP* exists for all traffic and for MPI traffic. **Bold** labels are

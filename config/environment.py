@@ -216,7 +216,7 @@ class Environment(BaseModel):
         default_text="the worker's PATH",
     )
     RANKWIRE_WORKLOADS: str = setting(
-        "", "Directory whose Python files define workloads (docs/workloads.md); loaded when a process starts"
+        "", "Directory whose Python files define workloads (docs/reference/programs.md); loaded when a process starts"
     )
     # Access
     RANKWIRE_ALLOWED_HOSTS: Items = setting(
@@ -378,7 +378,7 @@ def with_password(url: str, password: str, *, name: str) -> str:
 def database(url: str) -> dict[str, Any]:
     """Return Django's DATABASES entry of a postgresql:// address.
 
-    Other databases are refused: claims of trials and leases of hosts rely on PostgreSQL's locks (docs/architecture.md).
+    Other databases are refused: claims of trials and leases of hosts rely on PostgreSQL's locks (docs/explanation/architecture.md).
     """
     parts = urlsplit(url)
     try:

@@ -343,7 +343,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-# Celery. Trials are acknowledged early: a redelivery would launch mpirun twice (docs/architecture.md).
+# Celery. Trials are acknowledged early: a redelivery would launch mpirun twice (docs/explanation/architecture.md).
 CELERY_BROKER_URL = REDIS_URL or "redis://127.0.0.1:1/0"
 CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": "rankwire:", "socket_timeout": 30, "socket_keepalive": True}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -13,7 +13,7 @@ from config.environment import Environment
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 EXAMPLE: Final = ROOT / ".env.example"
-GUIDE: Final = ROOT / "docs" / "administrator.md"
+GUIDE: Final = ROOT / "docs" / "reference" / "settings.md"
 _TABLE: Final = re.compile(r"(?<=<!-- settings -->\n).*?(?=<!-- /settings -->)", re.DOTALL)
 _HEAD: Final = """\
 # Settings of Rankwire. Copy to .env and uncomment what you change; variables of the environment have priority.
@@ -23,7 +23,7 @@ _CONTAINERS: Final = """
 # -- Containers (docker compose)
 #POSTGRES_PASSWORD=
 #REDIS_PASSWORD=
-# Or these and RANKWIRE_SECRET_KEY in files of a directory (docs/administrator.md):
+# Or these and RANKWIRE_SECRET_KEY in files of a directory (docs/how-to/run-in-containers.md):
 #SECRETS_FROM=config/containers/secrets-in-files.yml
 #SECRETS=var/secrets
 #WEB_ADDRESS=127.0.0.1:8000

@@ -1,6 +1,6 @@
 """First bytes of MPI libraries on a TCP connection: the rank, or at least the use of MPI.
 
-Open MPI since 3  jobid, rank, "OPAL-TCP-BTL" (docs/metrics.md, Matrices); 24 bytes from either side
+Open MPI since 3  jobid, rank, "OPAL-TCP-BTL" (docs/reference/metrics.md, Matrices); 24 bytes from either side
 UCX               the magic number of its TCP transport, 0xCAFEBABE12345678, before the data of its connection manager
 libfabric         a request of its TCP provider: version 3, type 0, bytes of data behind the header (MPICH 8, Intel MPI 24), and
                   20 bytes that are not used yet

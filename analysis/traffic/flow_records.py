@@ -12,7 +12,7 @@ from analysis.kernels import tcp_state as state
 from analysis.packets import GENEVE, GRE, NO_TIME, VXLAN
 
 BTL_HANDSHAKE_BYTES: Final = 24
-"""First bytes of Open MPI's TCP BTL on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/metrics.md, Matrices)."""
+"""First bytes of Open MPI's TCP BTL on a connection: jobid, vpid, "OPAL-TCP-BTL" (docs/reference/metrics.md, Matrices)."""
 
 _IDENTITY: Final = [
     ("flow", np.int64), ("host_a", np.int64), ("port_a", np.int64), ("host_b", np.int64), ("port_b", np.int64),

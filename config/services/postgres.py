@@ -73,7 +73,7 @@ class Postgres(Service):
         except psycopg.OperationalError as error:
             # Another server may have taken the port of a dying one, with another password.
             if "password authentication failed" in str(error) and not self._ended_within(1.0):
-                raise ServiceError(f"the password of {self.directory} is wrong; see docs/administrator.md") from None
+                raise ServiceError(f"the password of {self.directory} is wrong; see docs/how-to/run-the-server.md") from None
             return False
         return True
 
@@ -141,7 +141,7 @@ def binaries_of(directory: Path) -> Path:
     newest = f"is not installed, only {max(installed)}" if installed else "is not installed"
     raise ServiceError(
         f"the data in {directory} were made by PostgreSQL {major}, which {newest}: install the package postgresql-{major}, "
-        "or restore a backup (docs/administrator.md, Another PostgreSQL version)"
+        "or restore a backup (docs/how-to/run-the-server.md, Another PostgreSQL version)"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from django.conf import settings
@@ -16,29 +16,17 @@ from dashboard.help.markdown import Page, Section, read
 
 FOLDER: Final = settings.BASE_DIR / "docs"
 PICTURES: Final = FOLDER / "images"
-_ORDER: Final = {
-    "user-guide": "Experiments, trials, comparisons, predictions and projects.",
-    "workloads": "Built-in workloads, and how to register a program.",
-    "metrics": "All metrics with unit, direction, definition and source.",
-    "terms": "Words, states and marks of the pages.",
-    "network": "The link between the hosts as a parameter.",
-    "studies": "Published studies and how to repeat them.",
-    "rest": "The REST interface: URLs, tokens, errors.",
-    "client": "The Python client and its command.",
-    "administrator": "Installation, clusters, users, backups, growth.",
-    "security": "Trust boundaries and attacks.",
-    "architecture": "The structure of the code and its reasons.",
-}
+INDEX: Final = "index"
+"""Name of the document that lists the others."""
 MOST_HITS: Final = 40
 _EXCERPT: Final = 220
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A document: name in its URL, purpose and page."""
+    """A document: name in its URL and page."""
 
     name: str
-    purpose: str
     page: Page
 
 
@@ -53,13 +41,13 @@ class Hit:
 
 @cache
 def guides() -> dict[str, Guide]:
-    """Return all documents by name, guides in reading order, then decisions."""
-    paths = [*sorted(FOLDER.glob("*.md"), key=lambda path: (*_ORDER, path.stem).index(path.stem))]
-    paths += sorted((FOLDER / "decisions").glob("*.md"))
-    return {
-        path.stem: Guide(path.stem, _ORDER.get(path.stem, ""), read(path.read_text(encoding="utf-8"), address))
-        for path in paths
-    }
+    """Return all documents by the names of their files, which are unique."""
+    return {path.stem: Guide(path.stem, read(path.read_text(encoding="utf-8"), address)) for path in _paths()}
+
+
+@cache
+def _paths() -> tuple[Path, ...]:
+    return tuple(sorted(FOLDER.rglob("*.md")))
 
 
 def address(target: str) -> str | None:
@@ -68,11 +56,16 @@ def address(target: str) -> str | None:
         return target
     path, _, anchor = target.partition("#")
     file = PurePosixPath(path)
-    if file.suffix == ".md" and any((folder / file.name).is_file() for folder in (FOLDER, FOLDER / "decisions")):
-        return reverse("guide", args=[file.stem]) + (f"#{anchor}" if anchor else "")
+    if file.suffix == ".md" and any(document.name == file.name for document in _paths()):
+        return url_of(file.stem) + (f"#{anchor}" if anchor else "")
     if file.parent.name == PICTURES.name and (PICTURES / file.name).is_file():
         return static(f"guides/{file.name}")
     return None
+
+
+def url_of(name: str) -> str:
+    """Return the URL of a document."""
+    return reverse("help") if name == INDEX else reverse("guide", args=[name])
 
 
 def search(text: str) -> list[Hit]:

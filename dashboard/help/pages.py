@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
-from dashboard.help.guides import MOST_HITS, guides, search
+from dashboard.help.guides import INDEX, MOST_HITS, guides, search
 from dashboard.requests.lookup import asked
+
+_FORMER: Final = ("user-guide", "administrator")
+"""Names of documents that are divided now."""
 
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
     """List the guides and the hits of a search."""
     words = asked(request, "q")
-    documents = guides().values()
+    decisions = [guide for name, guide in sorted(guides().items()) if name[:4].isdecimal()]
     context = {
         "place": "help",
         "words": words,
         "hits": search(words),
         "most": MOST_HITS,
-        "guides": [guide for guide in documents if guide.purpose],
-        "others": [guide for guide in documents if not guide.purpose],
+        "index": guides()[INDEX],
+        "decisions": decisions,
     }
     return render(request, "help/index.html", context)
 
 
 @require_GET
 def guide(request: HttpRequest, name: str) -> HttpResponse:
+    if name in (INDEX, *_FORMER):
+        return redirect("help")
     document = guides().get(name)
     if document is None:
         raise Http404

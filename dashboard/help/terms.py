@@ -26,7 +26,7 @@ class Term:
 
 
 def term(name: str) -> Term | None:
-    """Return the term of a metric or of docs/terms.md ("state.lost", "Speed-up")."""
+    """Return the term of a metric or of docs/reference/terms.md ("state.lost", "Speed-up")."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
     metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:
@@ -46,7 +46,7 @@ def words_of(name: str) -> str:
 
 @cache
 def _words() -> dict[str, str]:
-    """Return id -> words of docs/terms.md."""
+    """Return id -> words of docs/reference/terms.md."""
     return {section.anchor: section.title.removesuffix(f" ({section.anchor})") for section in _rows()}
 
 
@@ -57,7 +57,7 @@ def _by_label() -> dict[str, str]:
 
 @cache
 def _meanings() -> dict[str, str]:
-    """Return id -> meaning of docs/terms.md."""
+    """Return id -> meaning of docs/reference/terms.md."""
     return {row.anchor: row.text.removeprefix(f"{row.anchor} {_words()[row.anchor]} ") for row in _rows()}
 
 

@@ -49,7 +49,7 @@ def _explained(context: Mapping[str, Any], classes: str, inside: str, meaning: s
 def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str = "") -> SafeString:
     """Return words with their definition on hover and focus, and a link.
 
-    ``name`` is the id of a metric or of a row of docs/terms.md; without one the words are looked up. Undefined
+    ``name`` is the id of a metric or of a row of docs/reference/terms.md; without one the words are looked up. Undefined
     words show the given ``meaning``, or none.
     """
     section = term(name or words)
@@ -73,7 +73,7 @@ def missing(*roles: str) -> dict[str, Any]:
 
 @register.filter
 def meaning(words: str) -> str:
-    """Return the meaning of a word of docs/terms.md; '' for any other."""
+    """Return the meaning of a word of docs/reference/terms.md; '' for any other."""
     section = term(words)
     return section.meaning if section else ""
 

@@ -1,4 +1,4 @@
-"""Common settings of clusters; docs/administrator.md explains them."""
+"""Common settings of clusters; docs/reference/cluster-settings.md explains them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Evaluation of expressions: ``ranks <= 16 and link.delay < 8 ms``.
 
-One language for the ``where`` of a specification and the conditions of the explorer; docs/user-guide.md describes it. `grammar` reads
+One language for the ``where`` of a specification and the conditions of the explorer; docs/reference/conditions.md describes it. `grammar` reads
 it into a `tree`; here the tree is evaluated for one configuration, `experiments.selectors.conditions` asks the database the same.
 
 Values that cannot be computed (a division by zero, a word that is less than a number, a parameter that the workload does not have) are

@@ -8,7 +8,7 @@ import analysis
 from analysis.catalogue import METRICS, metric
 from analysis.catalogue_page import page
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 UNIT_OF_SUFFIX = {"_s": "s", "_bytes": "B", "_Bps": "B/s", "_bps": "bit/s", "_pps": "packets/s"}
 

@@ -40,7 +40,7 @@ http {{
   }}
 }}
 """
-"""As docs/administrator.md advises: the address is handed on as it came."""
+"""As docs/how-to/run-behind-a-proxy.md advises: the address is handed on as it came."""
 
 CADDY = """
 {{

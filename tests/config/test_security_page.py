@@ -1,4 +1,4 @@
-"""docs/security.md: the tests that close attacks are there, and hold at least one test each."""
+"""docs/explanation/security-tests.md: the tests that close attacks are there, and hold at least one test each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from config.services.lease import ROOT
 
 
 def test_it_names_tests_that_exist() -> None:
-    section = (ROOT / "docs/security.md").read_text().split("## Which test closes which attack")[1].split("\n## ")[0]
+    section = (ROOT / "docs/explanation/security-tests.md").read_text().split("## Tests")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
     named = [re.findall(r"`(tests/[\w/]+/test_\w+\.py)`", row) for row in rows]
     assert rows

@@ -40,8 +40,12 @@ def test_source_files_that_documents_cite_exist() -> None:
 
 
 def test_citations_of_missing_documents_are_found() -> None:
-    assert _DOCUMENT.findall("see (MISSING.md section 2), reports/<pk>/report.md and docs/rest.md.") == [
+    assert _DOCUMENT.findall("see (MISSING.md section 2), reports/<pk>/report.md and docs/reference/rest.md.") == [
         "MISSING.md",
-        "docs/rest.md",
+        "docs/reference/rest.md",
     ]
-    assert [is_in_repository(cited) for cited in ("MISSING.md", "docs/rest.md", "../rest.md")] == [False, True, True]
+    assert [is_in_repository(cited) for cited in ("MISSING.md", "docs/reference/rest.md", "../rest.md")] == [
+        False,
+        True,
+        True,
+    ]

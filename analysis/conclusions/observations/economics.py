@@ -1,7 +1,7 @@
 """Economics: price per GFLOP/s, MFLOP/s per watt, and the cost of contention.
 
 Amounts are in the currency of the facts that are given; nothing is converted. Formulas are those of the published studies
-``eadline-2006-hpl`` and ``york-staging`` (docs/studies.md, Peak, price and power).
+``eadline-2006-hpl`` and ``york-staging`` (docs/explanation/studies.md, Peak, price and power).
 """
 
 from __future__ import annotations

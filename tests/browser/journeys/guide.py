@@ -1,4 +1,4 @@
-"""Steps of a journey in docs/user-guide.md: controls are bold, typed text is code."""
+"""Steps of a journey in the tutorials and how-to pages: controls are bold, typed text is code."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import re
 
 from config.services.lease import ROOT
 
-HEADING = "## Journeys, step by step"
+_DOCUMENTS = sorted([*(ROOT / "docs" / "tutorial").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
+_SECTION = re.compile(r"^## (.+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_STEP = re.compile(r"^\d+\. .*(?:\n   .*)*", re.MULTILINE)
+
+
+def _sections() -> dict[str, str]:
+    return {title: body for document in _DOCUMENTS for title, body in _SECTION.findall(document.read_text())}
 
 
 def steps(journey: str) -> list[str]:
-    """The bold words and the code of the numbered steps below a journey's heading, in their order."""
-    text = (ROOT / "docs" / "user-guide.md").read_text()
-    section = text.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
-    body = section.partition(f"### {journey}\n")[2].partition("\n### ")[0]
-    numbered = re.findall(r"^\d+\. .*(?:\n   .*)*", body, re.MULTILINE)
-    assert numbered, f"the user guide does not tell {journey!r}"
-    return [bold or code for bold, code in re.findall(r"\*\*(.+?)\*\*|`(.+?)`", "\n".join(numbered))]
+    """Return the bold words and the code of the numbered steps below a heading, in order."""
+    numbered = _STEP.findall(_sections().get(journey, ""))
+    assert numbered, f"no page has the steps of {journey!r}"
+    return [
+        re.sub(r"\s+", " ", bold or code)
+        for bold, code in re.findall(r"\*\*(.+?)\*\*|`(.+?)`", "\n".join(numbered), re.DOTALL)
+    ]
 
 
 def journeys() -> list[str]:
-    """The headings of all journeys."""
-    text = (ROOT / "docs" / "user-guide.md").read_text()
-    return re.findall(r"^### (.+)$", text.partition(f"{HEADING}\n")[2].partition("\n## ")[0], re.MULTILINE)
+    """Return the headings of all sections whose steps press named controls."""
+    return [title for title, body in _sections().items() if any("**" in step for step in _STEP.findall(body))]

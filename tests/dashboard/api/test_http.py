@@ -1,4 +1,4 @@
-"""REST over a real socket: the requests of docs/rest.md."""
+"""REST over a real socket: the requests of docs/reference/rest.md."""
 
 # ruff: noqa: S310 (only the live server's own addresses are opened)
 

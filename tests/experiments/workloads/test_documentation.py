@@ -1,4 +1,4 @@
-"""docs/workloads.md: its table is whole and its examples are accepted."""
+"""Documents of workloads: the table is whole, and the examples are accepted."""
 
 from pathlib import Path
 
@@ -12,21 +12,28 @@ from experiments.workloads import plugins, registry
 from experiments.workloads.command import programs_from
 from experiments.workloads.definition import ProgramDefinition
 
-TEXT = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+TABLE, COMMAND, TUTORIAL, PROGRAMS = (
+    (DOCS / name).read_text()
+    for name in ("reference/workloads.md", "reference/command.md", "tutorial/your-program.md", "reference/programs.md")
+)
 
 
 def test_it_lists_every_workload():
-    assert all(f"| `{workload.slug}` |" in TEXT for workload in registry())
+    assert all(f"| `{workload.slug}` |" in TABLE for workload in registry())
 
 
 def test_it_writes_its_example_as_a_valid_specification():
-    spec = parse_yaml(TEXT.partition("## Any command")[2].partition("```yaml\n")[2].partition("```")[0])
+    spec = parse_yaml(COMMAND.partition("```yaml\n")[2].partition("```")[0])
     third = expand(spec).configurations[2]
     assert plan_launch(spec.workload, third.parameters).program == ("moldy", "control.tip4p", "--steps=400")
 
 
 def blocks(mark, language="yaml"):
-    return [part.partition(f"```{language}\n")[2].partition("```")[0] for part in TEXT.split(f"<!-- {mark} -->")[1:]]
+    return [
+        part.partition(f"```{language}\n")[2].partition("```")[0]
+        for part in (TUTORIAL + PROGRAMS).split(f"<!-- {mark} -->")[1:]
+    ]
 
 
 def test_it_writes_programs_that_can_be_registered_and_a_sweep_of_the_first(monkeypatch):

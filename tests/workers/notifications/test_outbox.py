@@ -218,7 +218,7 @@ def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
 
 
 def _is_genuine(secret: str, header: str, body: bytes) -> bool:
-    """The lines that docs/rest.md gives to receivers."""
+    """The lines that docs/reference/rest-lists.md gives to receivers."""
     parts = dict(part.split("=", 1) for part in header.split(","))
     signed = parts["t"].encode() + b"." + body
     digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

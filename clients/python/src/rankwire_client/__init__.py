@@ -1,4 +1,4 @@
-"""Client of Rankwire's REST interface (docs/rest.md)."""
+"""Client of Rankwire's REST interface (docs/reference/rest.md)."""
 
 from rankwire_client.client import Client
 from rankwire_client.errors import NotMade, NotReached, Problem, RankwireError, Refused, TimeLimit

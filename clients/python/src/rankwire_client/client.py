@@ -140,11 +140,11 @@ class Client:
         return self._ask("GET", f"experiments/{_part(slug)}/")
 
     def experiments(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield experiments, newest first; filters as in docs/rest.md."""
+        """Yield experiments, newest first; filters as in docs/reference/rest.md."""
         return self._all("experiments/", filters)
 
     def trials(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield trials; filters as in docs/rest.md."""
+        """Yield trials; filters as in docs/reference/rest.md."""
         return self._all("trials/", filters)
 
     def trial(self, number: int) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class Client:
         """Download a table of results and return its path.
 
         A row is a trial with all parameters and measurements, a configuration with medians, or one measurement. Filters
-        are those of `explore/export/` in docs/rest.md, such as ``experiment``, ``where`` and ``every``. The server makes
+        are those of `explore/export/` in docs/reference/rest.md, such as ``experiment``, ``where`` and ``every``. The server makes
         large tables in the background. Raises OSError, NotMade, TimeLimit, Refused, NotReached.
         """
         every = {"every": str(filters.pop("every")).lower()} if "every" in filters else {}
@@ -237,7 +237,7 @@ class Client:
         return self._ask("POST", "imports/", body=Path(path), params=params, headers={"Content-Type": kind})
 
     def reports(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield reports, newest first; filters as in docs/rest.md."""
+        """Yield reports, newest first; filters as in docs/reference/rest.md."""
         return self._all("reports/", filters)
 
     def report(self, number: int, *, version: int | None = None) -> dict[str, Any]:
