@@ -24,7 +24,7 @@ _NOTES: Final[dict[Section, str]] = {
   before it is counted (`time_reversals`), and the order is not changed.
 - **Lengths** are those on the wire (`orig_len`), also if the recorder stored only the headers.
 - **Payload** P is the IP total length minus the IP and TCP headers (IPv6: the payload length minus extension headers and
-  TCP header), so padding of Ethernet frames does not count. An IP length of 0 marks a super-segment, which a network card
+  TCP header), so padding of Ethernet frames does not count. An IP length of 0 marks a coalesced segment, which a network card
   splits later; its length is then `orig_len` minus the link-layer header.
 - If the last record of a file is incomplete, all records before it are used (`truncated_tail`).
 """,
@@ -43,7 +43,7 @@ their scale. Windows in SYN segments are not scaled, and a shift above 14 counts
 - **Sources differ.** Wireshark and tcptrace define retransmissions and their relatives differently; the source says which
   definition is met. On captures without loss, retransmissions, segments, bytes and connections equal those of tcptrace.
 - **Round trips** follow Karn's rule: from the newest byte that was sent once only to the ACK that covers it, so an ACK of
-  a part of a super-segment counts. An ACK that carries payload includes the computing of the peer and counts as response latency.
+  a part of a coalesced segment counts. An ACK that carries payload includes the computing of the peer and counts as response latency.
 - **Halves of the round trip** apply to captures between the hosts, as on a bridge or a switch.
 - **Aborted connections.** If two ranks of Open MPI connect to each other at the same time, one connection is given up after
   about eight packets with a single handshake of 24 bytes.
@@ -59,7 +59,7 @@ Ranks on one host may exchange messages through shared memory, which no capture 
     "trust": """A trust of *degraded* or *unusable* excludes the traffic of a trial from statistics; its times count.
 
 - **Drops** come from the report of the capture tool or from the statistics block of a pcapng file. A plain pcap file has none.
-- **Super-segments** are frames that a network card splits or has joined (offloads). Packet counts, gaps and sizes are then
+- **Coalesced segments** are frames that a network card splits or has joined (offloads). Packet counts, gaps and sizes are then
   not those of the wire: one capture had 26 times too few packets and 52 % small packets instead of 14 %.
 - **Duplicates** come from recording several interfaces: the Linux device `any` recorded each packet three times, which looked
   like 226 retransmissions.

@@ -64,7 +64,7 @@ class PacketTable:
 
     ``time_ns`` is nanoseconds since the epoch (``NO_TIME`` if the format records none), ``orig_len`` the length on the
     wire in bytes (captured link layer included), ``cap_len`` the captured length. ``payload`` is the transport payload
-    in bytes, by the rule for super-segments if the IP length field is 0. ``src``/``dst`` index
+    in bytes, by the rule for coalesced segments if the IP length field is 0. ``src``/``dst`` index
     ``hosts``; ``flow`` indexes ``flow_endpoints``: one entry per unordered 5-tuple (a connection that reuses its ports is
     split later, in ``flows``). ``window`` is the raw field; ``wscale`` and ``mss`` come from SYN options (``NO_SCALE``, 0
     if absent). ``fingerprint`` hashes IP and TCP headers and the payload length, to find frames captured twice.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from analysis.conclusions.observations.needs import Fitted, bursts_of
+from analysis.conclusions.observations.needs import FittedNetwork, bursts_of
 from analysis.sensitivity import Quantity, needs, quantity, sent
 from analysis.sensitivity.needs import TOLERATED
 from benchmarks.predictions import installation
@@ -75,7 +75,7 @@ def studies() -> Iterator[Found]:
             yield from found(experiment.workload, f"{experiment.slug} {fitted.at}".strip(), fitted)
 
 
-def found(workload: str, name: str, fitted: Fitted) -> Iterator[Found]:
+def found(workload: str, name: str, fitted: FittedNetwork) -> Iterator[Found]:
     """Return the three quantities of one model."""
     known = known_needs(workload, fitted.points[0].parameters)
     fit, here = fitted.fit, fitted.here

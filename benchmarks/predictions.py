@@ -30,9 +30,9 @@ from config.services.lease import Installation, embedded_services
 from config.supervisor import child_environment
 
 if TYPE_CHECKING:
-    from analysis.conclusions.observations.needs import Fitted
+    from analysis.conclusions.observations.needs import FittedNetwork
     from experiments.models import Experiment
-    from experiments.selectors.predictions import Check
+    from experiments.selectors.predictions import PredictionCheck
 
 FEWEST: Final = 12
 ERROR: Final = 0.10
@@ -141,7 +141,7 @@ def _print_replays() -> None:
         print(_replay_line("all replays", everything))
 
 
-def _replayed(experiment: Experiment, fitted: Fitted) -> Iterator[ReplayedLink]:
+def _replayed(experiment: Experiment, fitted: FittedNetwork) -> Iterator[ReplayedLink]:
     """Raise RepositoryError if there is nothing to replay."""
     from analysis.conclusions.observations.needs import link_of
     from dashboard.background.replays import replayed
@@ -151,7 +151,7 @@ def _replayed(experiment: Experiment, fitted: Fitted) -> Iterator[ReplayedLink]:
         link = link_of(point)
         if link is None or link == fitted.here or link.loss:
             continue
-        want = replays.wanted(experiment, link, fitted.at)
+        want = replays.replay_inputs(experiment, link, fitted.at)
         prediction = replays.prediction_of(want, *replayed(want))
         values = want.study.asked.values(point)
         if not values:
@@ -175,7 +175,7 @@ def _kept() -> Iterator[str]:
     from experiments.selectors.predictions import checks_of, score
 
     checks = list(checks_of(Prediction.objects.select_related("experiment")).values())
-    groups: dict[str, list[Check]] = {}
+    groups: dict[str, list[PredictionCheck]] = {}
     for check in checks:
         name = f"{check.prediction.experiment.workload}, {check.prediction.get_predictor_display()}"
         groups.setdefault(name, []).append(check)

@@ -43,7 +43,7 @@ class Visitor(AnonymousUser):
         return True
 
 
-def lend(user: Any, shared: frozenset[int], report: int | None = None) -> None:
+def with_share_link(user: Any, shared: frozenset[int], report: int | None = None) -> None:
     """Let a signed-in user see these experiments (and this report) for this request."""
     user.shared, user.shared_report = shared, report
 
@@ -52,7 +52,7 @@ def _is_visitor(user: Any) -> bool:
     return isinstance(user, Visitor)
 
 
-def bear(user: Any, token: ApiToken) -> Any:
+def with_token(user: Any, token: ApiToken) -> Any:
     """Return ``user`` limited to the scope of ``token`` for this request."""
     user.token = token
     return user
@@ -67,7 +67,9 @@ def only_project(user: Any) -> int | None:
 def limited_to(user: Any, project: int | None) -> Any:
     """Return ``user`` limited to one project (None: all), for work after the request."""
     return (
-        user if project is None else bear(user, ApiToken(user=user, scope=ApiToken.Scope.MAINTAIN, project_id=project))
+        user
+        if project is None
+        else with_token(user, ApiToken(user=user, scope=ApiToken.Scope.MAINTAIN, project_id=project))
     )
 
 
@@ -293,7 +295,7 @@ def _owns(user: Any, thing: Experiment | Deleted | Report, role: str | None = No
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and thing.owner_id == user.pk)
 
 
-def may_bring_back(user: Any, deleted: Deleted) -> bool:
+def may_restore(user: Any, deleted: Deleted) -> bool:
     """Return whether ``user`` may restore a deleted experiment."""
     return _owns(user, deleted)
 
@@ -301,7 +303,7 @@ def may_bring_back(user: Any, deleted: Deleted) -> bool:
 def visible_deleted(user: Any) -> list[Deleted]:
     """Return the deleted experiments that ``user`` may restore, newest first."""
     deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))
-    return [row for row in deleted if may_bring_back(user, row)]
+    return [row for row in deleted if may_restore(user, row)]
 
 
 def may_prioritise(user: Any, experiment: Experiment) -> bool:

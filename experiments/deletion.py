@@ -19,7 +19,7 @@ from django.db.models import CASCADE, Model, Sum
 from django.db.models.functions import Now
 
 from experiments import store
-from experiments.errors import NotBroughtBack, StaleTrial, StoreAway
+from experiments.errors import CannotRestore, StaleTrial, StoreUnavailable
 from experiments.models import Artifact, Deleted, DeletedRows, DesignSize, Experiment, HistoryPart, Summary, TrialValues
 from experiments.models.changes import note
 
@@ -62,9 +62,9 @@ def delete(experiment: Experiment, *, by: Any) -> Deleted:
     return deleted
 
 
-def bring_back(deleted: Deleted) -> Experiment:
-    """Restore a deleted experiment. Raise NotBroughtBack."""
-    gone = NotBroughtBack(f"{deleted.name} was restored or removed in the meantime.")
+def restore_deleted(deleted: Deleted) -> Experiment:
+    """Restore a deleted experiment. Raise CannotRestore."""
+    gone = CannotRestore(f"{deleted.name} was restored or removed in the meantime.")
     try:
         with transaction.atomic():
             if not Deleted.objects.select_for_update().filter(pk=deleted.pk).exists():
@@ -75,7 +75,7 @@ def bring_back(deleted: Deleted) -> Experiment:
             note(experiment, "restored", "from the trash")
     except (Error, psycopg.Error) as error:
         why = str(error).strip().partition("\n")[0]
-        raise NotBroughtBack(f"{deleted.name} no longer fits into the repository: {why}") from error
+        raise CannotRestore(f"{deleted.name} no longer fits into the repository: {why}") from error
     return experiment
 
 
@@ -98,7 +98,7 @@ def _forget(pk: int) -> bool:
     try:
         for number in numbers:
             file_store.remove_trial(number)
-    except StoreAway as error:
+    except StoreUnavailable as error:
         log.warning("files_not_removed", trials=len(numbers), reason=str(error))  # `store check` finds them
     return True
 

@@ -38,7 +38,7 @@ class InvalidSpec(RepositoryError):
         return grouped
 
 
-class NotBroughtBack(RepositoryError):
+class CannotRestore(RepositoryError):
     """A deleted experiment cannot be restored."""
 
 
@@ -58,7 +58,7 @@ class LastSuperuser(RepositoryError):
     """The installation would have no superuser."""
 
 
-class AccountAsItIs(RepositoryError):
+class AccountUnchanged(RepositoryError):
     """The account already has the requested state."""
 
 
@@ -86,11 +86,11 @@ class CannotExplore(RepositoryError):
         super().__init__(sentence)
 
 
-class TooMuchAtOnce(RepositoryError):
+class TooManyTasks(RepositoryError):
     """The user has the maximum number of unfinished background tasks."""
 
 
-class KeyOfAnother(RepositoryError):
+class IdempotencyConflict(RepositoryError):
     """The idempotency key belongs to another request."""
 
 
@@ -118,5 +118,5 @@ class NotPlain(RepositoryError):
     """The path is a link, pipe, directory or device, or the file is too long."""
 
 
-class StoreAway(RepositoryError, OSError):
+class StoreUnavailable(RepositoryError, OSError):
     """The file store does not answer or has no room; a retry may help."""

@@ -78,7 +78,7 @@ def read_measured(trial: Trial) -> TrialResult | None:
 def deliver(trial: Trial, artifacts: Sequence[Artifact]) -> None:
     """Copy the files of a trial to the store and set the paths of its unsaved rows.
 
-    Nothing to do if the store is this directory. Call again with all rows after a failure. Raise StoreAway, NotPlain, OSError.
+    Nothing to do if the store is this directory. Call again with all rows after a failure. Raise StoreUnavailable, NotPlain, OSError.
     """
     target = store.current()
     if target.is_here:

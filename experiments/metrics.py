@@ -70,7 +70,7 @@ def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metri
     )
 
 
-def decided_by(slug: str, specification: Mapping[str, Any]) -> str:
+def deciding_metric(slug: str, specification: Mapping[str, Any]) -> str:
     """Return the deciding metric: the specification's, or the workload's own."""
     stated = specification.get("deciding")
     if stated:

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
 from experiments.common.storable import storable
-from experiments.errors import NotPlain, OutputError, StoreAway, Tampered
+from experiments.errors import NotPlain, OutputError, StoreUnavailable, Tampered
 from experiments.files import (
     MEASURED_NAME,
     deliver,
@@ -135,7 +135,7 @@ def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     stored = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
         texts = {a.name: a.content().decode(errors="replace") for a in stored if a.removed_at is None}
-    except StoreAway:
+    except StoreUnavailable:
         raise
     except (Tampered, NotPlain, OSError):
         return None

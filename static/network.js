@@ -63,7 +63,7 @@
     } };
   }
 
-  function foretell(fit, link) {
+  function predict(fit, link) {
     const time = predicted(fit, link), here = elapsed(fit, fit.here), there = elapsed(fit, link);
     const against = quantity(there.map((seconds, i) => seconds / here[i]), LEVEL);
     at("delay-words").textContent = amount(link.delay, "s");
@@ -139,7 +139,7 @@
 
   let waiting = false;
   function answer() {
-    const { fit, link } = chosen(), time = foretell(fit, link);
+    const { fit, link } = chosen(), time = predict(fit, link);
     buy(fit, link);
     if (waiting) return;
     waiting = true; // redraw charts once per frame

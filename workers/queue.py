@@ -47,14 +47,14 @@ def submit(
     program's first trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota
     is used up.
     """
-    with quotas.kept(project, capturing=spec.capture.enabled):
+    with quotas.within_quotas(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
         if whatever_fails:
             experiment.go_on()
         if first_only:
-            experiment.hold_back_all_but_first()
+            experiment.cancel_all_but_first()
     if experiment.cluster_id is not None:
-        ring(experiment.cluster_id)
+        wake_workers(experiment.cluster_id)
     return experiment
 
 
@@ -64,7 +64,7 @@ def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) 
     If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
     """
     before = _reading(experiment)
-    with quotas.kept(experiment.project, capturing=spec.capture.enabled):
+    with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
         queued = experiment.revise(spec, author=author)
     _wake_if_queued(experiment, queued)
     if _reading(experiment) != before:
@@ -116,21 +116,21 @@ def register_program_yaml(text: str, *, author: Any = None, name: str | None = N
         raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
 
 
-def go_on(experiment: Experiment) -> int:
+def resume(experiment: Experiment) -> int:
     """Resume trials that are held because the first one failed; return how many wait."""
     return _wake_if_queued(experiment, experiment.go_on())
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
     """Queue ``count`` more repetitions of every configuration; return the number of trials."""
-    with quotas.kept(experiment.project):
+    with quotas.within_quotas(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
     return _wake_if_queued(experiment, queued)
 
 
 def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
     """Queue the points of ``revision.plan_points``; return the number of trials."""
-    with quotas.kept(experiment.project):
+    with quotas.within_quotas(experiment.project):
         queued = revision.add_points(experiment, more, author=author)
     return _wake_if_queued(experiment, queued)
 
@@ -142,14 +142,14 @@ def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
 
 def rerun_failed(experiment: Experiment) -> int:
     """Queue every trial without a result again; return how many."""
-    with quotas.kept(experiment.project):
+    with quotas.within_quotas(experiment.project):
         queued = experiment.rerun_failed()
     return _wake_if_queued(experiment, queued)
 
 
 def run_again(trial: Trial) -> Trial:
     """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
-    with quotas.kept(trial.experiment.project):
+    with quotas.within_quotas(trial.experiment.project):
         attempt = trial.queue_attempt()
     _wake_if_queued(trial.experiment, 1)
     return attempt
@@ -157,23 +157,23 @@ def run_again(trial: Trial) -> Trial:
 
 def _wake_if_queued(experiment: Experiment, queued: int) -> int:
     if queued and experiment.cluster_id is not None:
-        ring(experiment.cluster_id)
+        wake_workers(experiment.cluster_id)
     return queued
 
 
-def ring(cluster_id: int) -> None:
+def wake_workers(cluster_id: int) -> None:
     """Wake workers for a cluster's waiting trials, after the commit."""
     transaction.on_commit(lambda: _send(WORK, cluster_id))
 
 
-def ask_test(cluster: Cluster) -> bool:
+def request_check(cluster: Cluster) -> bool:
     """Request a check of a cluster; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
 
 
-def ring_all_waiting() -> None:
+def wake_all_waiting() -> None:
     """Wake workers for every waiting cluster, which replaces lost messages."""
     waiting = (
         Cluster.objects.filter(
@@ -181,17 +181,17 @@ def ring_all_waiting() -> None:
         )
     ).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):
-        ring(cluster_id)
+        wake_workers(cluster_id)
     for cluster_id in ClusterTest.objects.filter(begun_at=None, ended_at=None).values_list("cluster_id", flat=True):
         _send(TEST, cluster_id)
 
 
-def ring_background() -> None:
+def wake_background() -> None:
     """Wake the background worker, after the commit."""
     transaction.on_commit(lambda: _send(BACKGROUND))
 
 
-def ring_notices() -> None:
+def wake_notifications() -> None:
     """Wake the background worker for notifications, after the commit."""
     transaction.on_commit(lambda: _send(NOTICES))
 

@@ -35,7 +35,7 @@ def reap() -> int:
         else:
             continue
         worker = trial.worker
-        if (trial.progress.get(ENDING) or stopping.is_noted_on_disk(worker)) and trial.requeue():
+        if (trial.progress.get(ENDING) or stopping.is_recorded_on_disk(worker)) and trial.requeue():
             _clear_up(trial, worker)
             stopping.forget(worker)
             log.warning("trial_handed_back", trial=trial.pk, worker=worker, reason="The worker was stopped.")

@@ -13,7 +13,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
 from experiments import deletion, store
-from experiments.errors import StoreAway
+from experiments.errors import StoreUnavailable
 from experiments.models import UNFINISHED, Artifact, BackgroundTask, Delivery, Event, IdempotencyKey
 
 _SETTLED_S: Final = 3600.0
@@ -36,7 +36,7 @@ def remove_old_captures() -> int:
     for artifact in old.exclude(trial__state__in=UNFINISHED).iterator():
         try:
             kept_in.remove(artifact.path)
-        except StoreAway as error:
+        except StoreUnavailable as error:
             log.warning("captures_not_removed", reason=str(error))
             break  # they go with the next hour
         removed += Artifact.objects.filter(pk=artifact.pk, removed_at=None).update(removed_at=Now())
@@ -73,7 +73,7 @@ def remove_old_events() -> int:
         return 0
     ended = Delivery.objects.exclude(state=Delivery.State.WAITING)
     old = ended.filter(ended_at__lt=Now() - timedelta(days=settings.EVENT_DAYS))
-    removed = _in_batches(old) + _in_batches(Event.objects.forgettable())
+    removed = _in_batches(old) + _in_batches(Event.objects.removable_events())
     if removed:
         log.info("events_removed", count=removed, older_than_days=settings.EVENT_DAYS)
     return removed

@@ -18,32 +18,32 @@ _MOMENT: Final = struct.Struct("d")
 
 def announce() -> None:
     """Record that this worker is stopping; in its first process, visible in all."""
-    if not is_asked():
+    if not is_stopping():
         _MOMENT.pack_into(_SINCE, 0, time.monotonic())
 
 
-def is_asked() -> bool:
+def is_stopping() -> bool:
     """Return whether this worker is stopping."""
     return _since() > 0.0
 
 
 def is_overdue(grace_s: float) -> bool:
     """Return whether the stop was announced more than ``grace_s`` seconds ago."""
-    return is_asked() and time.monotonic() > _since() + grace_s
+    return is_stopping() and time.monotonic() > _since() + grace_s
 
 
 def _since() -> float:
     return float(_MOMENT.unpack_from(_SINCE, 0)[0])
 
 
-def note_on_disk(worker: str) -> None:
+def record_on_disk(worker: str) -> None:
     """Record on disk that a worker is stopping while the database is away, for the reaper."""
     with suppress(OSError):
         _file(worker).parent.mkdir(parents=True, exist_ok=True)
         _file(worker).touch()
 
 
-def is_noted_on_disk(worker: str) -> bool:
+def is_recorded_on_disk(worker: str) -> bool:
     """Return whether a worker of this machine was stopped while the database was away."""
     return bool(worker) and _file(worker).exists()
 

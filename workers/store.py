@@ -57,7 +57,7 @@ class _Pair(NamedTuple):
 def check(*, hashes: bool = False) -> StoreDifferences:
     """Return the differences of stored trials; with ``hashes`` every file is read.
 
-    Unfinished trials are left out. Raise StoreAway.
+    Unfinished trials are left out. Raise StoreUnavailable.
     """
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):

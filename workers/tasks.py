@@ -22,14 +22,14 @@ def work(cluster_id: int) -> None:
     """Run the waiting trials of a cluster, as long as their hosts are free."""
     # Only a task that freed hosts wakes others: otherwise wake-ups would never end while a trial runs.
     if pipeline.run_waiting(Cluster.objects.get(pk=cluster_id)):
-        queue.ring_all_waiting()
+        queue.wake_all_waiting()
 
 
 @shared_task(name=queue.TEST, ignore_result=True)
 def test_cluster(cluster_id: int) -> None:
     """Run the requested check of a cluster, then wake what waits for its hosts."""
     if cluster_test.run_requested(Cluster.objects.get(pk=cluster_id)):
-        queue.ring_all_waiting()
+        queue.wake_all_waiting()
 
 
 @shared_task(name=queue.REPARSE, ignore_result=True)
@@ -45,14 +45,14 @@ def sweep() -> None:
     if backlog.has_listener(current_app):  # wake-ups must not pile up behind a long trial
         # Messages rotate among workers: one wake-up after every sweep would always reach the same one of two.
         for _ in range(random.choice((1, 2))):  # noqa: S311 - no secret
-            queue.ring_all_waiting()
-    BackgroundTask.wake_silent()
+            queue.wake_all_waiting()
+    BackgroundTask.requeue_silent()
     if BackgroundTask.objects.filter(state=BackgroundTask.State.WAITING).exists() and backlog.has_listener(
         current_app, BACKGROUND_QUEUE
     ):
-        queue.ring_background()
+        queue.wake_background()
     if outbox.is_waiting() and backlog.has_listener(current_app, BACKGROUND_QUEUE):
-        queue.ring_notices()
+        queue.wake_notifications()
 
 
 @shared_task(name=queue.NOTICES, ignore_result=True)

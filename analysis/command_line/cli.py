@@ -64,7 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     common = _Parser(add_help=False, parents=[json_option])
     common.add_argument("--decoder", choices=("native", "pyshark"), default="native")
     common.add_argument("--mpi-ports", type=port_range, metavar="LO-HI", help="TCP ports of the MPI library")
-    common.add_argument("--mtu", type=positive, metavar="BYTES", help="of the links, to recognise super-segments")
+    common.add_argument("--mtu", type=positive, metavar="BYTES", help="of the links, to recognise coalesced segments")
 
     _add_measuring(commands, common)
     packets = commands.add_parser("packets", help="decoded packets as Parquet or CSV, by the name of OUTPUT")

@@ -5,11 +5,11 @@ the findings of the rules to the answer.
 """
 
 from analysis.conclusions.answer import Answer, Cause, ChangePart
-from analysis.conclusions.answering import answer, together
-from analysis.conclusions.context import Accepted, Asked, Deciding, Factor, question
+from analysis.conclusions.answering import answer, experiment_intervals
+from analysis.conclusions.context import Accepted, Deciding, ExperimentQuestion, Factor, question
 from analysis.conclusions.diagnosis import Curve, Diagnosis, Model, Slice, diagnose
 from analysis.conclusions.facts import Fact, causes_of, facts
-from analysis.conclusions.observations.grid import Together
+from analysis.conclusions.observations.grid import ExperimentIntervals
 from analysis.conclusions.observations.scatter import Scatter, pooled
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
@@ -22,12 +22,13 @@ __all__ = [
     "FOLDS",
     "Accepted",
     "Answer",
-    "Asked",
     "Cause",
     "ChangePart",
     "Curve",
     "Deciding",
     "Diagnosis",
+    "ExperimentIntervals",
+    "ExperimentQuestion",
     "Fact",
     "Factor",
     "Finding",
@@ -36,15 +37,14 @@ __all__ = [
     "Report",
     "Scatter",
     "Slice",
-    "Together",
     "answer",
     "causes_of",
     "diagnose",
+    "experiment_intervals",
     "facts",
     "key_figures",
     "place",
     "pooled",
     "question",
     "render",
-    "together",
 ]

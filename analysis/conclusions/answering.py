@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Figure, Strength
-from analysis.conclusions.context import Asked, Factor, Question, question
+from analysis.conclusions.context import ExperimentQuestion, Factor, Question, question
 from analysis.conclusions.observations.drift import drift_of
-from analysis.conclusions.observations.grid import Grid, Together
+from analysis.conclusions.observations.grid import ExperimentIntervals, Grid
 from analysis.conclusions.observations.residuals import scatter_of_residuals
 from analysis.conclusions.questions.loads import answer_load
 from analysis.conclusions.questions.network import answer_network
@@ -22,7 +22,7 @@ from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import place
 from analysis.scaling import DISTURBED, Point
 
-_ANSWERS: Final[Mapping[Question, Callable[[Asked], Answer]]] = {
+_ANSWERS: Final[Mapping[Question, Callable[[ExperimentQuestion], Answer]]] = {
     "scale": answer_scale,
     "weak scale": answer_weak,
     "scale and treatment": answer_treatment,
@@ -39,7 +39,7 @@ OUTLIERS: Final = "outlying trials"
 """Name of the figure that counts the trials of a point that are no part of the scatter."""
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ExperimentQuestion) -> Answer:
     """Answer the experiment's question."""
     if not asked.measured() and not asked.accepted:
         return Answer(question(asked), words.NO_TRIAL, "open")
@@ -50,24 +50,24 @@ def answer(asked: Asked) -> Answer:
     return _less_sure(asked, _with_outliers(compared, result))
 
 
-def _answered(asked: Asked) -> Answer:
+def _answered(asked: ExperimentQuestion) -> Answer:
     kind = question(asked)
     slice_factors = _sliced_by(asked, kind)
     return _of_slices(asked, kind, slice_factors) if slice_factors else _ANSWERS[kind](asked)
 
 
-def together(asked: Asked) -> Together:
+def experiment_intervals(asked: ExperimentQuestion) -> ExperimentIntervals:
     """Return the intervals of the answer, for all of its points."""
     if not asked.measured():
-        return Together(asked.deciding.metric, [])
+        return ExperimentIntervals(asked.deciding.metric, [])
     asked = _with_scatter(asked)
     drift = drift_of(asked)
     if drift is None or not drift.is_removed:
-        return Together(asked.deciding.metric, _grids(asked))
-    return Together(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
+        return ExperimentIntervals(asked.deciding.metric, _grids(asked))
+    return ExperimentIntervals(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
 
 
-def _grids(asked: Asked) -> list[Grid]:
+def _grids(asked: ExperimentQuestion) -> list[Grid]:
     slice_factors = _sliced_by(asked, question(asked))
     return [
         Grid(part)
@@ -75,11 +75,11 @@ def _grids(asked: Asked) -> list[Grid]:
     ]
 
 
-def _with_scatter(asked: Asked) -> Asked:
+def _with_scatter(asked: ExperimentQuestion) -> ExperimentQuestion:
     return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
 
 
-def _with_outliers(asked: Asked, result: Answer) -> Answer:
+def _with_outliers(asked: ExperimentQuestion, result: Answer) -> Answer:
     measured = asked.measured()
     outlying = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
     if not outlying:
@@ -90,7 +90,7 @@ def _with_outliers(asked: Asked, result: Answer) -> Answer:
     return replace(result, sentence=f"{result.sentence} {sentence}", figures=(*result.figures, *figures))
 
 
-def _less_sure(asked: Asked, result: Answer) -> Answer:
+def _less_sure(asked: ExperimentQuestion, result: Answer) -> Answer:
     """Lower the strength if other load slowed the trials.
 
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
@@ -109,7 +109,7 @@ def _less_sure(asked: Asked, result: Answer) -> Answer:
     return replace(result, sentence=f"{result.sentence} {sentence}", strength=strength)
 
 
-def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
+def _sliced_by(asked: ExperimentQuestion, kind: Question) -> list[Factor]:
     """Return the factors within one slice; none if the answer is not sliced."""
     slice_factors: list[Factor] = []
     if kind in ("scale", "weak scale"):
@@ -123,7 +123,9 @@ def _sliced_by(asked: Asked, kind: Question) -> list[Factor]:
     return slice_factors if len(slice_factors) < len(asked.factors) and asked.against is None else []
 
 
-def _slices(asked: Asked, slice_factors: list[Factor]) -> dict[str, tuple[dict[str, Any], Asked]]:
+def _slices(
+    asked: ExperimentQuestion, slice_factors: list[Factor]
+) -> dict[str, tuple[dict[str, Any], ExperimentQuestion]]:
     """Return the other factors' levels and the question of each slice, by its name."""
     others = [f for f in asked.factors if f not in slice_factors]
     groups: dict[str, list[Point]] = {}
@@ -140,7 +142,7 @@ def _slices(asked: Asked, slice_factors: list[Factor]) -> dict[str, tuple[dict[s
     return slices
 
 
-def _of_slices(asked: Asked, kind: Question, slice_factors: list[Factor]) -> Answer:
+def _of_slices(asked: ExperimentQuestion, kind: Question, slice_factors: list[Factor]) -> Answer:
     """Merge the answers of all slices; equal sentences are stated once."""
     answers, places = [], dict[str, list[str]]()
     for where, (at, part) in _slices(asked, slice_factors).items():

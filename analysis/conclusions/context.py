@@ -86,7 +86,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExperimentQuestion:
     """The question of one experiment. All values of the deciding metric are positive."""
 
     points: Sequence[Point]
@@ -165,7 +165,7 @@ class Asked:
         return [point for point in self.points if len(self.values(point))]
 
 
-def question(asked: Asked) -> Question:
+def question(asked: ExperimentQuestion) -> Question:
     """Return the question; the first that the roles of the factors fit."""
     roles = {factor.role for factor in asked.factors}
     scales = "scale" in roles

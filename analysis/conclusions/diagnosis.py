@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.reading import ChoiceOf
 from analysis.conclusions.rules.report import Report, find
 from analysis.scaling import (
@@ -134,7 +134,9 @@ class Diagnosis:
         return asdict(replace(self, slices=())) | {"slices": [part.to_dict() for part in self.slices]}
 
 
-def diagnose(study: Study, *, largest_size: Callable[[Study], float], asked: Asked | None = None) -> Diagnosis:
+def diagnose(
+    study: Study, *, largest_size: Callable[[Study], float], asked: ExperimentQuestion | None = None
+) -> Diagnosis:
     """Conclude from the study of an experiment that asks ``asked``.
 
     No size above the ``largest_size`` of a slice is suggested.

@@ -8,7 +8,7 @@ from math import exp
 from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Answer, Cause
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.rules.registry import Finding
@@ -58,7 +58,7 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
     return () if is_in_sentence else answer.causes[:MOST_CAUSES]
 
 
-def facts(asked: Asked, answer: Answer, report: Report) -> tuple[Fact, ...]:
+def facts(asked: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
     """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
@@ -84,7 +84,7 @@ def _doubted(fact: Fact, most: str) -> Fact:
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
-def _of_drift(asked: Asked, drift: Drift) -> Fact:
+def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
     whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
     evidence = (

@@ -8,7 +8,7 @@ from math import ceil, floor
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2
@@ -74,7 +74,9 @@ def first_up(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def value(asked: Asked, amount: float, interval: Interval | None = None, *, with_level: bool = False) -> str:
+def value(
+    asked: ExperimentQuestion, amount: float, interval: Interval | None = None, *, with_level: bool = False
+) -> str:
     """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
     ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".

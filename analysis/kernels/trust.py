@@ -24,7 +24,7 @@ UInt8 = npt.NDArray[np.uint8]
 
 _32 = np.uint64(32)
 
-# Slots of the super-segment counters
+# Slots of the coalesced segment counters
 SUPER, JUDGED, UNJUDGED, SPLIT, CUT_HEADERS, FRAGMENTS = range(6)
 COUNTERS = 6
 _ETHERNET, _IPV4, _IPV6, _TCP = 14, 20, 40, 20

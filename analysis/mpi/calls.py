@@ -35,8 +35,8 @@ _LINE_LIMIT_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = _LINE_LIMIT_BYTES + MOST_CALLS * CALL.itemsize
 
 
-ANYONE: Final = -1
-NO_ONE: Final = -2
+ANY_RANK: Final = -1
+NO_RANK: Final = -2
 _SIZE_BITS: Final = 24
 
 
@@ -50,7 +50,7 @@ class Calls:
 
     ``rows`` (N,) of dtype CALL: ``function`` indexes FUNCTIONS, ``peer`` is a world rank or -1, times are nanoseconds since the epoch,
     the clock of captures. ``comm``: the communicator, a number that is the same in all of its members (``members_of`` gives their count), 0
-    if unknown. ``source``: world rank of the sender that a receive matched, ANYONE if unknown, NO_ONE for MPI_PROC_NULL.
+    if unknown. ``source``: world rank of the sender that a receive matched, ANY_RANK if unknown, NO_RANK for MPI_PROC_NULL.
     ``no_core_before_ns``, ``no_core_within_ns``: how long the thread was runnable without a processor since its
     call before, and within this one; -1 if unknown. ``left_out``: calls of each rank before the first one that is kept.
     """

@@ -17,7 +17,7 @@ from analysis.mpi.calls import Calls, members_of
 from analysis.mpi.cores import Cores, at_its_end, on_one_host
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import Int64
-from analysis.mpi.wait_sums import EVERYBODY, NOBODY, Sums, of_causes
+from analysis.mpi.wait_sums import ALL_RANKS, UNKNOWN_RANK, Sums, of_causes
 
 _EVERYBODY_NEEDS_EVERYBODY: Final = (
     *("Barrier", "Allreduce", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw"),
@@ -77,7 +77,7 @@ def _explain_communicator(
     for place, (rank, calls) in enumerate(by_rank.items()):
         matched = len(meetings.function) if meetings else 0
         older = calls[: len(calls) - matched]
-        sums.unexplained(NOBODY, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
+        sums.unexplained(UNKNOWN_RANK, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
             _explain(sums, meetings, cores, place, long_ns)
 
@@ -125,11 +125,11 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
         unknown_ns, lacked_ns = float(between_ns[has_root].sum()), float(lacked[has_root].sum())
         under_way_ns = float(transfer[has_root].sum()) - lacked_ns
         by_cause = of_causes(under_way=under_way_ns, no_core=lacked_ns, unknown=unknown_ns)
-        sums.add(EVERYBODY, meetings.ranks[place], int((has_root & (late_ns == 0)).sum()), by_cause)
+        sums.add(ALL_RANKS, meetings.ranks[place], int((has_root & (late_ns == 0)).sum()), by_cause)
         sums.why(BETWEEN, unknown_ns)
     whole_ns = float((ended - began)[long & no_root].sum())
     if whole_ns:
-        sums.add(NOBODY, meetings.ranks[place], int((long & no_root).sum()), of_causes(unknown=whole_ns))
+        sums.add(UNKNOWN_RANK, meetings.ranks[place], int((long & no_root).sum()), of_causes(unknown=whole_ns))
         sums.why(NO_ROOT, whole_ns)
 
 

@@ -28,7 +28,7 @@ class Efficiencies:
 def efficiencies(useful_s: Sequence[float], window_s: float) -> Efficiencies:
     """Return the efficiencies of one run from useful times and its window, seconds.
 
-    What twins on an ideal network say besides, the database works out (``experiments_split_by_twins``). Raises ValueError for a run
+    The database computes the parts of ideal-network runs (``experiments_split_by_twins``). Raise ValueError for a run
     without useful time.
     """
     most = max(useful_s, default=0.0)

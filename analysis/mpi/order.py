@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from analysis.mpi.calls import ANYONE, NO_ONE, Calls
+from analysis.mpi.calls import ANY_RANK, NO_RANK, Calls
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import Int64
 
@@ -42,8 +42,8 @@ class Sent:
 
     def __init__(self, calls: Calls, receiver: int, senders: Iterable[int]) -> None:
         received = calls.of(receiver)
-        receives = received[np.isin(received["function"], _RECEIVES) & (received["source"] != NO_ONE)]
-        of_anyone = receives["comm"][receives["source"] == ANYONE]
+        receives = received[np.isin(received["function"], _RECEIVES) & (received["source"] != NO_RANK)]
+        of_anyone = receives["comm"][receives["source"] == ANY_RANK]
         self._of: list[_Messages] = []
         if calls.left_out.get(receiver) or np.isin(received["function"], _OF_ANYONE).any() or (of_anyone == 0).any():
             return

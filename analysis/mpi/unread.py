@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.mpi.functions import FUNCTIONS
 from analysis.mpi.streams import Int64, spent_until
-from analysis.mpi.wait_sums import NOBODY, Sums, of_causes
+from analysis.mpi.wait_sums import UNKNOWN_RANK, Sums, of_causes
 
 _SENDS: Final = [n for n, f in enumerate(FUNCTIONS) if f.name in ("Send", "Bsend", "Ssend", "Rsend")]
 NO_PEER: Final = "no packet of another rank came while the rank waited"
@@ -38,7 +38,7 @@ def explain_unread(
             sums.add(receiver, sender, len(delays), of_causes(closed_window=float(delays.sum())))
     by_receiver = np.stack([np.zeros(len(waits)), *(_kept(spans, waits) for spans in closed_ns.values())])
     longest = by_receiver.argmax(axis=0)
-    sums.unexplained(NOBODY, sender, waits[longest == 0], NO_PEER)
+    sums.unexplained(UNKNOWN_RANK, sender, waits[longest == 0], NO_PEER)
     for place, receiver in enumerate(closed_ns, 1):
         which = longest == place
         if which.any():

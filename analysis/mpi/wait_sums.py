@@ -13,15 +13,15 @@ CAUSES: Final = (
     *("late_sender", "line_rate", "under_way", "retransmission", "closed_window", "receiver", "no_core", "unknown"),
 )
 LONG_WAIT_NS: Final = 50_000
-NOBODY: Final = -1
+UNKNOWN_RANK: Final = -1
 """Sender of a wait for an unknown rank."""
-EVERYBODY: Final = -2
+ALL_RANKS: Final = -2
 """Sender of the transfer of a collective after the last arrival."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairWaits:
-    """Waits of ``receiver`` for ``sender`` (or NOBODY, EVERYBODY): ``seconds`` by cause, in the order of CAUSES."""
+    """Waits of ``receiver`` for ``sender`` (or UNKNOWN_RANK, ALL_RANKS): ``seconds`` by cause, in the order of CAUSES."""
 
     sender: int
     receiver: int

@@ -29,7 +29,7 @@ from analysis.mpi.order import EXCHANGES, NEVER, TAKES, Sent
 from analysis.mpi.pairs import Pair
 from analysis.mpi.streams import Int64, Wire
 from analysis.mpi.unread import explain_unread
-from analysis.mpi.wait_sums import LONG_WAIT_NS, NOBODY, Sums, Waits, of_causes
+from analysis.mpi.wait_sums import LONG_WAIT_NS, UNKNOWN_RANK, Sums, Waits, of_causes
 
 _RECEIVES: Final = ("Recv", "Probe", "Mprobe")
 """They wait for their sender alone."""
@@ -108,14 +108,14 @@ def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
     """Return the awaited rank of each wait: named, or the last to send; else NOBODY."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
-    senders, came_ns = np.full(len(waits), NOBODY, np.int64), np.full(len(waits), NEVER)
+    senders, came_ns = np.full(len(waits), UNKNOWN_RANK, np.int64), np.full(len(waits), NEVER)
     if streams:
         times = np.concatenate([stream.time_ns for stream in streams.values()])
         peers = np.repeat(list(streams), [len(stream.time_ns) for stream in streams.values()])
         order = np.argsort(times, kind="stable")
         last = np.searchsorted(times[order], waits["ended_ns"], side="right") - 1
         within = (last >= 0) & (times[order][last] > waits["began_ns"])
-        senders = np.where(within, peers[order][last], NOBODY)
+        senders = np.where(within, peers[order][last], UNKNOWN_RANK)
         came_ns = np.where(within, times[order][last], NEVER)
     unseen, sent_ns = sent.last_within(waits)
     senders = np.where(sent_ns > came_ns, unseen, senders)

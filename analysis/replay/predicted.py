@@ -47,7 +47,7 @@ class Foretold:
     error: float
 
 
-def foretell(
+def make_prediction(
     replayed: Replayed,
     trials: Sequence[float],
     others: Sequence[Sequence[float]],

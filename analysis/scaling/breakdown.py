@@ -47,7 +47,7 @@ class TimeRow:
     no_core_share: float | None = None
     """With a profile: share of the ranks' time that was outside of MPI and on no processor."""
     descheduled_share: float | None = None
-    """Share of run delay: the ranks were runnable without a core."""
+    """Share of run delay: the ranks were runnable and had no core."""
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:

@@ -5,22 +5,23 @@ from analysis.sensitivity.fit import Fit, fit
 from analysis.sensitivity.model import CARRIED, Link, Quantity, Run, Runs, quantity
 from analysis.sensitivity.needs import (
     NO_BURSTS,
+    BestSize,
     Bursts,
     Needs,
     Outcome,
-    Stop,
+    best_size_on,
     gain,
     held_out,
     needs,
     predict,
     relative_times,
     sent,
-    stop,
 )
 
 __all__ = [
     "CARRIED",
     "NO_BURSTS",
+    "BestSize",
     "Bursts",
     "Fit",
     "Known",
@@ -31,7 +32,7 @@ __all__ = [
     "Range",
     "Run",
     "Runs",
-    "Stop",
+    "best_size_on",
     "fit",
     "gain",
     "held_out",
@@ -41,5 +42,4 @@ __all__ = [
     "quantity",
     "relative_times",
     "sent",
-    "stop",
 ]

@@ -212,7 +212,7 @@ def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class BestSize:
     """One program at several sizes on one link."""
 
     link: Link
@@ -226,7 +226,7 @@ class Stop:
     """True if the link is within the measured range of every fit."""
 
 
-def stop(fits: Sequence[Fit], link: Link) -> Stop:
+def best_size_on(fits: Sequence[Fit], link: Link) -> BestSize:
     """Return the best size on ``link``; ``fits`` are by ascending size.
 
     ValueError for fewer than two sizes.
@@ -236,7 +236,7 @@ def stop(fits: Sequence[Fit], link: Link) -> Stop:
     draws = min(len(fit.draws) for fit in fits)
     elapsed = np.stack([fit.draws.first(draws).elapsed(link) for fit in fits])
     wins = np.bincount(elapsed.argmin(axis=0), minlength=len(fits))
-    return Stop(
+    return BestSize(
         link,
         tuple(quantity(row) for row in elapsed),
         int(wins.argmax()),

@@ -27,7 +27,7 @@ _RING: Final = 1 << 12
 _DROPPED: Final = ("dropped", "dropped_by_interface")
 """Counts of statistics blocks."""
 LEFT: Final = "super_segments_left"
-"""Counter: super-segments that cannot be split, without segment size or not TCP."""
+"""Counter: coalesced segments that cannot be split, without segment size or not TCP."""
 _NO_REPORT: Final = "no report of the capture tool, and no statistics in the file"
 
 _LEFT_OUT: Final = {
@@ -80,7 +80,7 @@ class Trust:
 
 
 class TrustAccumulator:
-    """Finds duplicate frames and super-segments, table by table."""
+    """Finds duplicate frames and coalesced segments, table by table."""
 
     def __init__(self, mtu: int | None = None) -> None:
         self._longest_frame = mtu + _LINK_LAYER if mtu else 0
@@ -140,7 +140,7 @@ class TrustAccumulator:
         return {"cut_headers": cut, "fragments": fragments}
 
     def counters(self, packets: int, tcp_packets: int) -> tuple[dict[str, float], dict[str, str]]:
-        """Return (metrics, not_available) for super-segments and duplicates."""
+        """Return (metrics, not_available) for coalesced segments and duplicates."""
         metrics: dict[str, float] = {"duplicated_packets": self._duplicates}
         ids = ("super_segments", "super_segment_share", "wire_packets_estimated")
         judged, unjudged = int(self._counters[kernel.JUDGED]), int(self._counters[kernel.UNJUDGED])

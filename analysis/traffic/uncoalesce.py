@@ -1,6 +1,6 @@
 """Segmentation-offload correction: the segments on the wire of frames that a network card joined.
 
-A sending card cuts a super-segment into full segments and a rest, a receiving card joins them: bytes and, except for segments that
+A sending card cuts a coalesced segment into full segments and a rest, a receiving card joins them: bytes and, except for segments that
 were not full, packets follow from the segment size. Times of single segments do not.
 """
 

@@ -73,7 +73,9 @@ class Postgres(Service):
         except psycopg.OperationalError as error:
             # Another server may have taken the port of a dying one, with another password.
             if "password authentication failed" in str(error) and not self._ended_within(1.0):
-                raise ServiceError(f"the password of {self.directory} is wrong; see docs/how-to/run-the-server.md") from None
+                raise ServiceError(
+                    f"the password of {self.directory} is wrong; see docs/how-to/run-the-server.md"
+                ) from None
             return False
         return True
 

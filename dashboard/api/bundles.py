@@ -24,9 +24,9 @@ from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import CAPTURES
 from dashboard.requests import concurrency_limits
 from experiments import access
-from experiments.exchange.exporting import IN_CONTENTS
+from experiments.exchange.exporting import ADDRESSES_IN_CONTENTS
 from experiments.exchange.import_plan import ImportPlan, ImportResult
-from experiments.exchange.intake import take_in_sent
+from experiments.exchange.intake import import_received_file
 from experiments.models.people.project import DEFAULT_PROJECT
 
 _PIECE: Final = 1 << 20
@@ -44,7 +44,7 @@ class WantedBundleSerializer(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["anonymise"] and attrs["captures"] == "all":
-            raise ValidationError({"anonymise": [IN_CONTENTS]})
+            raise ValidationError({"anonymise": [ADDRESSES_IN_CONTENTS]})
         return attrs
 
 
@@ -153,7 +153,7 @@ class ImportsView(APIView):
                 raise ValidationError("the body is empty: send a bundle as application/zip")
             body: Any = request.data  # as ZipParser returns it
             with body["file"] as file:
-                imported = take_in_sent(
+                imported = import_received_file(
                     Path(file.name), body["name"], project=project, owner=request.user, dry_run=dry_run
                 )
         created = not dry_run and imported.trials

@@ -51,7 +51,7 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
 
 
 class ClusterSerializer(RowSerializer[Cluster]):
-    """A cluster; `settings` is null for callers who may not change them."""
+    """A cluster; `settings` is null without the right to change them."""
 
     url = serializers.HyperlinkedIdentityField(view_name="api:cluster-detail", lookup_field="slug")
     state = serializers.SerializerMethodField()
@@ -114,7 +114,7 @@ class ClusterViewSet(RowsViewSet[Cluster]):
             raise PermissionDenied("Only maintainers and users who set up clusters may test them.")
         if cluster.elsewhere:
             raise PermissionDenied("This cluster belongs to another installation: it cannot be tested here.")
-        queue.ask_test(cluster)
+        queue.request_check(cluster)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 
 

@@ -19,7 +19,7 @@ from dashboard.api.rest.filtering import ListViewSet, RowsViewSet
 from dashboard.api.rest.parsers import validated
 from dashboard.reports.parts import pinned_in
 from dashboard.requests import share_links
-from dashboard.requests.lookup import comparison_asked
+from dashboard.requests.lookup import requested_comparison
 from experiments.access import (
     may_manage,
     may_write_reports,
@@ -178,6 +178,6 @@ def _report(user: Any, number: int) -> Report:
 
 def _compared(user: Any, params: QueryDict) -> list[Experiment]:
     try:
-        return share_links.experiments_of(comparison_asked(user, params))
+        return share_links.experiments_of(requested_comparison(user, params))
     except CannotCompare as error:
         raise ValidationError({"compare": str(error)}) from None

@@ -19,7 +19,7 @@ from dashboard.api.rest.filtering import clean, described, one_of, refuse_empty,
 from dashboard.api.trials.rows import FileRenderer
 from dashboard.background.exports import FORMATS, exported
 from dashboard.filters import ConfigurationFilter
-from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, ask, cells_as_data
+from dashboard.requests.explore import AXES, NAMES, ORDERS, ROWS, cells_as_data, parse_question
 from experiments.models import BackgroundTask, Measurement
 from experiments.selectors.compared_members import FEWEST, MOST
 from experiments.selectors.comparison import compare
@@ -83,7 +83,7 @@ class ExploreView(APIView):
         """Return the cells of the pivot with their numbers of configurations and trials."""
         refuse_unknown(request, NAMES)
         refuse_empty(request, ConfigurationFilter)
-        question = ask(request.user, request._request.GET)
+        question = parse_question(request.user, request._request.GET)
         # Always pooled: each cell has its number of configurations.
         query, matched = replace(question.query, pooled=True), question.counts()
         pivoted = pivot(question.configurations, query)

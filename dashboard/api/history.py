@@ -17,7 +17,7 @@ from dashboard.filters import HistoryFilter
 from experiments.metrics import is_metric
 from experiments.models import Configuration
 from experiments.selectors.history import history_of
-from experiments.selectors.history_list import histories, standing, with_histories
+from experiments.selectors.history_list import histories, histories_with_steps, with_histories
 
 FEW: Final = 10
 MOST: Final = 50
@@ -44,7 +44,9 @@ class HistoriesView(APIView):
         filters = checked(HistoryFilter(request.query_params, with_histories(request.user)))
         limit, offset = _whole(request, "limit", FEW, MOST), _whole(request, "offset", 0, 2**31 - 1)
         rows, more = histories(filters.qs, first=offset, most=limit, ordering=filters.order)
-        listed = [row for row in standing(request.user, rows) if row.history.flagged or not filters.only_flagged]
+        listed = [
+            row for row in histories_with_steps(request.user, rows) if row.history.flagged or not filters.only_flagged
+        ]
         return Response({"results": [row.to_dict() for row in listed], "more": more})
 
 

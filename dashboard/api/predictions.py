@@ -34,14 +34,14 @@ from dashboard.requests.idempotency import PARAMETER, idempotent_response
 from experiments import access
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Network, Prediction
-from experiments.selectors.network import DELAYS_S, LOSSES, RATES_BPS, foretell
-from experiments.selectors.predictions import Check, checks_of, visible_predictions
+from experiments.selectors.network import DELAYS_S, LOSSES, RATES_BPS, make_prediction
+from experiments.selectors.predictions import PredictionCheck, checks_of, visible_predictions
 from workers import queue
 
 _FIELDS: Final = {"delay": "delay_s", "rate": "rate_bps"}
 
 
-class CheckSerializer(serializers.Serializer[Check]):
+class CheckSerializer(serializers.Serializer[PredictionCheck]):
     """Trials on the predicted link that ended after the prediction."""
 
     trials = serializers.ListField(child=serializers.IntegerField(), help_text="All of them, in any state.")
@@ -170,7 +170,7 @@ class PredictionViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
 
         def keep() -> Response:
             with _at_fields(), transaction.atomic():
-                prediction = foretell(experiment, link, values["at"], author=request.user).keep()
+                prediction = make_prediction(experiment, link, values["at"], author=request.user).keep()
                 if values["check"]:
                     queue.check_prediction(prediction, author=request.user)
             data = as_data([prediction], request)[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.requests.concurrency_limits import Busy
 from experiments.access import only_project
-from experiments.errors import TooMuchAtOnce
+from experiments.errors import TooManyTasks
 from experiments.models import BackgroundTask, Experiment
 from workers import queue
 
@@ -30,7 +30,7 @@ def ask(
         task = BackgroundTask.ask(
             user, kind, arguments, title=title, total=total, within=only_project(user), experiment=experiment
         )
-    except TooMuchAtOnce as error:
+    except TooManyTasks as error:
         raise Busy(str(error)) from None
-    queue.ring_background()
+    queue.wake_background()
     return task

@@ -8,9 +8,9 @@ from typing import Any, Final
 from dashboard.background import asking
 from experiments.access import limited_to, visible_experiments
 from experiments.common import plain_files
-from experiments.exchange.bundle import Chosen, write_bundle
-from experiments.exchange.choice import chosen_by
-from experiments.exchange.exporting import Wanted
+from experiments.exchange.bundle import ChosenTrials, write_bundle
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
 from experiments.exchange.records import Captures
 from experiments.models import BackgroundTask
 
@@ -19,8 +19,8 @@ _LONGEST_NAME: Final = 80
 
 def ask_bundle(user: Any, names: Sequence[str], *, captures: Captures, anonymise: bool, licence: str) -> BackgroundTask:
     """Create the task of a bundle. Raise CannotExport, or Busy if too many tasks wait."""
-    request = Wanted(captures, anonymise=anonymise, licence=licence)
-    chosen = chosen_by(names, visible_experiments(user))
+    request = BundleOptions(captures, anonymise=anonymise, licence=licence)
+    chosen = select_experiments(names, visible_experiments(user))
     slugs = "-".join(member.experiment.slug for member in chosen)[:_LONGEST_NAME]
     arguments = {
         "bundle": list(names),
@@ -44,8 +44,8 @@ def is_bundle(task: BackgroundTask) -> bool:
 def write(task: BackgroundTask) -> None:
     """Write the bundle of a task from what its owner may see now. Raise CannotExport."""
     user, arguments = limited_to(task.owner, task.within_id), task.arguments
-    chosen = chosen_by(arguments["bundle"], visible_experiments(user))
-    request = Wanted(
+    chosen = select_experiments(arguments["bundle"], visible_experiments(user))
+    request = BundleOptions(
         arguments["captures"],
         anonymise=arguments.get("anonymise", False),
         licence=arguments["licence"],
@@ -65,6 +65,6 @@ def write(task: BackgroundTask) -> None:
         task.file.unlink(missing_ok=True)
 
 
-def _projects(chosen: Sequence[Chosen]) -> list[int]:
+def _projects(chosen: Sequence[ChosenTrials]) -> list[int]:
     """Return the projects whose members may download the bundle."""
     return sorted({member.experiment.project_id for member in chosen if not member.experiment.published})

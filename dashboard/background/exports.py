@@ -14,7 +14,7 @@ from django.http import QueryDict, StreamingHttpResponse
 from dashboard.background import asking
 from dashboard.background.asking import Withdrawn
 from dashboard.requests import concurrency_limits
-from dashboard.requests.explore import ROWS, Rows, ask, rows_of, table_of
+from dashboard.requests.explore import ROWS, ExportRows, parse_question, rows_of, table_of
 from experiments.access import limited_to, sees_everything, visible_projects
 from experiments.common import plain_files
 from experiments.models import BackgroundTask, Configuration
@@ -55,7 +55,7 @@ def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | 
 class Export:
     """A requested table: kind of rows, configurations and form of the file."""
 
-    rows: Rows
+    rows: ExportRows
     form: str
     matching: QuerySet[Configuration]
     metrics: tuple[str, ...]
@@ -66,7 +66,7 @@ class Export:
     @classmethod
     def of(cls, user: Any, query: QueryDict, form: str) -> Export:
         """Return the table of a query, as ``user`` may see it. Raise CannotExplore."""
-        question, rows = ask(user, query), rows_of(query)
+        question, rows = parse_question(user, query), rows_of(query)
         matching = table_of(question)
         counted = question.configurations.order_by()
         total = (counted if rows.kind == ROWS[0] else trials_of(counted, every=rows.every)).count()

@@ -40,7 +40,7 @@ def ask(user: Any, experiment: Experiment, link: Link, at: str = "", *, check: b
     """
     if not replay.available():
         raise InvalidSpec([FieldError("predictor", replay.NOT_INSTALLED)])
-    want = replays.wanted(experiment, link, at)
+    want = replays.replay_inputs(experiment, link, at)
     if len(want.calls.rows) <= _READ_AT_ONCE:
         _traces(want)
     arguments = {"delay": link.delay_s, "rate": link.rate_bps, "loss": link.loss, "at": at, "check": check}
@@ -57,7 +57,9 @@ def make(task: BackgroundTask) -> None:
     allowed = experiment is not None and may_predict(owner, experiment)
     if experiment is None or not allowed or (arguments["check"] and not may_run_more(owner, experiment)):
         raise ReadOnly("The owner of this task may no longer store predictions of the experiment.")
-    want = replays.wanted(experiment, Link(arguments["delay"], arguments["rate"], arguments["loss"]), arguments["at"])
+    want = replays.replay_inputs(
+        experiment, Link(arguments["delay"], arguments["rate"], arguments["loss"]), arguments["at"]
+    )
     result, assumed = replayed(want)
     with set_actor(task.owner), transaction.atomic():
         prediction = replays.prediction_of(want, result, assumed, author=task.owner).keep()
@@ -68,14 +70,14 @@ def make(task: BackgroundTask) -> None:
             raise Withdrawn
 
 
-def _traces(want: replays.Wanted) -> Traces:
+def _traces(want: replays.ReplayInputs) -> Traces:
     try:
         return traces(want.calls)
     except NotReplayable as error:
         raise InvalidSpec([FieldError("predictor", str(error))]) from None
 
 
-def replayed(want: replays.Wanted) -> tuple[Replayed, tuple[str, ...]]:
+def replayed(want: replays.ReplayInputs) -> tuple[Replayed, tuple[str, ...]]:
     """Replay on both and on measured links; return assumptions too."""
     calls = _traces(want)
 

@@ -55,7 +55,7 @@ class Axes:
     x_log: bool = False
     y_log: bool = False
     leads: str = ""
-    """Target address of all points; ``*`` stands for the part of each point."""
+    """Target address of all points; ``*`` is replaced by the part of each point."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:

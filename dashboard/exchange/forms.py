@@ -8,7 +8,7 @@ from django import forms
 from django.conf import settings
 
 from analysis.numbers import plural
-from experiments.exchange.exporting import IN_CONTENTS
+from experiments.exchange.exporting import ADDRESSES_IN_CONTENTS
 from experiments.models import Project
 
 CAPTURES: Final = (
@@ -42,7 +42,7 @@ class BundleForm(forms.Form):
         """Refuse `anonymise` with complete packets, whose contents have addresses."""
         cleaned: dict[str, Any] = super().clean() or {}
         if cleaned.get("anonymise") and cleaned.get("captures") == "all":
-            self.add_error("anonymise", IN_CONTENTS)
+            self.add_error("anonymise", ADDRESSES_IN_CONTENTS)
         return cleaned
 
 

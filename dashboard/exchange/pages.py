@@ -18,22 +18,22 @@ from django.views.decorators.http import require_http_methods
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import BundleForm, ImportForm
 from dashboard.requests import concurrency_limits
-from dashboard.requests.lookup import members_asked
+from dashboard.requests.lookup import requested_members
 from experiments.access import projects_for, visible_experiments
 from experiments.errors import BadBundle, CannotExport, InvalidSpec
-from experiments.exchange.choice import chosen_by
+from experiments.exchange.choice import select_experiments
 from experiments.exchange.import_plan import ImportResult
-from experiments.exchange.intake import take_in_sent
+from experiments.exchange.intake import import_received_file
 from experiments.models import Project
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_bundle(request: HttpRequest) -> HttpResponse:
     """Show the form of a bundle; on POST create its task."""
-    names = members_asked(request.GET)
+    names = requested_members(request.GET)
     context: dict[str, Any] = {"place": "experiments"}
     try:
-        chosen = chosen_by(names, visible_experiments(request.user))
+        chosen = select_experiments(names, visible_experiments(request.user))
     except CannotExport as error:
         return render(request, "exchange/bundle.html", {**context, "why": str(error)}, status=400)
     form = BundleForm(request.POST or None)
@@ -80,7 +80,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
 def import_upload(user: Any, upload: UploadedFile[Any], project: Project, *, dry_run: bool) -> ImportResult:
     """Import an uploaded file. Raise BadBundle, InvalidSpec, Busy."""
     with concurrency_limits.acquire(user, "import"), _on_disk(upload) as path:
-        return take_in_sent(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
+        return import_received_file(path, (upload.name or "")[:200], project=project, owner=user, dry_run=dry_run)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
 from dashboard.help.guides import INDEX, MOST_HITS, guides, search
-from dashboard.requests.lookup import asked
+from dashboard.requests.lookup import query_value
 
 _FORMER: Final = ("user-guide", "administrator")
 """Names of documents that are divided now."""
@@ -18,7 +18,7 @@ _FORMER: Final = ("user-guide", "administrator")
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
     """List the guides and the hits of a search."""
-    words = asked(request, "q")
+    words = query_value(request, "q")
     decisions = [guide for name, guide in sorted(guides().items()) if name[:4].isdecimal()]
     context = {
         "place": "help",

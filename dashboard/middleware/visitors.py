@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
 
-from experiments.access import Visitor, lend
+from experiments.access import Visitor, with_share_link
 from experiments.models import Experiment, ShareLink
 
 OPENED: Final = "shares"
@@ -51,6 +51,6 @@ class VisitorMiddleware:
             return
         request.is_shared = True  # type: ignore[attr-defined]
         if request.user.is_authenticated:
-            lend(request.user, shared, report)
+            with_share_link(request.user, shared, report)
         else:
             request.user = Visitor(shared, report)

@@ -21,7 +21,7 @@ from experiments.access import may_prioritise, may_run_more, may_submit
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
-from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.diagnosis import cached_diagnosis
 from experiments.specification import parse
 from workers import queue
 
@@ -37,7 +37,7 @@ def rerun(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def go_on(request: HttpRequest, slug: str) -> HttpResponse:
     """Release the trials of a held experiment."""
-    return _queued(request, _changeable(request, slug), queue.go_on)
+    return _queued(request, _changeable(request, slug), queue.resume)
 
 
 @require_POST
@@ -71,7 +71,7 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
 def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the recommended trials if they are still those of the page."""
     experiment = _changeable(request, slug)
-    diagnosis, fresh = kept_diagnosis(experiment)
+    diagnosis, fresh = cached_diagnosis(experiment)
     # Queued trials make the diagnosis stale: a second press of the button queues nothing.
     same = diagnosis is not None and fresh and diagnosis.stamp == request.POST.get("stamp")
     more = plan_points(experiment, diagnosis.suggested) if diagnosis is not None and same else None

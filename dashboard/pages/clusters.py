@@ -90,7 +90,7 @@ def _processor(cluster: Cluster) -> str:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a cluster with its facts, and its settings to users who may change them."""
+    """Show a cluster with its facts, and its settings to users with the right to change them."""
     cluster = get_object_or_404(Cluster, slug=slug)
     may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
@@ -114,7 +114,7 @@ def test(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "clusters/_test.html", _test_of(request, cluster))
     if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
-    if not queue.ask_test(cluster):
+    if not queue.request_check(cluster):
         messages.info(request, "A test is running already.")
     return redirect("cluster", cluster.slug)
 
@@ -205,7 +205,7 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
         else:
             words = "is saved"
             if "test" in request.POST:
-                queue.ask_test(cluster)
+                queue.request_check(cluster)
                 words = "is saved but switched off. Enable it to run experiments"
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)

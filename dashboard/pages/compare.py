@@ -13,9 +13,9 @@ from django.views.decorators.http import require_GET
 from analysis import numbers
 from dashboard.labels import parameter_label
 from dashboard.panels.compare.charts import charts
-from dashboard.panels.compare.sentences import answer, in_brief, point_name, point_words, setting
-from dashboard.panels.compare.table import table, told_by
-from dashboard.requests.lookup import asked, comparison_asked
+from dashboard.panels.compare.sentences import answer, first_differences, point_name, point_words, setting
+from dashboard.panels.compare.table import stated_by, table
+from dashboard.requests.lookup import query_value, requested_comparison
 from experiments.errors import CannotCompare
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member
@@ -26,9 +26,9 @@ from experiments.selectors.differences import Difference
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
     """Show a comparison; the order of the tokens in `of` gives the letters."""
-    scope = asked(request, "scope") or "all"
+    scope = query_value(request, "scope") or "all"
     try:
-        compared = comparison_asked(request.user, request.GET)
+        compared = requested_comparison(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     drawn, oversubscribed = charts(compared), _oversubscribed(compared)
@@ -88,28 +88,28 @@ def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[
     partly: dict[tuple[int, ...], list[Difference]] = {}
     for difference in differences:
         if difference.differs and not difference.apart:
-            partly.setdefault(difference.told_by, []).append(difference)
+            partly.setdefault(difference.stated_by, []).append(difference)
     return {
         "apart": [_cells(difference) for difference in differences if difference.apart],
         "same": [_cells(difference) for difference in differences if not difference.differs],
         "partly": [
-            (told_by(compared, places), [_cells(difference) for difference in group])
+            (stated_by(compared, places), [_cells(difference) for difference in group])
             for places, group in partly.items()
         ],
-        "brief": in_brief(compared, differences),
+        "brief": first_differences(compared, differences),
     }
 
 
 def _cells(difference: Difference) -> dict[str, Any]:
     """Return a row of a table of differences with marks at differing values."""
     words = [
-        setting(difference, index) if index in difference.told_by else numbers.NOTHING
+        setting(difference, index) if index in difference.stated_by else numbers.NOTHING
         for index in range(len(difference.values))
     ]
-    first = words[difference.told_by[0]] if difference.told_by else ""
+    first = words[difference.stated_by[0]] if difference.stated_by else ""
     return {
         "name": parameter_label(difference.name),
-        "values": [(word, index in difference.told_by and word != first) for index, word in enumerate(words)],
+        "values": [(word, index in difference.stated_by and word != first) for index, word in enumerate(words)],
     }
 
 

@@ -14,15 +14,15 @@ from django_htmx.http import trigger_client_event
 from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
-from dashboard.panels.experiment.diagnosis import panels_of, shown
+from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
-from dashboard.panels.new.network_draft import asks_of_network
+from dashboard.panels.new.network_draft import can_study_network
 from dashboard.panels.parts import SHORT_TITLES, Measured, parts_of
-from dashboard.requests.lookup import asked, find_experiment
+from dashboard.requests.lookup import find_experiment, query_value
 from experiments import workloads
 from experiments.access import (
     may_cancel,
@@ -35,8 +35,8 @@ from experiments.access import (
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
-from experiments.selectors import Progress, apart, apart_of, progress_of, running_trials, waiting
-from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
+from experiments.selectors import Progress, excluded_trials, excluded_trials_of, progress_of, running_trials, waiting
+from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
 from experiments.specification.parameters import known_parameters
@@ -55,13 +55,13 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "place": "experiments",
         **_status(request.user, experiment),
-        **results_of(experiment, rows_from=asked(request, "from")),
+        **results_of(experiment, rows_from=query_value(request, "from")),
         **_setup(experiment),
     }
-    context |= _tabs(asked(request, "tab"), context["results"])
+    context |= _tabs(query_value(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
-    context["toured"] = bool(asked(request, "tour"))
+    context["toured"] = bool(query_value(request, "tour"))
     configurations = len(context["results"].rows)
     choices = [(count, count * configurations) for count in MORE_REPETITIONS]
     context["repeatable"] = {"configurations": configurations, "choices": choices}
@@ -72,9 +72,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """Render the parts that change during a run; charts only if another trial ended."""
     experiment = find_experiment(request, slug)
-    rows_from = asked(request, "from")
+    rows_from = query_value(request, "from")
     status = {**_status(request.user, experiment), "rows_from": rows_from if rows_from.isdecimal() else ""}
-    complete = asked(request, "complete")
+    complete = query_value(request, "complete")
     if request.GET.get("seen") == str(status["progress"].over):
         return render(request, "experiment/_live.html", {**status, "complete": complete})
     context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
@@ -114,7 +114,7 @@ def _network(experiment: Experiment, results: Results) -> str:
     levels = (len({row.parameters.get(name) for row in results.rows}) for name in (DELAY, RATE))
     if not experiment.published and max(levels) >= FEWEST_LEVELS:
         return "what-if"
-    return "study" if asks_of_network(experiment, results.rows) else ""
+    return "study" if can_study_network(experiment, results.rows) else ""
 
 
 def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
 
     `rows_from`: number of a row on the shown page of the table.
     """
-    diagnosis, fresh = kept_diagnosis(experiment)
+    diagnosis, fresh = cached_diagnosis(experiment)
     results = Results(experiment, diagnosis.study if diagnosis else None)
     sections, table = results.sections(), results.table(rows_from)
     return {
@@ -216,7 +216,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
         "handed_back": results.handed_back(),
         "overlays": results.overlays,
         "complete": results.complete,
-        "diagnosis": shown(diagnosis, results, panels_of(sections, SHORT_TITLES)) if diagnosis else None,
+        "diagnosis": diagnosis_context(diagnosis, results, panels_of(sections, SHORT_TITLES)) if diagnosis else None,
         "fresh": fresh,
         "oversubscription": _oversubscription(experiment, results),
     }
@@ -245,7 +245,7 @@ def _versions(experiment: Experiment) -> list[dict[str, Any]]:
 
 def _apart(experiment: Experiment) -> list[dict[str, Any]]:
     """Return the excluded trials with their points and reasons."""
-    trials, swept = apart(experiment, MOST_APART), swept_of(experiment)
+    trials, swept = excluded_trials(experiment, MOST_APART), swept_of(experiment)
     why = why_apart(experiment, trials)
     return [
         {
@@ -268,7 +268,9 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     setup["yaml"] = as_yaml(experiment.specification)
     setup["versions"] = _versions(experiment)
     setup["apart"] = _apart(experiment)
-    setup["apart_in_all"] = len(setup["apart"]) if len(setup["apart"]) < MOST_APART else apart_of(experiment).count()
+    setup["apart_in_all"] = (
+        len(setup["apart"]) if len(setup["apart"]) < MOST_APART else excluded_trials_of(experiment).count()
+    )
     try:
         spec = experiment.spec
     except InvalidSpec:

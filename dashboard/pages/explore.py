@@ -19,19 +19,19 @@ from dashboard.requests.explore import (
     STATISTICS,
     Presentation,
     Question,
-    ask,
     coloured,
     label,
     options,
     panels,
     panels_left_out,
+    parse_question,
     table_of,
 )
 from dashboard.requests.lookup import without
 from experiments.errors import CannotExplore
 from experiments.metrics import described
 from experiments.models import BackgroundTask, Measurement, SavedView
-from experiments.selectors.explorer import Counts, TableRow, flagged, pivot, swept, table_rows
+from experiments.selectors.explorer import ConfigurationCounts, TableRow, flagged, pivot, swept, table_rows
 
 PER_PAGE = 25
 EXPORT_FORMS = (
@@ -59,7 +59,7 @@ def explore(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
-    question = ask(request.user, request.GET)
+    question = parse_question(request.user, request.GET)
     matched = question.counts()
     if "colour" not in request.GET:
         question = coloured(question, matched)
@@ -92,7 +92,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _choices(matched: Counts, question: Question) -> dict[str, Any]:
+def _choices(matched: ConfigurationCounts, question: Question) -> dict[str, Any]:
     values = question.filters.form.cleaned_data
     return {
         **options(matched, question.query),

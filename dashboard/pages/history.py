@@ -16,7 +16,7 @@ from analysis.numbers import percent_change
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, value_words
-from dashboard.requests.lookup import asked
+from dashboard.requests.lookup import query_value
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
@@ -26,7 +26,7 @@ from experiments.selectors.history import ConfigurationHistory, expect, history_
 @require_GET
 def history(request: HttpRequest, configuration: str, cluster: str) -> HttpResponse:
     """Show the history of a configuration (hash) on a cluster (slug)."""
-    metric = asked(request, "metric") or "elapsed_s"
+    metric = query_value(request, "metric") or "elapsed_s"
     if not is_metric(metric):
         raise Http404
     try:

@@ -19,7 +19,7 @@ from dashboard.panels.cluster.rows import cluster_rows
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.people.activity_feed import feed
-from dashboard.requests.lookup import asked
+from dashboard.requests.lookup import query_value
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.selectors import progress_of, running_trials, waiting
@@ -36,7 +36,7 @@ MOST_AWAITED = 50
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """Show the page; refreshes get only its panels."""
-    if request.htmx and asked(request, "part") == "now":  # type: ignore[attr-defined]
+    if request.htmx and query_value(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
     return render(request, template, {"place": "home", **_laboratory(request.user), **feed(request.user)})
@@ -50,7 +50,7 @@ def pulse(request: HttpRequest) -> HttpResponse:
     """
     context = header_of(request.user)
     response = render(request, "parts/_pulse.html", context)
-    seen = asked(request, "seen")
+    seen = query_value(request, "seen")
     return trigger_client_event(response, "rankwire:work") if seen and seen != context["seen"] else response
 
 

@@ -26,7 +26,7 @@ from dashboard.panels.network.form import read, rows_from, rows_of
 from dashboard.panels.network.predictions import one, predictions_of
 from dashboard.panels.network.table import as_file
 from dashboard.panels.network.what_if import what_if
-from dashboard.panels.new.network_draft import asks_of_network
+from dashboard.panels.new.network_draft import can_study_network
 from dashboard.requests.idempotency import idempotent_redirect, redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_describe_clusters, may_predict, may_run_more
@@ -34,7 +34,7 @@ from experiments.errors import FieldError, InvalidSpec, RepositoryError
 from experiments.models import Experiment, Network, Prediction
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.experiments import configuration_rows, progress_of, running_trials, waiting
-from experiments.selectors.network import foretell, network_studies, network_study_of
+from experiments.selectors.network import make_prediction, network_studies, network_study_of
 from experiments.selectors.predictions import visible_predictions
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from workers import queue
@@ -75,7 +75,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     study = network_study_of(experiment)
     context = {
         "no_replay": no_replay(experiment, study),
-        "may_follow": asks_of_network(experiment, rows),
+        "may_follow": can_study_network(experiment, rows),
         "place": "network",
         **live,
         "workload": workload_title(experiment.workload),
@@ -135,7 +135,7 @@ def keep(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _store(request: HttpRequest, experiment: Experiment, at: str, *, check: bool) -> HttpResponseRedirect:
     with transaction.atomic():
-        prediction = foretell(experiment, link_of(request.POST), at, author=request.user).keep()
+        prediction = make_prediction(experiment, link_of(request.POST), at, author=request.user).keep()
         queued = queue.check_prediction(prediction, author=request.user) if check else 0
     words = f"{plural(queued, 'trial')} queued to check it." if queued else "Prediction saved."
     messages.success(request, words, extra_tags="ok")

@@ -19,7 +19,7 @@ from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
 from dashboard.panels.new.proposal import starting_draft
 from dashboard.requests.idempotency import idempotent_redirect
-from dashboard.requests.lookup import asked
+from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import may_submit_somewhere, projects_for, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
@@ -39,7 +39,7 @@ _CLUSTERS = Cluster.objects.filter(enabled=True).order_by("slug")
 def new(request: HttpRequest) -> HttpResponse:
     """Show the form; on POST start the experiment or show errors (422)."""
     if request.method != "POST":
-        return _about_network(request) if asked(request, "network") else _page(request, _starting_draft(request))
+        return _about_network(request) if query_value(request, "network") else _page(request, _starting_draft(request))
     draft = draft_from_post(request.POST)
     try:
         _require_role(request.user)
@@ -114,19 +114,23 @@ def _editing(request: HttpRequest) -> Experiment | None:
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     """Return the draft of a clone, a built-in or a new experiment."""
-    if source := asked(request, "from"):
+    if source := query_value(request, "from"):
         experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
-    if name := asked(request, "library"):
+    if name := query_value(request, "library"):
         file = next((file for file in built_in() if file.stem == name), None)
         if file is None:
             raise Http404(f"no built-in experiment {name}")
         return expanded(YamlDocument(file.read_text()).data)
-    return starting_draft(list(_CLUSTERS.all()), workload=asked(request, "workload"), cluster=asked(request, "cluster"))
+    return starting_draft(
+        list(_CLUSTERS.all()), workload=query_value(request, "workload"), cluster=query_value(request, "cluster")
+    )
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:
-    experiment = get_object_or_404(visible_experiments(request.user), slug=asked(request, "network"), published=False)
+    experiment = get_object_or_404(
+        visible_experiments(request.user), slug=query_value(request, "network"), published=False
+    )
     try:
         draft = network_draft(experiment)
     except (InvalidSpec, ValueError) as error:
@@ -160,9 +164,9 @@ def _refused(user: Any) -> InvalidSpec | None:
 def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
-    about_network = bool(asked(request, "network")) or "network" in request.POST
+    about_network = bool(query_value(request, "network")) or "network" in request.POST
     context = form_context(draft, error) | project_choice(request)
-    tour = bool(asked(request, "tour")) or "tour" in request.POST
+    tour = bool(query_value(request, "tour")) or "tour" in request.POST
     context |= {"place": "experiments", "about_network": about_network, "tour": tour}
     return render(request, "new/page.html", context, status=status)
 
@@ -171,7 +175,7 @@ def project_choice(request: HttpRequest) -> dict[str, Any]:
     """Return the projects that the user may submit to and the chosen one."""
     able = projects_for(request.user)
     original = None
-    if source := asked(request, "from"):
+    if source := query_value(request, "from"):
         experiments = visible_experiments(request.user).filter(published=False).select_related("project")
         original = get_object_or_404(experiments, slug=source).project
     chosen = request.POST.get("project") or (original.slug if original in able and original else "")

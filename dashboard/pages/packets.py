@@ -19,8 +19,8 @@ from analysis.numbers import plural
 from dashboard.panels.trial.between import Between
 from dashboard.panels.trial.packets import PacketQuery, protocol
 from dashboard.requests.concurrency_limits import Busy, acquire
-from dashboard.requests.lookup import asked, find_trial
-from experiments.errors import NotPlain, StoreAway, Tampered
+from dashboard.requests.lookup import find_trial, query_value
+from experiments.errors import NotPlain, StoreUnavailable, Tampered
 from experiments.files import read_analysis
 from experiments.models import Artifact, Trial
 
@@ -64,9 +64,9 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def between(request: HttpRequest, pk: int) -> HttpResponse:
     """Redirect from a matrix entry to its packets."""
-    trial, ends = find_trial(request, pk), (asked(request, "from"), asked(request, "to"))
+    trial, ends = find_trial(request, pk), (query_value(request, "from"), query_value(request, "to"))
     analysis = read_analysis(trial) or {}
-    kind = "rank" if asked(request, "of") == "rank" else "host"
+    kind = "rank" if query_value(request, "of") == "rank" else "host"
     selection = Between.of(analysis, kind, *ends)
     if selection is None:
         words = f"No packets from {kind} {ends[0]} to {kind} {ends[1]}: they share a host or exchanged no packets."
@@ -115,7 +115,7 @@ def _capture(artifact: Artifact) -> Iterator[Path]:
             file = block.enter_context(artifact.intact())
         except FileNotFoundError:
             raise Http404("this trial has no stored capture") from None
-        except (Tampered, NotPlain, StoreAway) as error:
+        except (Tampered, NotPlain, StoreUnavailable) as error:
             raise CaptureError(str(error)) from None
         yield file
 
@@ -131,5 +131,5 @@ def _wait(request: HttpRequest, template: str) -> HttpResponse:
 def _wrong(request: HttpRequest, field: str, message: str) -> HttpResponse:
     """Return the message at its field; of the list only a waiting row is removed."""
     response = render(request, "trial/_packets_wrong.html", {"field": field, "message": message})
-    response["HX-Reswap"] = "delete" if asked(request, "waited") else "none"
+    response["HX-Reswap"] = "delete" if query_value(request, "waited") else "none"
     return response

@@ -20,7 +20,7 @@ from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import pinned_in
 from dashboard.reports.views import find_report
 from dashboard.requests import share_links
-from dashboard.requests.lookup import comparison_asked, find_experiment
+from dashboard.requests.lookup import find_experiment, requested_comparison
 from experiments.access import may_manage, may_write_reports, visible_reports
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, Report, ShareLink
@@ -66,7 +66,7 @@ def comparison(request: HttpRequest) -> HttpResponse:
     """Show the links of one comparison by its query string; on POST create one."""
     query = request.GET.urlencode()
     try:
-        compared = comparison_asked(request.user, request.GET)
+        compared = requested_comparison(request.user, request.GET)
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     title = ", ".join(member.name for member in compared.members)

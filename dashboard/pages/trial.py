@@ -26,16 +26,16 @@ from dashboard.panels.trial.live import left_s, live_charts
 from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
 from dashboard.panels.trial.packets import PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
-from dashboard.panels.trial.siblings import environment_beside, observer_of
+from dashboard.panels.trial.siblings import environment_comparison, observer_of
 from dashboard.panels.trial.tiles import published_here, tile_of
 from dashboard.panels.trial.traffic import wire_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.requests import ranges
 from dashboard.requests.idempotency import redirect_or_refuse
-from dashboard.requests.lookup import asked, find_trial
+from dashboard.requests.lookup import find_trial, query_value
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
-from experiments.errors import NotPlain, StaleTrial, StoreAway, Tampered
+from experiments.errors import NotPlain, StaleTrial, StoreUnavailable, Tampered
 from experiments.metrics import HEADLINE, still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
@@ -80,7 +80,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "texts": _output(trial),
         "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
         "conditions": list(fact_rows(trial.conditions)),
-        **(environment_beside(trial) if trial.is_over else {"siblings": []}),
+        **(environment_comparison(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:
         context |= _measured(trial, has_packets=has_packets)
@@ -96,7 +96,7 @@ def live(request: HttpRequest, pk: int) -> HttpResponse:
     trial = get_object_or_404(visible_trials(request.user).only(*LIVE_FIELDS), pk=pk)
     if trial.is_over:
         return HttpResponseClientRefresh()
-    return render(request, "trial/_live.html", _running(trial, _seconds(asked(request, "length_s"))))
+    return render(request, "trial/_live.html", _running(trial, _seconds(query_value(request, "length_s"))))
 
 
 def _running(trial: Trial, length_s: float | None) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def ranks(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the timeline of ranks, or a section of it."""
     trial = find_trial(request, pk)
     panel = rank_timeline(
-        trial, first=asked(request, "from"), until=asked(request, "to"), steps=asked(request, "steps")
+        trial, first=query_value(request, "from"), until=query_value(request, "to"), steps=query_value(request, "steps")
     )
     return render(request, "trial/_rank_timeline.html", {"trial": trial, **panel})
 
@@ -137,7 +137,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def environment(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the differences of environment to another trial."""
     trial = find_trial(request, pk)
-    context = {"trial": trial, **environment_beside(trial, asked(request, "against"))}
+    context = {"trial": trial, **environment_comparison(trial, query_value(request, "against"))}
     return render(request, "trial/_environment_beside.html", context)
 
 
@@ -170,7 +170,7 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
         return ranges.artifact(request, artifact, f"trial-{pk}-{artifact.name.replace('/', '-')}")
     except FileNotFoundError:
         raise Http404(f"no such file: {name}") from None
-    except StoreAway as error:
+    except StoreUnavailable as error:
         return HttpResponse(str(error), status=HTTPStatus.SERVICE_UNAVAILABLE, **plain)
     except (Tampered, NotPlain) as error:
         return HttpResponse(str(error), status=HTTPStatus.CONFLICT, **plain)
@@ -244,7 +244,7 @@ def _output(trial: Trial) -> dict[str, Any]:
                 text = stream.read().decode(errors="replace")
         except FileNotFoundError:
             continue
-        except (Tampered, NotPlain, StoreAway) as error:
+        except (Tampered, NotPlain, StoreUnavailable) as error:
             text, is_cut = f"({error})", False
         texts[artifact.name] = {"artifact": artifact, "text": text, "cut": is_cut, "lines": text.count("\n")}
     return texts

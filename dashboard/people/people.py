@@ -25,8 +25,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from analysis.numbers import plural
 from dashboard.people.adapters import NAME_TAKEN
 from dashboard.people.backends import locked, unlock
-from dashboard.requests.lookup import asked
-from experiments.errors import AccountAsItIs, LastSuperuser
+from dashboard.requests.lookup import query_value
+from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
 from experiments.models.changes import note
@@ -159,7 +159,7 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     user = get_object_or_404(account_rows(), pk=pk)
     try:
         do(change, user)
-    except AccountAsItIs as error:
+    except AccountUnchanged as error:
         raise Http404(str(error)) from None
     except LastSuperuser as error:
         messages.error(request, str(error), extra_tags="bad")
@@ -176,22 +176,22 @@ def password_link(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_object_or_404(account_rows(), pk=pk)
     try:
         link = password_link_of(request, user)
-    except AccountAsItIs as error:
+    except AccountUnchanged as error:
         raise Http404(str(error)) from None
     return forbid_caching(_person(request, user, link=link))
 
 
 def do(change: str, user: Any) -> None:
-    """Apply one of `CHANGES` to an account. Raise AccountAsItIs, LastSuperuser."""
+    """Apply one of `CHANGES` to an account. Raise AccountUnchanged, LastSuperuser."""
     if change not in CHANGES or not CHANGES[change].is_possible(user):
-        raise AccountAsItIs("This change does not apply to the account.")
+        raise AccountUnchanged("This change does not apply to the account.")
     CHANGES[change].do(user)
 
 
 def password_link_of(request: HttpRequest, user: Any) -> str:
-    """Create a link to set a password, and log it. Raise AccountAsItIs."""
+    """Create a link to set a password, and log it. Raise AccountUnchanged."""
     if not user.is_active:
-        raise AccountAsItIs("This account is closed. Reopen it to sign in.")
+        raise AccountUnchanged("This account is closed. Reopen it to sign in.")
     link = new_account_link(request, user)
     note(user, "password", "link made")
     return link
@@ -233,7 +233,7 @@ def matching(rows: QuerySet[Any], words: str) -> QuerySet[Any]:
 
 
 def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **overrides: Any) -> HttpResponse:
-    words, kind = asked(request, "q"), asked(request, "kind")
+    words, kind = query_value(request, "q"), query_value(request, "kind")
     rows = matching(account_rows(), words).filter(KINDS.get(kind, KINDS[""])[1])
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     locks = locked(user.get_username() for user in page)

@@ -13,8 +13,8 @@ from dashboard.reports.markdown import plain
 from dashboard.reports.parts import Source
 from experiments.errors import InvalidSpec
 from experiments.models import FAILED, Experiment
-from experiments.selectors import apart
-from experiments.selectors.diagnosis import KeptDiagnosis, diagnosis_of
+from experiments.selectors import excluded_trials
+from experiments.selectors.diagnosis import CachedDiagnosis, diagnosis_of
 from experiments.specification import design
 
 _MOST_CHARTS: Final = 4
@@ -77,7 +77,7 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
     return rows
 
 
-def _conclusions(experiment: Experiment, diagnosis: KeptDiagnosis) -> list[str]:
+def _conclusions(experiment: Experiment, diagnosis: CachedDiagnosis) -> list[str]:
     answer = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
     causes = [f"{cause.statement[:1].upper()}{cause.statement[1:]}." for cause in causes_of(diagnosis.answer)]
     facts = [fact.statement for fact in diagnosis.facts if fact.fold == "cause"]
@@ -85,13 +85,13 @@ def _conclusions(experiment: Experiment, diagnosis: KeptDiagnosis) -> list[str]:
     return list(dict.fromkeys([*answer, *causes, *facts, *printed]))
 
 
-def _limitations(experiment: Experiment, results: Results, diagnosis: KeptDiagnosis) -> list[str]:
+def _limitations(experiment: Experiment, results: Results, diagnosis: CachedDiagnosis) -> list[str]:
     if experiment.published:
         return list(experiment.source.get("notes", []))
     failures = results.failures()
     failed = [mark for _, mark in failures if mark.state in FAILED]
     flagged = len(failures) - len(failed)
-    excluded = len(apart(experiment))
+    excluded = len(excluded_trials(experiment))
     limitations = []
     if experiment.cluster is not None and experiment.cluster.traits.hosts_are_virtual:
         limitations.append("The hosts are virtual and share the cores of one machine.")

@@ -12,7 +12,7 @@ from dashboard.labels import trial_role
 from dashboard.panels.compare import charts as compare_charts
 from dashboard.panels.compare.sentences import amount
 from dashboard.panels.compare.sentences import answer as compare_answer
-from dashboard.panels.experiment.diagnosis import STRENGTH, shown
+from dashboard.panels.experiment.diagnosis import STRENGTH, diagnosis_context
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.efficiencies import efficiency_trees
@@ -23,7 +23,7 @@ from experiments.errors import CannotCompare, FieldError
 from experiments.metrics import find as describe
 from experiments.models import Experiment, Kind, Report, State
 from experiments.selectors.comparison import compare
-from experiments.selectors.diagnosis import answers_of, diagnosis_of, kept_diagnosis
+from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 
 Body = dict[str, Any]
 """JSON data: title, notes, sentences, charts, table."""
@@ -55,7 +55,7 @@ class Source:
 
     def results(self, experiment: Experiment) -> Results:
         if experiment.pk not in self._results:
-            diagnosis, _ = kept_diagnosis(experiment)
+            diagnosis, _ = cached_diagnosis(experiment)
             self._results[experiment.pk] = Results(experiment, diagnosis.study if diagnosis else None)
         return self._results[experiment.pk]
 
@@ -127,7 +127,7 @@ def _answer(experiment: Experiment) -> Body:
             return {"title": "Answer", "empty": "No trial has finished yet."}
         answer = diagnosis_of(experiment).answer  # has too many trials for `answers_of`
     tone, word = STRENGTH[answer.strength]
-    diagnosis, is_current = kept_diagnosis(experiment)
+    diagnosis, is_current = cached_diagnosis(experiment)
     figures = diagnosis.key_figures if diagnosis is not None and is_current else ()
     return {
         "title": "Answer",
@@ -168,7 +168,7 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
 
 def _scaling(source: Source, experiment: Experiment) -> Body:
     diagnosis = diagnosis_of(experiment)
-    sizes = shown(diagnosis, source.results(experiment), {})["sizes"]
+    sizes = diagnosis_context(diagnosis, source.results(experiment), {})["sizes"]
     axis, cells = (
         diagnosis.study.axis.capitalize(),
         ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt"),

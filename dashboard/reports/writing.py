@@ -18,7 +18,7 @@ from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import check_text, freeze, pieces_of
 from dashboard.reports.views import changed_lines, find_report
 from dashboard.requests.idempotency import idempotent_redirect
-from dashboard.requests.lookup import asked, find_experiment
+from dashboard.requests.lookup import find_experiment, query_value
 from experiments.access import may_delete_report, may_write_reports, report_projects, visible_experiments
 from experiments.errors import InvalidSpec, ReportChanged
 from experiments.models import Experiment, Project, Report
@@ -124,7 +124,7 @@ def parts(request: HttpRequest) -> HttpResponse:
     """List the parts of an experiment, or experiments with a matching name."""
     if not report_projects(request.user):
         raise PermissionDenied
-    words = asked(request, "experiment")
+    words = query_value(request, "experiment")
     visible = visible_experiments(request.user).select_related("cluster", "project")
     chosen = visible.filter(slug=words).first() if words else None
     if chosen is not None:

@@ -23,7 +23,7 @@ from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
 from experiments.models import Configuration, Measurement
-from experiments.selectors.explorer import COLUMNS, Cell, Counts, Pivot, Query, check, counts
+from experiments.selectors.explorer import COLUMNS, ConfigurationCounts, Pivot, PivotCell, Query, check, counts
 from experiments.specification.parameters import known_parameters
 
 EACH: Final = "each"
@@ -68,12 +68,12 @@ class Question:
     filters: ConfigurationFilter
     configurations: QuerySet[Configuration]
 
-    def counts(self) -> Counts:
+    def counts(self) -> ConfigurationCounts:
         """Return the numbers of matching configurations by workload and cluster."""
         return counts(self.configurations, self.filters.whole_designs)
 
 
-def ask(user: Any, params: QueryDict) -> Question:
+def parse_question(user: Any, params: QueryDict) -> Question:
     """Return the parsed query string of a user. Raise CannotExplore."""
     query, look = _axes(params)
     check(query)
@@ -112,7 +112,7 @@ def _axes(params: QueryDict) -> tuple[Query, Presentation]:
     return query, look
 
 
-def coloured(question: Question, matched: Counts) -> Question:
+def coloured(question: Question, matched: ConfigurationCounts) -> Question:
     """Return the question with the default colour: workloads, else experiments if few."""
     experiments = question.configurations.order_by().values("experiment").distinct()[: MOST_SERIES + 1]
     by = "workload" if len(matched.workloads) > 1 else "experiment" if 1 < len(experiments) <= MOST_SERIES else ""
@@ -126,14 +126,14 @@ def _allowed(value: str, allowed: Sequence[str], name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ExportRows:
     """Rows of an export; ``every`` includes excluded trials."""
 
     kind: str = "configurations"
     every: bool = False
 
 
-def rows_of(params: QueryDict) -> Rows:
+def rows_of(params: QueryDict) -> ExportRows:
     """Return the rows of an export. Raise CannotExplore."""
     kind = _allowed(params.get("rows", "").strip() or ROWS[0], ROWS, "rows")
     every = _allowed(params.get("every", "").strip(), ("", "true", "false", "on", "1", "0"), "every")
@@ -141,7 +141,7 @@ def rows_of(params: QueryDict) -> Rows:
         raise CannotExplore(
             "every: rows are configurations; it is for rows=trials and rows=measurements.", field="every"
         )
-    return Rows(kind, every in ("true", "on", "1"))
+    return ExportRows(kind, every in ("true", "on", "1"))
 
 
 def table_of(question: Question) -> QuerySet[Configuration]:
@@ -154,7 +154,7 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     """Return one chart per value of the facet."""
     query, look = question.query, question.look
     leading = leads(question.configurations, question.filters, query, pivoted)
-    by_facet: dict[Any, list[Cell]] = {}
+    by_facet: dict[Any, list[PivotCell]] = {}
     for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
         by_facet.setdefault(repr(cell.facet), []).append(cell)
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
@@ -188,10 +188,10 @@ def panels_left_out(pivoted: Pivot) -> int:
 
 
 def _series(
-    cells: Iterable[Cell], query: Query, look: Presentation, leading: Leads
+    cells: Iterable[PivotCell], query: Query, look: Presentation, leading: Leads
 ) -> list[tuple[str, list[list[Mark]]]]:
     """Return the marks by colour and line."""
-    by_colour: dict[str, list[Cell]] = {}
+    by_colour: dict[str, list[PivotCell]] = {}
     for cell in cells:
         by_colour.setdefault(repr(cell.colour), []).append(cell)
     series = []
@@ -200,7 +200,7 @@ def _series(
         if query.colour:
             prefix = "" if query.colour in COLUMNS else f"{label(query.colour)} "
             name = shortened(f"{prefix}{words(query.colour, group[0].colour)}", _LONGEST_LEGEND)
-        by_line: dict[str, list[Cell]] = {}
+        by_line: dict[str, list[PivotCell]] = {}
         for cell in group:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
@@ -208,7 +208,7 @@ def _series(
     return series
 
 
-def _mark(cell: Cell, query: Query, look: Presentation, leading: Leads) -> Mark:
+def _mark(cell: PivotCell, query: Query, look: Presentation, leading: Leads) -> Mark:
     number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
     x = cell.x if number else words(query.x, cell.x)
     is_mean = look.statistic == "mean"
@@ -217,7 +217,7 @@ def _mark(cell: Cell, query: Query, look: Presentation, leading: Leads) -> Mark:
     return Mark(x, value, low, high, cell.dots, cell.trials, _together(cell), leading.suffix(cell))
 
 
-def _together(cell: Cell) -> str:
+def _together(cell: PivotCell) -> str:
     """Return an identifier of marks that are highlighted together across panels."""
     key = cell.same or repr((cell.x, cell.colour))
     return blake2b(key.encode(), digest_size=5).hexdigest()
@@ -240,7 +240,7 @@ def words(name: str, value: Any) -> str:
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 
-def options(matched: Counts, query: Query) -> dict[str, list[tuple[str, str]]]:
+def options(matched: ConfigurationCounts, query: Query) -> dict[str, list[tuple[str, str]]]:
     """Return the choices of axes: parameters and metrics of matching workloads."""
     slugs = [slug for slug, _ in matched.workloads]
     parameters: dict[str, None] = dict.fromkeys(COLUMNS)

@@ -22,7 +22,7 @@ from experiments import workloads
 from experiments.errors import CannotExplore
 from experiments.models import Configuration, Measurement
 from experiments.selectors.conditions import read_conditions
-from experiments.selectors.explorer import Cell, Pivot, Query
+from experiments.selectors.explorer import Pivot, PivotCell, Query
 from experiments.specification.grammar import MAX_LENGTH
 from experiments.specification.tree import Comparison, Constant, Name
 
@@ -39,7 +39,7 @@ class Leads:
     """Links of points: ``address`` with ``*`` in place of ``suffix``; or none."""
 
     address: str = ""
-    suffix: Callable[[Cell], str] = lambda cell: ""
+    suffix: Callable[[PivotCell], str] = lambda cell: ""
 
 
 def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter, query: Query, pivoted: Pivot) -> Leads:
@@ -56,7 +56,7 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
     condition = lru_cache(maxsize=None, typed=True)(condition_of)
     slugs = _slugs(configurations, set(dimensions.values()))
 
-    def suffix(cell: Cell) -> str:
+    def suffix(cell: PivotCell) -> str:
         """Return the filters of one cell; empty if they cannot be stated exactly."""
         names: dict[str, str] = {}
         conditions = [where] if where else []

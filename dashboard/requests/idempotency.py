@@ -36,7 +36,7 @@ PARAMETER: Final = OpenApiParameter(
 def idempotent_response(request: Request, act: Callable[[], Response]) -> Response:
     """Return the answer of ``act``, or the first answer to the same key.
 
-    Raise InvalidSpec for an invalid key, KeyOfAnother for the key of another request, and what ``act`` raises.
+    Raise InvalidSpec for an invalid key, IdempotencyConflict for the key of another request, and what ``act`` raises.
     """
     key = request.headers.get(HEADER)
     if key is None:

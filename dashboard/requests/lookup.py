@@ -13,23 +13,23 @@ from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.comparison import Compared, compare
 
 
-def asked(request: HttpRequest, name: str) -> str:
+def query_value(request: HttpRequest, name: str) -> str:
     """Return the trimmed value of `name`; '' by default."""
     return request.GET.get(name, "").strip()
 
 
-def members_asked(params: QueryDict) -> list[str]:
+def requested_members(params: QueryDict) -> list[str]:
     """Return the tokens of `of`, in order."""
     return [token for text in params.getlist("of") for token in text.split(",") if token.strip()]
 
 
-def comparison_asked(user: Any, params: QueryDict) -> Compared:
+def requested_comparison(user: Any, params: QueryDict) -> Compared:
     """Return the comparison that a query string names. Raise CannotCompare."""
     scope = params.get("scope", "").strip() or str(Measurement.Scope.ALL)
     if scope not in Measurement.Scope.values:
         raise CannotCompare("The scope is all or mpi.")
     baseline, at = (params.get(name, "").strip() for name in ("baseline", "at"))
-    return compare(user, members_asked(params), baseline=baseline, at=at, scope=scope)
+    return compare(user, requested_members(params), baseline=baseline, at=at, scope=scope)
 
 
 def without(params: QueryDict, *names: str) -> str:

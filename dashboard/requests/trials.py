@@ -66,7 +66,7 @@ class TrialQuestion:
     columns: tuple[str, ...]
 
 
-def ask_trials(user: Any, params: QueryDict) -> TrialQuestion:
+def parse_trial_question(user: Any, params: QueryDict) -> TrialQuestion:
     """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
     filters = TrialPageFilter.of_page(params, visible_trials(user))
     columns = read_columns(params.getlist("columns"))

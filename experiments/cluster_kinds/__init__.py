@@ -57,7 +57,7 @@ def refused_settings(kind: ClusterKind, link: Link, swept: Collection[str]) -> d
     }
 
 
-def refused_twins(kind: ClusterKind) -> str:
+def refused_ideal_runs(kind: ClusterKind) -> str:
     """Return why ``kind`` has no ideal network; empty if it has one."""
     needed = ("bandwidth", "delay")
     if kind.emulates.issuperset(needed):

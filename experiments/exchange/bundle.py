@@ -17,7 +17,7 @@ from experiments.errors import CannotExport
 from experiments.exchange import rows
 from experiments.exchange.archive import MANIFEST
 from experiments.exchange.crate import METADATA, Description, Run, WrittenFile, metadata
-from experiments.exchange.exporting import FileExporter, Wanted
+from experiments.exchange.exporting import BundleOptions, FileExporter
 from experiments.exchange.records import FORMAT, Contents, InstallationRecord
 from experiments.models import Experiment, Installation, Trial
 from experiments.selectors.diagnosis import answers_of
@@ -38,7 +38,7 @@ _ABOUT: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenTrials:
     """An experiment for a bundle, or (``trials``) some of its trials."""
 
     experiment: Experiment
@@ -95,7 +95,7 @@ class Writer:
         self._zip.close()
 
 
-def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], options: Wanted) -> BundleCounts:
+def write_bundle(stream: IO[bytes], chosen: Sequence[ChosenTrials], options: BundleOptions) -> BundleCounts:
     """Write a bundle. Raise CannotExport if it would be empty or too large."""
     count = sum(selection.rows().count() for selection in chosen)
     if not count:
@@ -128,7 +128,7 @@ def write_bundle(stream: IO[bytes], chosen: Sequence[Chosen], options: Wanted) -
 
 
 def _experiment(
-    writer: Writer, chosen: Chosen, directory: str, counts: BundleCounts, environments: set[str]
+    writer: Writer, chosen: ChosenTrials, directory: str, counts: BundleCounts, environments: set[str]
 ) -> list[Run]:
     experiment, trials = chosen.experiment, chosen.rows()
     specification = f"{directory}/specification.yaml"
@@ -202,7 +202,7 @@ def _about(experiment: Experiment, directory: str) -> dict[str, Any]:
     }
 
 
-def _description(chosen: Sequence[Chosen], options: Wanted, now: Any) -> Description:
+def _description(chosen: Sequence[ChosenTrials], options: BundleOptions, now: Any) -> Description:
     names = ", ".join(selection.experiment.name for selection in chosen)
     cited = "; ".join(_citation(selection.experiment) for selection in chosen)
     return Description(

@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from experiments.errors import CannotExport
-from experiments.exchange.bundle import Chosen
+from experiments.exchange.bundle import ChosenTrials
 from experiments.models import Experiment
 
 MOST_EXPERIMENTS: Final = 20
@@ -16,7 +16,7 @@ _OWNERS: Final = {"e": ("slug", "experiment"), "c": ("configurations", "configur
 """Kind of a name -> how its experiment is found, and its word."""
 
 
-def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[Chosen]:
+def select_experiments(names: Sequence[str], among: QuerySet[Experiment] | None = None) -> list[ChosenTrials]:
     """Return each named experiment once, in order. Raise CannotExport."""
     visible = (Experiment.objects.all() if among is None else among).select_related("cluster", "owner")
     selected: dict[int, tuple[Experiment, set[int], bool]] = {}
@@ -35,7 +35,7 @@ def chosen_by(names: Sequence[str], among: QuerySet[Experiment] | None = None) -
         raise CannotExport(f"A bundle holds {MOST_EXPERIMENTS} experiments at most, not {len(selected)}.")
     if not selected:
         raise CannotExport("Nothing was chosen: name an experiment, or t:NUMBER for a trial.")
-    return [Chosen(e, () if whole else tuple(sorted(trials))) for e, trials, whole in selected.values()]
+    return [ChosenTrials(e, () if whole else tuple(sorted(trials))) for e, trials, whole in selected.values()]
 
 
 def _meant(name: str) -> tuple[str, int, str]:

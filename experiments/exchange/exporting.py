@@ -15,7 +15,7 @@ from django.conf import settings
 from analysis.capture.anonymised import Anonymiser
 from analysis.errors import CaptureError
 from experiments.common import plain_files
-from experiments.errors import CannotExport, NotPlain, StoreAway, Tampered
+from experiments.errors import CannotExport, NotPlain, StoreUnavailable, Tampered
 from experiments.exchange import rows
 from experiments.exchange.archive import in_pieces
 from experiments.exchange.crate import WrittenFile
@@ -24,12 +24,14 @@ from experiments.models import Artifact, Trial
 
 CUT: Final = "cut to the headers of its packets"
 MASKED: Final = "its addresses were replaced"
-IN_CONTENTS: Final = "Addresses are in the contents of packets too: cut captures to their headers, or leave them out."
+ADDRESSES_IN_CONTENTS: Final = (
+    "Addresses are in the contents of packets too: cut captures to their headers, or leave them out."
+)
 _SEARCHED_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BundleOptions:
     """Options of a bundle. Raise CannotExport for contradictory ones."""
 
     captures: Captures = "all"
@@ -41,7 +43,7 @@ class Wanted:
         if self.captures not in CAPTURES:
             raise CannotExport(f"Captures leave as one of {', '.join(CAPTURES)}, not as {self.captures!r}.")
         if self.anonymise and self.captures == "all":
-            raise CannotExport(IN_CONTENTS)
+            raise CannotExport(ADDRESSES_IN_CONTENTS)
 
 
 class Target(Protocol):
@@ -54,7 +56,7 @@ class Target(Protocol):
 class FileExporter:
     """Exporter of the files of one bundle; addresses are replaced consistently in all."""
 
-    wanted: Wanted
+    wanted: BundleOptions
     hide: Anonymiser | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,7 +93,7 @@ class FileExporter:
         with ExitStack() as block:
             try:
                 file = block.enter_context(artifact.intact())
-            except StoreAway as error:
+            except StoreUnavailable as error:
                 raise CannotExport(f"{artifact.name} of trial {artifact.trial_id} cannot be read: {error}.") from None
             except (Tampered, NotPlain, OSError) as error:
                 raise _LeftOut(f"it is not what the trial left: {error}") from None

@@ -23,7 +23,7 @@ REPORT: Final = ".json"
 _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
 
 
-def take_in(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
+def import_file(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
     """Import the file at ``path`` by its name, with the files that it names.
 
     Raise BadBundle, InvalidSpec at fields and lines, or OSError if it is missing.
@@ -38,7 +38,7 @@ def take_in(path: Path, *, project: Project, owner: Any = None, dry_run: bool = 
     return import_bundle(path, **options)
 
 
-def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> ImportResult:
+def import_received_file(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> ImportResult:
     """Import an uploaded file, which can name no other file of this machine.
 
     A description or a table with files comes in a zip archive, at its top. Raise BadBundle or InvalidSpec.
@@ -49,10 +49,10 @@ def take_in_sent(file: Path, name: str, *, project: Project, owner: Any, dry_run
         with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
             path = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
             shutil.copyfile(file, path)
-            return take_in(path, **options)
+            return import_file(path, **options)
     with _unpacked(file) as described:
         if described is not None:
-            return take_in(described, **options)
+            return import_file(described, **options)
     return import_bundle(file, **options, name=name)
 
 

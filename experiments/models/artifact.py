@@ -51,15 +51,15 @@ class Artifact(models.Model):
         return Path(settings.VAR) / self.path
 
     @property
-    def kept(self) -> store.Kept:
+    def kept(self) -> store.StoredFile:
         """Return the path, size, hash and name that the store needs."""
-        return store.Kept(self.path, self.size_bytes, self.sha256, self.name)
+        return store.StoredFile(self.path, self.size_bytes, self.sha256, self.name)
 
     @contextmanager
     def intact(self) -> Iterator[Path]:
         """Provide the verified file as a local path for the block.
 
-        Raise Tampered, NotPlain, or OSError (StoreAway included).
+        Raise Tampered, NotPlain, or OSError (StoreUnavailable included).
         """
         with store.current().held(self.kept) as file:
             yield file

@@ -13,7 +13,7 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from experiments.errors import TooMuchAtOnce
+from experiments.errors import TooManyTasks
 from experiments.models.experiment import Experiment
 from experiments.models.people.project import Project
 
@@ -88,7 +88,7 @@ class BackgroundTask(models.Model):
     ) -> BackgroundTask:
         """Return a new task, or the unfinished one with the same arguments.
 
-        ``within`` is the key of the only project that the requester may read. Raise TooMuchAtOnce.
+        ``within`` is the key of the only project that the requester may read. Raise TooManyTasks.
         """
         same = {"kind": kind, "arguments": dict(arguments), "within_id": within, "experiment": experiment}
         with transaction.atomic():
@@ -98,7 +98,7 @@ class BackgroundTask(models.Model):
             if (task := unfinished.filter(**same).first()) is not None:
                 return task
             if unfinished.count() >= MAX_UNFINISHED:
-                raise TooMuchAtOnce(
+                raise TooManyTasks(
                     f"You already have {MAX_UNFINISHED} unfinished tasks of this kind. Try again when one has ended."
                 )
             for old in (
@@ -119,7 +119,7 @@ class BackgroundTask(models.Model):
         return None
 
     @classmethod
-    def wake_silent(cls) -> None:
+    def requeue_silent(cls) -> None:
         """Queue tasks of dead workers again; fail those that several workers did not end."""
         silent = cls.objects.filter(state=cls.State.RUNNING, told_at__lt=Now() - WORKER_TIMEOUT)
         given_up = f"Failed after {_MOST_ATTEMPTS} attempts: the worker process died each time."

@@ -150,7 +150,7 @@ class Cluster(models.Model):
     def require_link(self, spec: ExperimentSpec) -> None:
         """Raise InvalidSpec at each link setting, or ideal network, that it cannot make."""
         refused = cluster_kinds.refused_settings(self.traits, spec.link, spec.sweep)
-        if spec.ideal and (reason := cluster_kinds.refused_twins(self.traits)):
+        if spec.ideal and (reason := cluster_kinds.refused_ideal_runs(self.traits)):
             refused["ideal"] = reason
         if refused:
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())

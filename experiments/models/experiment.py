@@ -293,7 +293,7 @@ class Experiment(OfProject, models.Model):
         failed = self.trials.filter(state__in=FAILED).order_by("-ended_at").first()
         return failed.message if failed is not None else "Its first trial failed."
 
-    def hold_back_all_but_first(self) -> int:
+    def cancel_all_but_first(self) -> int:
         """Cancel all waiting trials but the first measured one; return the count."""
         self.require_editable()
         first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]

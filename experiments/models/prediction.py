@@ -34,9 +34,9 @@ class Prediction(models.Model):
     low_s = models.FloatField()
     high_s = models.FloatField()
     level = models.FloatField(help_text="Share of single trials that the interval is to hold.")
-    extended = models.BooleanField(help_text="The link lies outside of the range that was measured.")
+    extended = models.BooleanField(help_text="The link is outside of the measured range.")
     parameters: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(
-        default=dict, blank=True, help_text="The configuration whose trials check it; empty where there is an obstacle."
+        default=dict, blank=True, help_text="The configuration whose trials check it; empty if there is an obstacle."
     )
     configuration_hash = models.CharField(max_length=64, blank=True, db_index=True)
     obstacle = models.CharField(max_length=300, blank=True, help_text="Why its link cannot be built, in a sentence.")

@@ -118,8 +118,8 @@ class Hold(models.TextChoices):
     """The hold on an experiment's waiting trials."""
 
     NONE = "", "They start"
-    HELD = "held", "Its first trial failed: they wait until somebody says what to do"
-    RELEASED = "released", "Somebody said that they start whatever the first does"
+    HELD = "held", "On hold: its first trial failed, and a user decides"
+    RELEASED = "released", "A user released them, whatever the first one does"
 
 
 class Priority(models.IntegerChoices):

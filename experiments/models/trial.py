@@ -154,7 +154,7 @@ class Trial(models.Model):
     attempt = models.PositiveIntegerField(default=1)
     position = models.PositiveIntegerField(default=0, help_text="Place in the order of the experiment.")
     version = models.PositiveIntegerField(default=1, help_text="Version of the specification that asked for it.")
-    superseded = models.BooleanField(default=False, help_text="A newer attempt stands for this one.")
+    superseded = models.BooleanField(default=False, help_text="A newer attempt replaced this one.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
 
     queued_at = models.DateTimeField(db_default=Now())

@@ -19,7 +19,7 @@ from analysis.statistics import Comparison, SampleSummary, compare_groups, summa
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.errors import CannotCompare
-from experiments.metrics import decided_by, described, in_order
+from experiments.metrics import deciding_metric, described, in_order
 from experiments.models import Measurement, Trial
 from experiments.selectors.compared_members import Member, Names, Point, chosen_members, common_points, load_trials
 from experiments.selectors.counted_values import values_of_trials
@@ -244,7 +244,7 @@ def _read_everywhere(members: Sequence[Member]) -> list[str]:
     for experiment in {member.experiment.pk: member.experiment for member in members}.values():
         workload = workloads.find(experiment.workload, experiment.specification.get("parameters"))
         if workload is not None:
-            deciding.append(decided_by(experiment.workload, experiment.specification))
+            deciding.append(deciding_metric(experiment.workload, experiment.specification))
             figures += [figure.id for figure in workload.figures[:_OWN_FIGURES]]
     return list(dict.fromkeys((*deciding, *_ALWAYS_READ, *figures)))
 

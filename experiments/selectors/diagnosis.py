@@ -21,14 +21,14 @@ from redis.exceptions import RedisError
 from analysis.conclusions import (
     Answer,
     Diagnosis,
+    ExperimentIntervals,
     Fact,
-    Together,
     answer,
     diagnose,
+    experiment_intervals,
     facts,
     key_figures,
     place,
-    together,
 )
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
@@ -58,7 +58,7 @@ class ObservedPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDiagnosis:
+class CachedDiagnosis:
     """The cached diagnosis of an experiment's results at the time of its stamp."""
 
     stamp: str
@@ -97,19 +97,19 @@ class KeptDiagnosis:
         }
 
 
-def kept_diagnosis(experiment: Experiment) -> tuple[KeptDiagnosis | None, bool]:
+def cached_diagnosis(experiment: Experiment) -> tuple[CachedDiagnosis | None, bool]:
     """Return the cached diagnosis or None, and whether it is current."""
     try:
-        cached: KeptDiagnosis | None = cache.get(_key("diagnosis", experiment))
+        cached: CachedDiagnosis | None = cache.get(_key("diagnosis", experiment))
     except RedisError as error:  # pages work without the cache
         log.warning("diagnosis_not_read", experiment=experiment.pk, reason=str(error))
         return None, False
     return cached, cached is not None and cached.stamp == _stamp(experiment)
 
 
-def diagnosis_of(experiment: Experiment) -> KeptDiagnosis:
+def diagnosis_of(experiment: Experiment) -> CachedDiagnosis:
     """Return the current diagnosis, computed if it is not cached."""
-    cached, fresh = kept_diagnosis(experiment)
+    cached, fresh = cached_diagnosis(experiment)
     if cached is not None and fresh:
         return cached
     made = _diagnose(experiment, _stamp(experiment))
@@ -139,17 +139,19 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     return answers
 
 
-def together_of(experiment: Experiment) -> Together:
+def together_of(experiment: Experiment) -> ExperimentIntervals:
     """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)
     with suppress(RedisError):
-        cached: tuple[int, Together] | None = cache.get(_key("together", experiment))
+        cached: tuple[int, ExperimentIntervals] | None = cache.get(_key("together", experiment))
         if cached is not None and cached[0] == count:
             return cached[1]
-    return _keep_together(experiment, count, together(asked_of(experiment, study_of(experiment, with_traffic=False))))
+    return _keep_together(
+        experiment, count, experiment_intervals(asked_of(experiment, study_of(experiment, with_traffic=False)))
+    )
 
 
-def _keep_together(experiment: Experiment, count: int, made: Together) -> Together:
+def _keep_together(experiment: Experiment, count: int, made: ExperimentIntervals) -> ExperimentIntervals:
     _keep(_key("together", experiment), (count, made))
     return made
 
@@ -196,15 +198,15 @@ def _stamp(experiment: Experiment) -> str:
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
 
 
-def _diagnose(experiment: Experiment, stamp: str) -> KeptDiagnosis:
+def _diagnose(experiment: Experiment, stamp: str) -> CachedDiagnosis:
     study = study_of(experiment)
     asked = asked_of(experiment, study)
-    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), together(asked))
+    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), experiment_intervals(asked))
     simultaneous = intervals if intervals.metric == study.time_metric else None
     study = replace(study, describe=lambda point: place(asked.factors, point.parameters), intervals=simultaneous)
     diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
     answered = answer(asked)
-    made = KeptDiagnosis(
+    made = CachedDiagnosis(
         stamp=stamp,
         answer=answered,
         facts=facts(asked, answered, diagnosis.report),

@@ -33,7 +33,7 @@ class Difference:
         return len({repr(value) for index, value in enumerate(self.values) if index not in self.silent}) > 1
 
     @property
-    def told_by(self) -> tuple[int, ...]:
+    def stated_by(self) -> tuple[int, ...]:
         return tuple(index for index in range(len(self.values)) if index not in self.silent)
 
 

@@ -175,19 +175,19 @@ def _fill(row: ConfigurationRow, values: CountedValues, indexes: Sequence[int], 
             row.trial_ids.setdefault(metric, []).append(trial)
 
 
-def apart_of(experiment: Experiment) -> QuerySet[Trial]:
+def excluded_trials_of(experiment: Experiment) -> QuerySet[Trial]:
     """Return excluded trials: replaced, disturbed, or out of the design."""
     replaced = Q(superseded=True) | Q(configuration__in_design=False)
     return Trial.objects.filter(replaced | excluded_as_disturbed(), experiment=experiment)
 
 
-def apart(experiment: Experiment, most: int = 200) -> list[Trial]:
+def excluded_trials(experiment: Experiment, most: int = 200) -> list[Trial]:
     """Return the newest excluded trials, newest first."""
     columns = ("state", "kind", "repetition", "attempt", "version", "superseded", "trust", "configuration")
-    return list(apart_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
+    return list(excluded_trials_of(experiment).select_related("configuration").only(*columns).order_by("-pk")[:most])
 
 
-def published_like(experiment: Experiment) -> QuerySet[Experiment]:
+def related_publications(experiment: Experiment) -> QuerySet[Experiment]:
     """Return published experiments of the same workload or with one of its figures."""
     figures = Measurement.objects.filter(trial__experiment=OuterRef("pk"), metric__startswith=f"{experiment.workload}.")
     alike = Q(workload=experiment.workload) | Exists(figures)

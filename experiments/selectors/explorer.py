@@ -84,7 +84,7 @@ def check(query: Query) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PivotCell:
     """One point of the pivot: its position, and the metric over its configurations."""
 
     x: Any
@@ -126,7 +126,7 @@ class Cell:
 class Pivot:
     """Cells of a query; ``cut`` if there are more."""
 
-    cells: list[Cell]
+    cells: list[PivotCell]
     cut: bool
     is_scatter: bool = False
 
@@ -201,9 +201,9 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     return Pivot(cells, len(groups) > MOST_CELLS)
 
 
-def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float]) -> Cell:
+def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float]) -> PivotCell:
     single = row["configurations"] == 1
-    return Cell(
+    return PivotCell(
         x=values["x"],
         colour=values.get("colour"),
         facet=values.get("facet"),
@@ -235,7 +235,7 @@ def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
         line = repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows)))
         dots = tuple(samples)
         cells.append(
-            Cell(axes["x"], colour, axes.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
+            PivotCell(axes["x"], colour, axes.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
         )
     return Pivot(cells, len(listed) > MOST_CELLS)
 
@@ -265,12 +265,12 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
         axes = dict(zip(by, values, strict=True))
         colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
-        cells.append(Cell(x, colour, axes.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
+        cells.append(PivotCell(x, colour, axes.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ConfigurationCounts:
     """The number of matching configurations, by workload and cluster (slug, name)."""
 
     total: int
@@ -278,7 +278,7 @@ class Counts:
     clusters: list[tuple[str, str, int]]
 
 
-def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> Counts:
+def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> ConfigurationCounts:
     """Count configurations in two queries, from design sizes if ``designs`` is given."""
     rows: Iterable[tuple[str, int | None, int]]
     if designs is None:
@@ -295,7 +295,7 @@ def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment
         if cluster:
             by_cluster[names[cluster]] += count
     clusters = [(slug, name, count) for (slug, name), count in sorted(by_cluster.items())]
-    return Counts(sum(by_workload.values()), sorted(by_workload.items()), clusters)
+    return ConfigurationCounts(sum(by_workload.values()), sorted(by_workload.items()), clusters)
 
 
 def flagged(configurations: QuerySet[Configuration], query: Query) -> int:

@@ -42,7 +42,7 @@ class HistoryRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ListedHistory:
     """A listed history with its steps."""
 
     configuration: Configuration
@@ -105,7 +105,7 @@ def named(user: Any, configurations: Iterable[int]) -> list[HistoryRow]:
     return [HistoryRow(*row) for row in rows.values_list("hash", "experiment__cluster__slug", Value(0), Value(0), "pk")]
 
 
-def standing(user: Any, rows: Sequence[HistoryRow]) -> list[Kept]:
+def histories_with_steps(user: Any, rows: Sequence[HistoryRow]) -> list[ListedHistory]:
     """Return listed histories with their steps of elapsed time, in three queries."""
     if not rows:
         return []
@@ -134,10 +134,10 @@ def standing(user: Any, rows: Sequence[HistoryRow]) -> list[Kept]:
 
 def _kept(
     row: HistoryRow, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]
-) -> Kept:
+) -> ListedHistory:
     history = _history(trials, expected)
     stepped_at = trials[history.changes[-1].index][1] if history.changes else None
-    return Kept(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)
+    return ListedHistory(newest, row.trials, row.experiments, _moment(trials[-1][0]), history, stepped_at)
 
 
 def _moment(seconds: float) -> datetime:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from django.db.models import Count, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 
-from analysis.conclusions import Answer, Asked, answer
-from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, Fitted, fits_of, link_of
+from analysis.conclusions import Answer, ExperimentQuestion, answer
+from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, LOSS, RATE, FittedNetwork, fits_of, link_of
 from analysis.numbers import SHARE, amount, rounded
 from analysis.sensitivity import CARRIED, Fit, Link, predict
 from experiments.access import visible_experiments
@@ -44,9 +44,9 @@ _DIGITS: Final = 4
 class NetworkStudy:
     """The answer and the models of an experiment over links."""
 
-    asked: Asked
+    asked: ExperimentQuestion
     answer: Answer
-    fits: Sequence[Fitted]
+    fits: Sequence[FittedNetwork]
     """Empty if too few trials have ended."""
 
 
@@ -77,7 +77,7 @@ def carried(fit: Fit) -> Fit:
     return replace(fit, draws=fit.draws.first(CARRIED))
 
 
-def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
+def make_prediction(experiment: Experiment, link: Link, at: str = "", *, author: Any = None) -> Prediction:
     """Return an unsaved prediction of a trial on ``link`` from the current trials.
 
     ``at`` names the combination of the other factors. Raise InvalidSpec, StaleTrial.
@@ -87,7 +87,7 @@ def foretell(experiment: Experiment, link: Link, at: str = "", *, author: Any = 
     return stated(experiment, study, fitted, link, author=author, **_predicted(fitted, link))
 
 
-def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, Fitted]:
+def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy, FittedNetwork]:
     """Return the study and its model at a combination of factors. Raise InvalidSpec."""
     study = network_study_of(experiment)
     fitted = next((fit for fit in study.fits if fit.at == at), None)
@@ -101,7 +101,7 @@ def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy,
 
 
 def stated(
-    experiment: Experiment, study: NetworkStudy, fitted: Fitted, link: Link, *, author: Any = None, **fields: Any
+    experiment: Experiment, study: NetworkStudy, fitted: FittedNetwork, link: Link, *, author: Any = None, **fields: Any
 ) -> Prediction:
     """Return an unsaved prediction with these further fields. Raise StaleTrial."""
     evidence, digest = _evidence(experiment, study, fitted)
@@ -123,7 +123,7 @@ def stated(
     )
 
 
-def _predicted(fitted: Fitted, link: Link) -> dict[str, Any]:
+def _predicted(fitted: FittedNetwork, link: Link) -> dict[str, Any]:
     """Return the model's prediction as fields."""
     predicted = predict(carried(fitted.fit), link, level=LEVEL)
     ends = predicted.elapsed.interval
@@ -136,7 +136,7 @@ def _predicted(fitted: Fitted, link: Link) -> dict[str, Any]:
     }
 
 
-def _checked_by(experiment: Experiment, fitted: Fitted, link: Link) -> dict[str, Any]:
+def _checked_by(experiment: Experiment, fitted: FittedNetwork, link: Link) -> dict[str, Any]:
     """Return the checking configuration and its ended trials, or the obstacle."""
     if obstacle := _obstacle(experiment, fitted, link):
         return {"obstacle": obstacle}
@@ -158,7 +158,7 @@ def _require_link(link: Link) -> None:
             raise InvalidSpec([FieldError(field, f"must be from {amount(least, unit)} to {amount(most, unit)}")])
 
 
-def _require_swept(fitted: Fitted, link: Link) -> None:
+def _require_swept(fitted: FittedNetwork, link: Link) -> None:
     """Raise InvalidSpec for a change of a property that was never varied."""
     here = fitted.here
     rows = (
@@ -176,7 +176,7 @@ def _require_swept(fitted: Fitted, link: Link) -> None:
         raise InvalidSpec(refused)
 
 
-def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tuple[list[int], str]:
+def _evidence(experiment: Experiment, study: NetworkStudy, fitted: FittedNetwork) -> tuple[list[int], str]:
     """Return the keys of the fitted trials, and the SHA-256 of their links and times."""
     links = {configuration_hash(experiment.workload, point.parameters): link_of(point) for point in fitted.points}
     values = Measurement.objects.counted().in_statistics()
@@ -194,7 +194,7 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: Fitted) -> tu
     return [trial for trial, *_ in measured], hashlib.sha256(text.encode()).hexdigest()
 
 
-def _added(fitted: Fitted) -> tuple[float, float]:
+def _added(fitted: FittedNetwork) -> tuple[float, float]:
     """Return delays (s) that bare links have and that emulated links add."""
     delays = [(float(p.parameters.get(DELAY) or 0.0), p.link[DELAY]) for p in fitted.points if DELAY in p.link]
     plain = [certified for requested, certified in delays if not requested]
@@ -203,7 +203,7 @@ def _added(fitted: Fitted) -> tuple[float, float]:
     return least, max(least, median(made)) if made else least
 
 
-def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
+def _obstacle(experiment: Experiment, fitted: FittedNetwork, link: Link) -> str:
     """Return why the cluster cannot build ``link``; empty if it can."""
     cluster = experiment.cluster
     if cluster is None or not {"delay", "bandwidth"} <= cluster.traits.emulates:
@@ -220,7 +220,7 @@ def _obstacle(experiment: Experiment, fitted: Fitted, link: Link) -> str:
     return ""
 
 
-def _configuration(fitted: Fitted, link: Link) -> dict[str, Any]:
+def _configuration(fitted: FittedNetwork, link: Link) -> dict[str, Any]:
     """Return the parameters of trials whose certificates come near ``link``."""
     _, made = _added(fitted)
     delays = [float(p.parameters.get(DELAY) or 0.0) for p in fitted.points]

@@ -23,7 +23,7 @@ MOST_SCORED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PredictionCheck:
     """The trials that check a prediction; none was known when it was made."""
 
     prediction: Prediction
@@ -52,7 +52,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PredictionScore:
     """Summary of checked predictions."""
 
     checked: int
@@ -66,7 +66,7 @@ def visible_predictions(user: Any) -> QuerySet[Prediction]:
     return Prediction.objects.filter(experiment__in=visible_experiments(user)).select_related("experiment", "author")
 
 
-def checks_of(predictions: Iterable[Prediction]) -> dict[int, Check]:
+def checks_of(predictions: Iterable[Prediction]) -> dict[int, PredictionCheck]:
     """Return the check of each prediction by key. Two queries."""
     rows = list(predictions)
     if not rows:
@@ -105,12 +105,12 @@ def _trials(experiments: set[int], hashes: set[str]) -> dict[tuple[int, int | No
     return trials
 
 
-def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> Check:
+def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, str], float]) -> PredictionCheck:
     earlier = {*prediction.evidence, *prediction.ended}
     later = [row for row in rows if row[0] not in earlier]
     ended = [(key, link_kept) for key, state, link_kept in later if state == State.FINISHED]
     as_asked = [key for key, link_kept in ended if link_kept != "false"]
-    return Check(
+    return PredictionCheck(
         prediction,
         trials=tuple(key for key, *_ in later),
         waiting=sum(state in UNFINISHED for _, state, _ in later),
@@ -119,10 +119,12 @@ def _check(prediction: Prediction, rows: Sequence[_Row], times: dict[tuple[int, 
     )
 
 
-def score(checks: Iterable[Check]) -> Score:
+def score(checks: Iterable[PredictionCheck]) -> PredictionScore:
     """Return the summary of the checked predictions."""
     errors = [(abs(check.error), bool(check.inside)) for check in checks if check.error is not None]
-    return Score(len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None)
+    return PredictionScore(
+        len(errors), sum(inside for _, inside in errors), median(e for e, _ in errors) if errors else None
+    )
 
 
 def plan_check(prediction: Prediction) -> MorePoints:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
-from analysis.conclusions import Accepted, Asked, Deciding, Factor, Scatter, pooled, question
+from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, pooled, question
 from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.common import external_figures
-from experiments.metrics import decided_by, find
+from experiments.metrics import deciding_metric, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
 from experiments.workloads import LoadTest, WorkloadDefinition
@@ -32,7 +32,7 @@ _UNITS: Final = {
 _LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
 
 
-def asked_of(experiment: Experiment, study: Study) -> Asked:
+def asked_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
@@ -50,7 +50,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
         _with_followers(_factor(name, points, workload, networks=networks), points, names, factor_names)
         for name in factor_names
     ]
-    result = Asked(
+    result = ExperimentQuestion(
         points=points,
         deciding=deciding,
         factors=factors,
@@ -70,7 +70,7 @@ def asked_of(experiment: Experiment, study: Study) -> Asked:
     return replace(result, points=_without_disturbed(result)) if question(result) == "network" else result
 
 
-def _without_disturbed(asked: Asked) -> list[Point]:
+def _without_disturbed(asked: ExperimentQuestion) -> list[Point]:
     """Return the points of a network fit, without replaceable disturbed ones."""
     clean = [point for point in asked.measured() if not point.disturbed]
     others = [f.name for f in asked.factors if f.role != "network"]
@@ -108,7 +108,7 @@ def _decided(experiment: Experiment, study: Study, workload: WorkloadDefinition 
     present = {metric for point in study.points for metric, values in point.values.items() if len(values)}
     printed = workload.phases.printed_faster if workload and workload.phases and study.published else None
     candidates = [
-        decided_by(experiment.workload, experiment.specification),
+        deciding_metric(experiment.workload, experiment.specification),
         printed,
         "elapsed_s",
         *figures,

@@ -96,7 +96,7 @@ def waiting_trials(project: Project) -> int:
 
 
 @contextmanager
-def kept(project: Project, *, capturing: bool = True) -> Iterator[None]:
+def within_quotas(project: Project, *, capturing: bool = True) -> Iterator[None]:
     """Queue trials in a block that holds the project's lock, within its quotas.
 
     Raise InvalidSpec at the end, with nothing stored, if too many were added. Removing trials is always allowed.

@@ -10,12 +10,12 @@ from math import exp, log
 from statistics import fmean
 from typing import Any, Final
 
-from analysis.conclusions.observations.needs import DELAY, LOSS, RATE, Fitted, link_of
+from analysis.conclusions.observations.needs import DELAY, LOSS, RATE, FittedNetwork, link_of
 from analysis.mpi.calls import Calls
 from analysis.replay.calibration import Calibration, Exchange, calibrate
 from analysis.replay.platform import Topology
 from analysis.replay.predicted import Replayed
-from analysis.replay.predicted import foretell as replay_prediction
+from analysis.replay.predicted import make_prediction as replay_prediction
 from analysis.sensitivity import Link
 from experiments.errors import FieldError, InvalidSpec
 from experiments.files import MPI_CALLS_NAME, read_mpi_calls, read_mpi_profile
@@ -37,12 +37,12 @@ _TIME: Final = "pingpong.transfer_time_median_s"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReplayInputs:
     """The inputs of a replay, and its prediction's context."""
 
     experiment: Experiment
     study: NetworkStudy
-    fitted: Fitted
+    fitted: FittedNetwork
     trial: Trial
     here: Link
     there: Link
@@ -57,7 +57,7 @@ class Wanted:
     """Other links with the geometric mean of their trials' times: replays of them estimate the error."""
 
 
-def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
+def obstacle_of(experiment: Experiment, fitted: FittedNetwork) -> str:
     """Return why an experiment cannot be replayed; empty if it can. Two queries."""
     trial = _traced(experiment, fitted)
     if trial is None:
@@ -65,7 +65,7 @@ def obstacle_of(experiment: Experiment, fitted: Fitted) -> str:
     return "" if _calibration(experiment.cluster, trial.configuration.parameters)[0] else NO_EXCHANGES
 
 
-def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
+def replay_inputs(experiment: Experiment, link: Link, at: str = "") -> ReplayInputs:
     """Return the inputs of a replay on ``link``. Raise InvalidSpec if one is missing."""
     study, fitted = modelled(experiment, link, at)
     if link.loss != fitted.here.loss or link.loss:
@@ -79,14 +79,14 @@ def wanted(experiment: Experiment, link: Link, at: str = "") -> Wanted:
     if calibration is None:
         raise _refused(NO_EXCHANGES)
     parameters = trial.configuration.parameters
-    return Wanted(
+    return ReplayInputs(
         experiment, study, fitted, trial, _link_of(trial) or fitted.here, link, calls, _places(tables["ranks"]),
         "two sites" if parameters.get("link.topology") == "two sites" else "star", calibration, exchanges,
         _others(study, fitted, link),
     )  # fmt: skip
 
 
-def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, author: Any = None) -> Prediction:
+def prediction_of(want: ReplayInputs, replayed: Replayed, assumed: Sequence[str], *, author: Any = None) -> Prediction:
     """Return an unsaved prediction of a replay. Raise StaleTrial."""
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
@@ -119,7 +119,7 @@ def prediction_of(want: Wanted, replayed: Replayed, assumed: Sequence[str], *, a
     return prediction
 
 
-def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Link, float], ...]:
+def _others(study: NetworkStudy, fitted: FittedNetwork, there: Link) -> tuple[tuple[Link, float], ...]:
     """Return at most MOST_CHECKS other loss-free links, slowest first."""
     links = []
     for point in fitted.points:
@@ -130,7 +130,7 @@ def _others(study: NetworkStudy, fitted: Fitted, there: Link) -> tuple[tuple[Lin
     return tuple(links[:: max(1, -(-len(links) // MOST_CHECKS))])
 
 
-def _traced(experiment: Experiment, fitted: Fitted) -> Trial | None:
+def _traced(experiment: Experiment, fitted: FittedNetwork) -> Trial | None:
     """Return the first counted trial on the mildest link with stored calls."""
     keys = [
         configuration_hash(experiment.workload, point.parameters)

@@ -1,7 +1,8 @@
 """Evaluation of expressions: ``ranks <= 16 and link.delay < 8 ms``.
 
-One language for the ``where`` of a specification and the conditions of the explorer; docs/reference/conditions.md describes it. `grammar` reads
-it into a `tree`; here the tree is evaluated for one configuration, `experiments.selectors.conditions` asks the database the same.
+One language for the ``where`` of a specification and the conditions of the explorer (docs/reference/conditions.md).
+`grammar` parses it into a `tree`; this module evaluates the tree for one configuration,
+`experiments.selectors.conditions` translates it to SQL.
 
 Values that cannot be computed (a division by zero, a word that is less than a number, a parameter that the workload does not have) are
 neither true nor false: ``and`` and ``or`` ignore them if the other operands decide.

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.files.storage import FileSystemStorage, storages
 
-from experiments.store.base import TRIALS, Kept, Store, place_within
+from experiments.store.base import TRIALS, Store, StoredFile, place_within
 from experiments.store.bucket import Bucket
 from experiments.store.directory import Directory
 
-__all__ = ["TRIALS", "Bucket", "Directory", "Kept", "Store", "current", "place_within"]
+__all__ = ["TRIALS", "Bucket", "Directory", "Store", "StoredFile", "current", "place_within"]
 
 
 def current() -> Store:

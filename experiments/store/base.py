@@ -16,7 +16,7 @@ _UPLOAD: Final = re.compile(r"upload-[0-9a-f]{12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredFile:
     """The stored file of a row: ``path`` in the store, ``name`` for users."""
 
     path: str
@@ -45,10 +45,10 @@ class Store(ABC):
         """Return the directory of new files of a trial."""
 
     @abstractmethod
-    def held(self, stored: Kept) -> AbstractContextManager[Path]:
+    def held(self, stored: StoredFile) -> AbstractContextManager[Path]:
         """Provide a verified file as a local path for the block.
 
-        Raise Tampered, NotPlain, FileNotFoundError or StoreAway.
+        Raise Tampered, NotPlain, FileNotFoundError or StoreUnavailable.
         """
 
     @abstractmethod
@@ -57,15 +57,15 @@ class Store(ABC):
 
     @abstractmethod
     def size(self, path: str) -> int:
-        """Return the length of a file. Raise FileNotFoundError, NotPlain, or StoreAway."""
+        """Return the length of a file. Raise FileNotFoundError, NotPlain, or StoreUnavailable."""
 
     @abstractmethod
     def put(self, file: Path, path: str) -> None:
-        """Store a plain local file under a new path. Raise NotPlain, OSError, StoreAway."""
+        """Store a plain local file under a new path. Raise NotPlain, OSError, StoreUnavailable."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Remove a file, if it exists. Raise StoreAway."""
+        """Remove a file, if it exists. Raise StoreUnavailable."""
 
     @abstractmethod
     def remove_trial(self, trial_id: int) -> None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from django.conf import settings
 
-from experiments.errors import StoreAway, Tampered
-from experiments.store.base import TRIALS, Kept, Store
+from experiments.errors import StoreUnavailable, Tampered
+from experiments.store.base import TRIALS, Store, StoredFile
 from experiments.store.cache import Cache
 from experiments.store.digest import changed, require_unchanged
 
@@ -42,7 +42,7 @@ class Bucket(Store):
         return f"{TRIALS}/{trial_id}/upload-{secrets.token_hex(6)}"
 
     @contextmanager
-    def held(self, stored: Kept) -> Iterator[Path]:
+    def held(self, stored: StoredFile) -> Iterator[Path]:
         with self._cache.held(stored, self._fetched(stored)) as file:
             try:
                 require_unchanged(file, stored)
@@ -52,7 +52,7 @@ class Bucket(Store):
                 raise
             yield file
 
-    def _fetched(self, stored: Kept) -> Iterator[bytes]:
+    def _fetched(self, stored: StoredFile) -> Iterator[bytes]:
         """Yield the bytes of a file. Raise Tampered at the end if they have changed."""
         digest, size_bytes = hashlib.sha256(), 0
         for piece in self.pieces(stored.path):
@@ -74,7 +74,7 @@ class Bucket(Store):
         self._storage.put(file, path)
         there, here = self._storage.length(path), file.stat().st_size
         if there != here:
-            raise StoreAway(f"the store of files took {there} of {here} bytes")
+            raise StoreUnavailable(f"the store of files took {there} of {here} bytes")
 
     def remove(self, path: str) -> None:
         self._storage.remove(path)
@@ -90,7 +90,7 @@ class Bucket(Store):
             self.put(file, path)
 
     def give_back(self, taken: list[str]) -> None:
-        with suppress(StoreAway):  # `store check` finds the remaining files
+        with suppress(StoreUnavailable):  # `store check` finds the remaining files
             for path in taken:
                 self._storage.remove(path)
 

@@ -17,8 +17,8 @@ from typing import IO
 
 from analysis.numbers import size
 from experiments.common import plain_files
-from experiments.errors import StoreAway
-from experiments.store.base import Kept
+from experiments.errors import StoreUnavailable
+from experiments.store.base import StoredFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,18 @@ class Cache:
     limit_bytes: int
 
     @contextmanager
-    def held(self, stored: Kept, pieces: Iterator[bytes]) -> Iterator[Path]:
+    def held(self, stored: StoredFile, pieces: Iterator[bytes]) -> Iterator[Path]:
         """Hold the copy of a file for a block; read ``pieces`` if there is none."""
         path = self._place(stored)
         stream = self._opened(path) or self._fetch(stored, path, pieces)
         with stream:
             yield path
 
-    def forget(self, stored: Kept) -> None:
+    def forget(self, stored: StoredFile) -> None:
         """Remove a damaged copy."""
         self._place(stored).unlink(missing_ok=True)
 
-    def _place(self, stored: Kept) -> Path:
+    def _place(self, stored: StoredFile) -> Path:
         return self.directory / stored.sha256 / Path(stored.path).name
 
     def _opened(self, path: Path) -> IO[bytes] | None:
@@ -56,7 +56,7 @@ class Cache:
             os.utime(path.parent)  # of the directory: a new time of the file would mark it as changed
         return stream
 
-    def _fetch(self, stored: Kept, path: Path, pieces: Iterator[bytes]) -> IO[bytes]:
+    def _fetch(self, stored: StoredFile, path: Path, pieces: Iterator[bytes]) -> IO[bytes]:
         part = self._part(stored)
         try:
             for piece in pieces:
@@ -70,7 +70,7 @@ class Cache:
             raise
         return part
 
-    def _part(self, stored: Kept) -> IO[bytes]:
+    def _part(self, stored: StoredFile) -> IO[bytes]:
         """Return a locked part file, after making room for it."""
         with plain_files.private():
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -83,9 +83,9 @@ class Cache:
                     os.posix_fallocate(part.fileno(), 0, stored.size_bytes)
                 return part
 
-    def _make_room(self, stored: Kept) -> None:
+    def _make_room(self, stored: StoredFile) -> None:
         if stored.size_bytes > self.limit_bytes:
-            raise StoreAway(
+            raise StoreUnavailable(
                 f"{stored.name} has {size(stored.size_bytes)}, more than this machine keeps of the store (RANKWIRE_STORE_CACHE_MIB)"
             )
         copies = sorted(self._copies())
@@ -96,7 +96,7 @@ class Cache:
             if _removed(path):
                 used -= size_bytes
         if used + stored.size_bytes > self.limit_bytes:
-            raise StoreAway(f"files in use leave no room for {stored.name}; try again later")
+            raise StoreUnavailable(f"files in use leave no room for {stored.name}; try again later")
 
     def _copies(self) -> Iterator[tuple[float, int, Path]]:
         """Yield (last use, length, path) of all copies, dead parts first."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from experiments.common import plain_files
 from experiments.errors import Tampered
-from experiments.store.base import Kept
+from experiments.store.base import StoredFile
 
 PIECE: Final = 1 << 20
 
@@ -24,7 +24,7 @@ def hash_of(file: Path) -> tuple[str, int]:
         return digest.hexdigest(), stream.tell()
 
 
-def require_unchanged(file: Path, stored: Kept) -> None:
+def require_unchanged(file: Path, stored: StoredFile) -> None:
     """Raise Tampered if a file has changed, NotPlain or OSError if it cannot be read."""
     with plain_files.opened(file) as stream:
         status = os.fstat(stream.fileno())
@@ -33,7 +33,7 @@ def require_unchanged(file: Path, stored: Kept) -> None:
         raise changed(stored)
 
 
-def changed(stored: Kept) -> Tampered:
+def changed(stored: StoredFile) -> Tampered:
     """Return the error of a changed file."""
     return Tampered(f"{stored.name} was changed after its trial ended: its hash differs. It is not used.")
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from django.conf import settings
 
 from experiments.common import plain_files
-from experiments.store.base import TRIALS, Kept, Store
+from experiments.store.base import TRIALS, Store, StoredFile
 from experiments.store.digest import PIECE, require_unchanged
 
 
@@ -24,7 +24,7 @@ class Directory(Store):
         return f"{TRIALS}/{trial_id}"
 
     @contextmanager
-    def held(self, stored: Kept) -> Iterator[Path]:
+    def held(self, stored: StoredFile) -> Iterator[Path]:
         file = self._file(stored.path)
         require_unchanged(file, stored)
         yield file

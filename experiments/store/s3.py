@@ -21,7 +21,7 @@ from django.core.files import File
 from storages.backends.s3 import S3Storage
 
 from experiments.common import plain_files
-from experiments.errors import StoreAway
+from experiments.errors import StoreUnavailable
 from experiments.store.base import TRIALS, Upload
 
 _PART: Final = 8 << 20
@@ -76,7 +76,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
                 body.close()
 
     def length(self, path: str) -> int:
-        """Return the length of a file. Raise FileNotFoundError, StoreAway."""
+        """Return the length of a file. Raise FileNotFoundError, StoreUnavailable."""
         try:
             with self._translated(path):
                 answer = self._client.head_object(Bucket=self.bucket_name, Key=self._normalize_name(path))
@@ -90,7 +90,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
             with self._translated(self.bucket_name):
                 self._client.head_bucket(Bucket=self.bucket_name)
         except FileNotFoundError:
-            raise StoreAway(f"the store of files has no bucket {self.bucket_name}") from None
+            raise StoreUnavailable(f"the store of files has no bucket {self.bucket_name}") from None
 
     def remove(self, path: str) -> None:
         """Remove a file, if it exists."""
@@ -129,9 +129,9 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
 
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
-        """Raise FileNotFoundError or StoreAway for errors of boto3; fail fast while away."""
+        """Raise FileNotFoundError or StoreUnavailable for errors of boto3; fail fast while away."""
         if time.monotonic() < self._away_until:
-            raise StoreAway("the store of files does not answer")
+            raise StoreUnavailable("the store of files does not answer")
         try:
             yield
         except ClientError as error:
@@ -139,8 +139,8 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
             if code in _GONE:
                 raise FileNotFoundError(f"{path} is not in the store") from None
             log.warning("store_refused", path=path, code=code, reason=str(error))
-            raise StoreAway(f"the store of files answers {code or 'with an error'}") from error
+            raise StoreUnavailable(f"the store of files answers {code or 'with an error'}") from error
         except (BotoCoreError, Boto3Error) as error:
             log.warning("store_away", path=path, reason=str(error))
             self._away_until = time.monotonic() + _SPARED_S
-            raise StoreAway(f"the store of files does not answer ({type(error).__name__})") from error
+            raise StoreUnavailable(f"the store of files does not answer ({type(error).__name__})") from error

@@ -1,4 +1,4 @@
-"""What the tools of three hosts record of the same frames, each by its own clock."""
+"""Recordings of the same frames on three hosts, each by the host's own clock."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def traffic(count: int = 300, seed: int = 1) -> list[Sent]:
 def recordings(
     sent: list[Sent], directory: Path, clocks: list[Callable[[int], float]], hosts: tuple[int, ...] = (0, 1, 2)
 ) -> list[Recording]:
-    """What each host's tool would write: what it sends when it leaves, what it gets after the way, by its own clock."""
+    """Write what the tool of each host would record, by the host's own clock.
+
+    A frame is recorded on its sender when it is sent, and on its receiver after the latency of the path.
+    """
     made = []
     for host in hosts:
         seen = [(s.time_ns + (WAY_NS if s.target == host else 0), s) for s in sent if host in (s.source, s.target)]

@@ -174,7 +174,7 @@ _FACTORS = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 
 
 
 def _read(value: float, unit: str) -> float:
-    """What a reader understands: the number times the prefix before its unit."""
+    """Return the value as a user reads it: the number times its unit's prefix."""
     number, shown = numbers.quantity(value, unit)
     mantissa, _, power = number.replace(NARROW, "").replace("−", "-").partition("×10")
     exponent = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or "0"

@@ -1,4 +1,4 @@
-"""What users of the library may rely on."""
+"""The public API on which users of the library may rely."""
 
 from __future__ import annotations
 

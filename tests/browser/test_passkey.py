@@ -23,7 +23,7 @@ OPTIONS = {
 
 @pytest.fixture
 def person(transactional_db: None) -> User:
-    """Somebody in a laboratory without experiments, whose pages are quickly drawn."""
+    """Return a user of a laboratory without experiments, whose pages load fast."""
     return User.objects.create_superuser("okafor", password="correct horse")
 
 
@@ -38,7 +38,7 @@ def keys(page: Page) -> CDPSession:
 
 
 def prove_again(page: Page) -> None:
-    """Who adds or removes a key gives the password for it."""
+    """Enter the password, which adding or removing a key requires."""
     page.locator("#main [name=password]").fill("correct horse")
     page.locator("#main [name=password]").press("Enter")
     page.wait_for_url(lambda address: "/again/" not in address)  # and loaded: before, its buttons do nothing

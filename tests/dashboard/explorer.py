@@ -7,12 +7,12 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from dashboard.requests.explore import Question, ask
+from dashboard.requests.explore import Question, parse_question
 from experiments.selectors.explorer import Pivot, flagged, pivot
 
 
 def question(user: Any, **given: Any) -> Question:
-    return ask(user, QueryDict(urlencode(given, doseq=True)))
+    return parse_question(user, QueryDict(urlencode(given, doseq=True)))
 
 
 def pivoted(user: Any, **given: Any) -> Pivot:

@@ -22,7 +22,7 @@ MEASURED = {
 
 
 def okafor(library: Project) -> User:
-    """Somebody who may submit."""
+    """Create a user with the submitter role."""
     user = User.objects.create_user("okafor", password="correct horse")
     library.memberships.create(user=user, role=Membership.Role.SUBMITTER)
     return user

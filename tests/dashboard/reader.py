@@ -17,7 +17,7 @@ _BLOCKS = re.compile(
 
 
 def as_shown(html: str) -> str:
-    """White space as a browser takes it: many are one, and none stands beside the tag of a block."""
+    """Collapse white space as a browser does, and drop it next to block tags."""
     texts, kept = _KEPT.split(html)[::3], [*_KEPT.split(html)[1::3], ""]
     shown = (_BLOCKS.sub(r"\1", re.sub(r" (?=/?>)", "", re.sub(r"[ \t\n\r\f]+", " ", text))) for text in texts)
     return "".join(text + _JSON.sub("", element) for text, element in zip(shown, kept, strict=True))

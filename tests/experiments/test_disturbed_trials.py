@@ -12,7 +12,7 @@ from django.db import connection, connections
 
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.models import Cluster, Event, Experiment, Measurement, State, Summary, Trial
-from experiments.selectors import apart, configuration_rows
+from experiments.selectors import configuration_rows, excluded_trials
 from experiments.selectors.compared_members import chosen_members, load_trials
 from experiments.selectors.study import study_of
 from experiments.specification import parse
@@ -68,7 +68,7 @@ def test_a_repeat_that_is_disturbed_too_is_not_repeated_and_both_count() -> None
     assert again is None
     (point,) = study_of(experiment).points
     assert (list(point.values["elapsed_s"]), point.disturbed, dict(point.excluded)) == ([9.0, 8.0], 2, {})
-    assert apart(experiment) == []
+    assert excluded_trials(experiment) == []
 
 
 @pytest.mark.django_db
@@ -95,7 +95,7 @@ def test_a_disturbed_trial_with_a_clean_one_is_excluded() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # summaries are written at the end of a transaction
     assert Summary.objects.get(metric="elapsed_s").samples == [5.0]
-    assert apart(experiment) == [trial]
+    assert excluded_trials(experiment) == [trial]
     assert why_apart(experiment, [trial, clean]) == {trial.pk: REASON}
     members = chosen_members(factories.person("root", is_superuser=True), [f"e:{experiment.slug}", f"t:{trial.pk}"])
     load_trials(members)

@@ -9,7 +9,7 @@ from django.db import connection
 from experiments.files import MEASURED_NAME, write_measured
 from experiments.models import Artifact, Summary, Trial, TrialResult, TrialValues
 from experiments.reparse import candidates, reparse
-from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
+from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of
 from tests.experiments import factories
 from tests.experiments.workloads.samples import sample
 
@@ -63,7 +63,7 @@ def test_start_up_and_end_follow_the_program_s_own_time(trial):
 def test_it_updates_summaries_and_findings(trial, empty_redis):
     diagnosis_of(trial.experiment)
     reparse([trial])
-    kept, fresh = kept_diagnosis(trial.experiment)
+    kept, fresh = cached_diagnosis(trial.experiment)
     assert not (kept and fresh)
     summary = Summary.objects.get(configuration=trial.configuration, metric="water.loop_time_s", scope="all")
     assert summary.median == values(trial)["water.loop_time_s"]

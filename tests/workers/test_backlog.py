@@ -32,13 +32,13 @@ def test_a_sweep_rings_for_one_or_two_workers_until_it_is_heard(waiting: Experim
     rung = unheard()
     for _ in range(3):
         tasks.sweep()
-        assert unheard() == rung, "bells do not pile up"
+        assert unheard() == rung, "wake-ups do not accumulate"
     numbers = {rung}
     for _ in range(40):
         empty_redis.flush()
         tasks.sweep()
         numbers.add(unheard())
-    assert numbers == {1, 2}, "a lost bell is rung again, and which of two workers hears the last one changes"
+    assert numbers == {1, 2}, "a lost wake-up is sent again, and the worker that receives the last one changes"
 
 
 def test_a_message_that_waits_is_not_heard(empty_redis: object) -> None:

@@ -1,4 +1,4 @@
-"""Whom the reaper gives up, and when."""
+"""Workers that the reaper gives up, and the time until it does."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ def test_old_events_go_except_those_that_prevent_duplicates(experiment: Experime
     trial = experiment.trials.earliest("pk")
     event("imported", "old", experiment, 91)
     event("ended", "first", experiment, 95)
-    event("ended", "untold", experiment, 94, told=False)
+    event("ended", "without_notifications", experiment, 94, told=False)
     event("ended", "last", experiment, 92)
     event("failed", "once", experiment, 92, trial=trial)
     event("stepped", "level", experiment, 92, trial=trial)
     event("imported", "young", experiment, 89)
     assert remove_old_events() == 2
-    assert keys() == {"ended:untold", "ended:last", "failed:once", "stepped:level", "imported:young"}
+    assert keys() == {"ended:without_notifications", "ended:last", "failed:once", "stepped:level", "imported:young"}
     assert remove_old_events() == 0
 
 

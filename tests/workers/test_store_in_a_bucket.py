@@ -128,7 +128,7 @@ def test_files_of_a_deleted_experiment_stay_until_it_is_forgotten(
     before = there(bucket)
     deletion.delete(experiment, by=None)
     assert said("--delete-orphans") == "files and database agree\n"
-    again = deletion.bring_back(Deleted.objects.get())
+    again = deletion.restore_deleted(Deleted.objects.get())
     assert there(bucket) == before == named()
     assert Artifact.objects.first().content() == b"hello\n"  # type: ignore[union-attr]
     deletion.delete(again, by=None)

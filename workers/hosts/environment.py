@@ -62,7 +62,7 @@ def describe(
 
 
 def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of another host that differ, nested alike; "none" for missing ones."""
+    """Return the facts of another host that differ, with the same nesting; "none" for missing ones."""
     differing: dict[str, Any] = {}
     for name in sorted({*first, *other}):
         here, there = first.get(name), other.get(name)

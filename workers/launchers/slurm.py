@@ -15,7 +15,7 @@ WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", 
 FORGOTTEN = "Invalid job id specified"
 ENDING = {"COMPLETING", "SIGNALING", "STOPPED"}
 # Reasons of a pending job that waiting does not cure (squeue(1), JOB REASON CODES).
-# Limits of what runs at the same time (QOSMaxJobsPerUserLimit, AssocGrpNodeLimit, QOSGrpCPURunMinutesLimit) are cured by it;
+# Limits of concurrent jobs (QOSMaxJobsPerUserLimit, AssocGrpNodeLimit, QOSGrpCPURunMinutesLimit) are cured by it;
 # limits of one job, and budgets that are used up (AssocGrpCPUMinutesLimit), are not.
 HOPELESS = re.compile(
     r"AccountNotAllowed|BadConstraints|InvalidAccount|InvalidQOS|JobHeldAdmin|PartitionNodeLimit|PartitionTimeLimit"

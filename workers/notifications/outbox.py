@@ -35,12 +35,12 @@ log = structlog.get_logger()
 
 def is_waiting() -> bool:
     """Return whether there are events to process or messages to send."""
-    return Event.objects.untold().exists() or Delivery.objects.due().exists()
+    return Event.objects.without_notifications().exists() or Delivery.objects.due().exists()
 
 
 def work() -> None:
     """Create the messages of new events, and send what is due."""
-    while (event := Event.objects.untold().first()) is not None:
+    while (event := Event.objects.without_notifications().first()) is not None:
         if not tell(event.pk):
             break  # another one is at it
     for _ in range(_AT_ONCE):

@@ -2,7 +2,7 @@
 
 Values mean the same everywhere. Jitter: with the uniform distribution the delay is within +- jitter, with the normal one jitter
 is the standard deviation. Frames never overtake each other. Loss in bursts is the simple Gilbert model: `loss` of all frames,
-`loss_burst` successive frames on average (E. N. Gilbert, Bell System Technical Journal 39, 1960).
+`loss_burst` successive frames on average (E. N. Gilbert, BSTJ 39, 1960).
 """
 
 from __future__ import annotations

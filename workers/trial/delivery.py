@@ -20,7 +20,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from analysis.numbers import duration
 from experiments import files, store
 from experiments.common import plain_files
-from experiments.errors import NotPlain, StoreAway
+from experiments.errors import NotPlain, StoreUnavailable
 from experiments.files import MPI_PROFILE_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from experiments.models.states import ACTIVE
@@ -48,7 +48,7 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
     patience_s = float(settings.STORE_PATIENCE_SECONDS)
     try:
         _patiently(trial, artifacts, patience_s, check)
-    except StoreAway as error:
+    except StoreUnavailable as error:
         raise NotDelivered(
             f"What it measured could not be stored: {error}, for {duration(patience_s)}. "
             f"Its files stay in {trial_directory(trial)} on {socket.gethostname()} for a day."
@@ -60,7 +60,7 @@ def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tupl
     rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
-    except (StoreAway, NotPlain, OSError) as error:
+    except (StoreUnavailable, NotPlain, OSError) as error:
         log.warning("files_not_delivered", trial=trial.pk, reason=str(error))
         return [], f" Its output could not be stored: {error}."
     return rows, ""
@@ -106,7 +106,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
             time.sleep(min(1.0, left_s))
 
     for attempt in Retrying(
-        retry=retry_if_exception_type(StoreAway),
+        retry=retry_if_exception_type(StoreUnavailable),
         wait=wait_exponential(multiplier=0.5, max=15),
         stop=stop_after_delay(patience_s),
         before_sleep=told,

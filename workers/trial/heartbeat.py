@@ -85,8 +85,8 @@ class TrialHeartbeat:
                 except StaleTrial:
                     self._stale.set()
                 except DatabaseError as error:
-                    if stopping.is_asked():
-                        stopping.note_on_disk(
+                    if stopping.is_stopping():
+                        stopping.record_on_disk(
                             self._trial.worker
                         )  # its end cannot be stored, if it is killed before the database is back
                     if not outage.note(error):
@@ -96,4 +96,4 @@ class TrialHeartbeat:
             connection.close()
 
     def _shown(self) -> Mapping[str, Any] | None:
-        return {**(self._progress or {}), ENDING: True} if stopping.is_asked() else self._progress
+        return {**(self._progress or {}), ENDING: True} if stopping.is_stopping() else self._progress

@@ -52,7 +52,7 @@ def run_waiting(cluster: Cluster) -> int:
     delivery.forget_undelivered()
     with alone_on(cluster) as alone:
         try:
-            while alone and not stopping.is_asked():
+            while alone and not stopping.is_stopping():
                 trial = Trial.claim_next(cluster, worker, rather=before)
                 if trial is None or _waits_for_room(trial):
                     break

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from scipy import special  # stdtrit is t.ppf, stdtr is t.cdf, without their checks
 
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.scatter import SMALLEST, pooled
 from analysis.conclusions.observations.scatter_groups import ScatterGroups, by_name
 from analysis.scaling import Point
@@ -57,7 +57,7 @@ class Drift:
         half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.slope - half, self.slope + half
 
-    def without(self, asked: Asked, slope: float) -> Asked:
+    def without(self, asked: ExperimentQuestion, slope: float) -> ExperimentQuestion:
         """Return the experiment at the mean place, for means that drift by ``slope``.
 
         The estimated drift is removed within each point; the residuals are widened by its degree of freedom.
@@ -74,7 +74,7 @@ class Drift:
         return replace(asked, points=[move(p) if len(asked.values(p)) else p for p in asked.points])
 
 
-def drift_of(asked: Asked) -> Drift | None:
+def drift_of(asked: ExperimentQuestion) -> Drift | None:
     """Return the drift over the order of the trials; None if it cannot be estimated."""
     points = asked.measured()
     if asked.published or any(len(_places(asked, p)) != len(asked.values(p)) for p in points):
@@ -101,15 +101,15 @@ def drift_of(asked: Asked) -> Drift | None:
     )
 
 
-def _places(asked: Asked, point: Point) -> Sequence[int]:
+def _places(asked: ExperimentQuestion, point: Point) -> Sequence[int]:
     return point.order.get(asked.deciding.metric, ())
 
 
-def _logs(asked: Asked, point: Point) -> tuple[np.ndarray, np.ndarray]:
+def _logs(asked: ExperimentQuestion, point: Point) -> tuple[np.ndarray, np.ndarray]:
     return np.log(asked.values(point)), np.asarray(_places(asked, point), dtype=np.float64)
 
 
-def _scales(asked: Asked, points: Sequence[Point]) -> list[float] | None:
+def _scales(asked: ExperimentQuestion, points: Sequence[Point]) -> list[float] | None:
     """Return each point's scatter, pooled as in the answer; None without repetitions."""
     groups = [asked.values(p) for p in points]
     everything = pooled(groups)

@@ -9,7 +9,7 @@ from math import exp
 from typing import Any, Final
 
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
@@ -20,7 +20,7 @@ EQUAL: Final = 1.25
 class Grid:
     """The measured points by their parameters, with simultaneous claims about those that are compared with each other."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ExperimentQuestion) -> None:
         self.asked = asked
         self.points = asked.measured()
         self.claims = asked.claims(self.points, asked.separating())
@@ -79,7 +79,7 @@ class Grid:
 class SizeGrid(Grid):
     """The points along one factor, smallest level first. Sizes are positions."""
 
-    def __init__(self, asked: Asked, factor: Factor) -> None:
+    def __init__(self, asked: ExperimentQuestion, factor: Factor) -> None:
         self.factor = factor
         super().__init__(replace(asked, points=sorted(asked.measured(), key=lambda p: p.parameters[factor.name])))
 
@@ -114,7 +114,7 @@ class SizeGrid(Grid):
         return self.claims.printed or (self.most_gained or 1.0) < EQUAL
 
 
-class Together:
+class ExperimentIntervals:
     """The intervals of all points, and of all pairs that the answer compares.
 
     All views take their intervals from here. ``parts`` are the slices; ``as_measured`` are the same with the drift that

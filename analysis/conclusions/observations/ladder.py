@@ -13,13 +13,13 @@ from math import exp, fsum, log
 from statistics import median
 from typing import Any, Final
 
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.scaling import Point
 from analysis.statistics import Interval, ratio_interval
 
 DEPENDENT: Final = 1.05
-"""Together more than 5 % away from the product of both alone: the effects depend on each other."""
+"""ExperimentIntervals more than 5 % away from the product of both alone: the effects depend on each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,5 +230,5 @@ def advances(grid: Grid) -> list[Advance]:
     return rows
 
 
-def step_of(asked: Asked, point: Point) -> int:
+def step_of(asked: ExperimentQuestion, point: Point) -> int:
     return next(i for i, p in enumerate(asked.points, 1) if p is point)

@@ -10,7 +10,7 @@ import numpy as np
 
 from analysis import sensitivity
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import ordinal
 from analysis.conclusions.wording import place
 from analysis.scaling import Point
@@ -36,7 +36,7 @@ Row = tuple[str, Quantity, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Needed:
+class NetworkNeeds:
     """The network needs of one combination of the other factors."""
 
     fit: Fit
@@ -62,7 +62,7 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedNetwork:
     """The model of one combination of the other factors."""
 
     at: str
@@ -74,7 +74,7 @@ class Fitted:
     points: tuple[Point, ...]
 
 
-def fits_of(asked: Asked) -> list[Fitted]:
+def fits_of(asked: ExperimentQuestion) -> list[FittedNetwork]:
     """Return the models of all combinations, by ascending levels of the other factors."""
     others = [f for f in asked.factors if f.role != "network"]
     parts: dict[tuple[object, ...], list[Point]] = {}
@@ -82,7 +82,7 @@ def fits_of(asked: Asked) -> list[Fitted]:
         parts.setdefault(tuple(point.parameters.get(f.name) for f in others), []).append(point)
     ordered = sorted(parts.items(), key=lambda part: [(ordinal(level), str(level)) for level in part[0]])
     return [
-        Fitted(
+        FittedNetwork(
             place(others, points[0].parameters) if len(parts) > 1 else "",
             dict(zip((f.name for f in others), levels, strict=True)),
             *fitted,
@@ -93,7 +93,7 @@ def fits_of(asked: Asked) -> list[Fitted]:
     ]
 
 
-def fit_of(asked: Asked, points: Sequence[Point]) -> tuple[Fit, Link] | None:
+def fit_of(asked: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, Link] | None:
     """Return the model of these points and their mildest link; None if they do not suffice."""
     if asked.published or asked.deciding.unit != "s" or asked.deciding.higher_is_better:
         return None
@@ -133,7 +133,7 @@ def link_of(point: Point) -> Link | None:
     return Link(max(0.0, float(delay)), float(rate), float(specified[LOSS] or 0.0))
 
 
-def needed_of(asked: Asked, points: Sequence[Point]) -> Needed | None:
+def needed_of(asked: ExperimentQuestion, points: Sequence[Point]) -> NetworkNeeds | None:
     """Return the bounds of these points; None if the network has no measurable effect."""
     fitted = fit_of(asked, points)
     if fitted is None:
@@ -152,7 +152,7 @@ def needed_of(asked: Asked, points: Sequence[Point]) -> Needed | None:
         ("most one-way delay, with the least rate", delay, "s"),
         ("least rate, with the most one-way delay", rate, "bit/s"),
     ]
-    return Needed(fit, here, needs, tuple((name, drawn, unit) for name, drawn, unit in rows if drawn is not None))
+    return NetworkNeeds(fit, here, needs, tuple((name, drawn, unit) for name, drawn, unit in rows if drawn is not None))
 
 
 def bursts_of(points: Sequence[Point]) -> Bursts:

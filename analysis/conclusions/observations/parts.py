@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from analysis.conclusions.answer import ChangePart
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.mpi.wait_sums import CAUSES
 from analysis.scaling import Point
 from analysis.statistics.summary import Floats, welch
@@ -98,7 +98,7 @@ class Division:
         return abs(part.change_s) >= LEAST_SHARE * abs(self.change_s)
 
 
-def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
+def division(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
     """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(asked, good, bad, profiled=profiled)
@@ -120,7 +120,7 @@ def division(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Divis
     return Division(whole, (*parts, rest), launch, longer, tuple(details), profiled)
 
 
-def _divided_metric(asked: Asked, good: Point, bad: Point, *, profiled: bool) -> str:
+def _divided_metric(asked: ExperimentQuestion, good: Point, bad: Point, *, profiled: bool) -> str:
     """Return the divided time: the deciding one, the program's own, or the window."""
     deciding = asked.deciding
     if deciding.metric == _ELAPSED:
@@ -139,7 +139,7 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
     return bool(part and whole) and (part or 0.0) >= _SAME_WORK * (whole or 0.0)
 
 
-def _by_cpu_time(asked: Asked, point: Point, metric: str) -> Times | None:
+def _by_cpu_time(asked: ExperimentQuestion, point: Point, metric: str) -> Times | None:
     used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
     own_metric = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
     arrays = _aligned(point, _ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.grid import ordinal
 from analysis.conclusions.observations.scatter import SMALLEST, Scatter
 from analysis.conclusions.observations.transfer import fit_transfer
@@ -22,7 +22,7 @@ _BEND: Final = {"load": 1, "scale": 2}
 """Degree of the smooth curve over the logarithm of a size: growth is a power, scaling has one turn."""
 
 
-def scatter_of_residuals(asked: Asked) -> Scatter | None:
+def scatter_of_residuals(asked: ExperimentQuestion) -> Scatter | None:
     """Return the scatter of points that were measured once; None if it is not known."""
     points = asked.measured()
     if asked.published or asked.steps or not asked.factors or any(len(asked.values(p)) > 1 for p in points):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from analysis.conclusions.answer import Cause, ChangePart
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
 from analysis.conclusions.sentences import causes as words
 from analysis.conclusions.wording import first_up
@@ -49,7 +49,7 @@ class Explanation:
         return self._has_largest_launch and any(part.name == LAUNCH for part in self.parts)
 
 
-def explained(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
+def explained(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
     """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
     divided = division(asked, good, bad, ideal)
     if divided is None:
@@ -58,7 +58,7 @@ def explained(asked: Asked, good: Point, bad: Point, ideal: float = 1.0) -> Expl
     return Explanation(causes, _launch(divided), (divided.whole, *divided.parts))
 
 
-def _causes(asked: Asked, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
+def _causes(asked: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
     if not divided.is_explained:
         missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import exp
 
 from analysis.conclusions.answer import Answer, Cause, Figure, Missing, Strength
-from analysis.conclusions.context import CAPACITY, Accepted, Asked
+from analysis.conclusions.context import CAPACITY, Accepted, ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repeat, strength
 from analysis.conclusions.sentences import answers as words
@@ -15,7 +15,7 @@ from analysis.numbers import amount, plural
 from analysis.scaling import Point
 
 
-def answer_load(asked: Asked) -> Answer:
+def answer_load(asked: ExperimentQuestion) -> Answer:
     """Return the answer of a load test over links."""
     grid = Grid(asked)
     rows = [row for row in asked.accepted if row.jobs is not None or row.first is not None]

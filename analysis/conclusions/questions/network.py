@@ -9,10 +9,10 @@ from math import log
 from typing import Any
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
 from analysis.conclusions.observations.grid import Grid, ordinal
-from analysis.conclusions.observations.needs import Needed, is_clear, needed_of
+from analysis.conclusions.observations.needs import NetworkNeeds, is_clear, needed_of
 from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
 from analysis.conclusions.sentences import network as words
 from analysis.conclusions.wording import place
@@ -30,7 +30,7 @@ class _Part:
     points: Sequence[Point]
     effects: Sequence[Effect]
     slopes: Sequence[Slope]
-    needed: Needed | None
+    needed: NetworkNeeds | None
 
     @classmethod
     def of(cls, grid: Grid, points: Sequence[Point]) -> _Part:
@@ -94,7 +94,7 @@ class _Part:
         return [*figures, *(Figure.within(name, s.per_unit, "1", s.interval, s.where) for s in self.slopes)]
 
 
-def answer_network(asked: Asked) -> Answer:
+def answer_network(asked: ExperimentQuestion) -> Answer:
     """Return the answer of a network sweep, for every level of the other factors."""
     grid = Grid(asked)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []

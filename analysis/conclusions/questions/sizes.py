@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure, Missing
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
 from analysis.conclusions.questions.causes import Explanation, explained
 from analysis.conclusions.questions.strength import repeat, strength
@@ -21,7 +21,7 @@ _MORE: Final = 4
 """Further repetitions of a point that was measured once."""
 
 
-def answer_scale(asked: Asked) -> Answer:
+def answer_scale(asked: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over one measure of size with the problem kept."""
     curve = SizeGrid(asked, next(f for f in asked.factors if f.role == "scale"))
     if len(curve.points) < 2:
@@ -96,7 +96,7 @@ _Ends = tuple[float | None, float | None]
 _Efficiency = tuple[float, _Ends]
 
 
-def answer_weak(asked: Asked) -> Answer:
+def answer_weak(asked: ExperimentQuestion) -> Answer:
     """Return the efficiency at the largest size, and the size at which it falls below 80 %."""
     curve = SizeGrid(asked, asked.of_role("scale")[0])
     if len(curve.points) < 2:
@@ -156,17 +156,17 @@ def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficien
     return 1 / slow / ideal, (1 / interval.high / ideal, 1 / interval.low / ideal)
 
 
-def _below(asked: Asked, row: _Efficiency) -> bool:
+def _below(asked: ExperimentQuestion, row: _Efficiency) -> bool:
     share, (_, high) = row
     return share < _EFFICIENT if asked.published else high is not None and high < _EFFICIENT
 
 
-def _above(asked: Asked, row: _Efficiency) -> bool:
+def _above(asked: ExperimentQuestion, row: _Efficiency) -> bool:
     share, (low, _) = row
     return share >= _EFFICIENT if asked.published else low is not None and low >= _EFFICIENT
 
 
-def answer_point(asked: Asked) -> Answer:
+def answer_point(asked: ExperimentQuestion) -> Answer:
     """Return median, interval and scatter of a single point."""
     grid = Grid(asked)
     if not grid.points:

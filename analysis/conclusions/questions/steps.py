@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.ladder import Advance, advances, step_of
 from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
@@ -17,7 +17,7 @@ _WORTH_A_WARNING: Final = 0.8
 """A step that reaches less of the best one before it is named as a loss."""
 
 
-def answer_steps(asked: Asked) -> Answer:
+def answer_steps(asked: ExperimentQuestion) -> Answer:
     """Return the best step, the best single change, and the share of the peak."""
     grid = Grid(asked)
     if len(grid.points) < 2:
@@ -44,7 +44,7 @@ def _paid(changes: Sequence[Advance]) -> Advance | None:
     return max(later or clear, key=lambda advance: advance.gain, default=None)
 
 
-def _causes(asked: Asked, changes: Sequence[Advance]) -> tuple[Cause, ...]:
+def _causes(asked: ExperimentQuestion, changes: Sequence[Advance]) -> tuple[Cause, ...]:
     paid = sorted((change for change in changes if change.clear), key=lambda change: -change.gain)[:4]
     causes = [Cause(words.paid(asked, change), change.gain, "1", "ladder") for change in paid]
     worst = min(changes, key=lambda change: change.gain)

@@ -7,7 +7,7 @@ from math import exp
 from typing import Final
 
 from analysis.conclusions.answer import Missing, Strength
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.scatter import SimultaneousIntervals, repetitions_needed
 from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_words
@@ -20,7 +20,7 @@ _LEAST: Final = 1.02
 _GUESSED_SCATTER: Final = 0.05
 
 
-def strength(asked: Asked, claims: SimultaneousIntervals) -> Strength:
+def strength(asked: ExperimentQuestion, claims: SimultaneousIntervals) -> Strength:
     """Return how strong a claim is that the intervals make."""
     if asked.published:
         return "printed"
@@ -29,7 +29,9 @@ def strength(asked: Asked, claims: SimultaneousIntervals) -> Strength:
     return "firm" if claims.scatter.source == "repetitions" else "moderate"
 
 
-def repeat(asked: Asked, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str) -> Missing:
+def repeat(
+    asked: ExperimentQuestion, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str
+) -> Missing:
     """Return the repetitions of these points that would show this ratio."""
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
     now = min(len(asked.values(point)) for point in points)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import MOST_REPETITIONS, percent
@@ -27,7 +27,7 @@ _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
 """Units of figures that are the answer."""
 
 
-def judged(asked: Asked, drift: Drift, compute: Callable[[Asked], Answer]) -> Answer:
+def judged(asked: ExperimentQuestion, drift: Drift, compute: Callable[[ExperimentQuestion], Answer]) -> Answer:
     """Return the answer with the strength that the order of the trials allows.
 
     A drift of an interleaved design is removed. In any other design it cannot be separated from the varied factors: a conclusive
@@ -66,7 +66,7 @@ def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
     return words.CONFOUNDED_BY_DRIFT.format(drift=words.per_trial(drift), factors=names)
 
 
-def _holds(asked: Asked, answer: Answer, other: Answer) -> bool:
+def _holds(asked: ExperimentQuestion, answer: Answer, other: Answer) -> bool:
     """Return whether everything that an answer claims is claimed by another one too.
 
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
@@ -127,7 +127,7 @@ def _side(figure: Figure) -> int:
     return above - (figure.high is not None and figure.high < 1)
 
 
-def _rounds(asked: Asked) -> Missing:
+def _rounds(asked: ExperimentQuestion) -> Missing:
     points = asked.measured()
     more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
     seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
@@ -138,7 +138,7 @@ def _rounds(asked: Asked) -> Missing:
     )
 
 
-def _lowered(asked: Asked, answer: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
+def _lowered(asked: ExperimentQuestion, answer: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
     strength = min(answer.strength, most, key=weaker.index)
     low, high = (float(np.expm1(end)) for end in drift.interval())

@@ -8,7 +8,7 @@ from math import exp
 from typing import Any
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.context import Asked, Factor, Question
+from analysis.conclusions.context import ExperimentQuestion, Factor, Question
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
 from analysis.conclusions.sentences import answers as words
@@ -16,7 +16,7 @@ from analysis.conclusions.wording import first_up, joined, place
 from analysis.scaling import Point
 
 
-def answer_treatment(asked: Asked) -> Answer:
+def answer_treatment(asked: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over choices, at one size or over several."""
     scale = next(iter(asked.separating()), None)
     grid = Grid(asked)

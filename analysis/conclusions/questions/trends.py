@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
-from analysis.conclusions.context import Asked, Factor, Question
+from analysis.conclusions.context import ExperimentQuestion, Factor, Question
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
@@ -27,7 +27,7 @@ _MISFIT: Final = 0.001
 """P-value of the test of lack of fit below which a law is not what the points follow."""
 
 
-def answer_messages(asked: Asked) -> Answer:
+def answer_messages(asked: ExperimentQuestion) -> Answer:
     """Return latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
     factor = asked.of_role("message")[0]
     rate = _RATES.get(asked.deciding.unit)
@@ -97,7 +97,7 @@ class Power:
     """Scatter of the points about the law, if that is more than trials explain."""
 
 
-def answer_growth(asked: Asked) -> Answer:
+def answer_growth(asked: ExperimentQuestion) -> Answer:
     """Return the growth with the problem size: the exponent of a power law."""
     factor = asked.factors[0]
     sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]

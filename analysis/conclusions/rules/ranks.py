@@ -110,7 +110,7 @@ def mpi_blocked_outside(reading: Reading) -> Iterator[Finding]:
         reading,
         "mpi_blocked_outside",
         "mpi_blocked_outside_share" if has_run_delay else "mpi_no_core_share",
-        state="blocked outside MPI" if has_run_delay else "off the processor outside MPI",
+        state="blocked outside MPI" if has_run_delay else "off the CPU outside MPI",
         why="they sleep, or wait for files or locks" if has_run_delay else "the kernel does not report why",
     )
 

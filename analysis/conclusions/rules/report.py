@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.answering import answer
-from analysis.conclusions.context import Asked, Deciding, Factor
+from analysis.conclusions.context import Deciding, ExperimentQuestion, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
 from analysis.conclusions.sentences.findings import LIMITATIONS, NO_TRIAL, joint_verdict
@@ -46,7 +46,7 @@ class Report:
         return asdict(self)
 
 
-def find(study: Study, choice_of: ChoiceOf = fit_models, asked: Asked | None = None) -> Report:
+def find(study: Study, choice_of: ChoiceOf = fit_models, asked: ExperimentQuestion | None = None) -> Report:
     """Apply every rule to the study, slice by slice if other parameters vary.
 
     The same study always gives the same report. If every slice has a single size there is no scaling: the
@@ -101,14 +101,14 @@ def _number(figure: Figure | None) -> float | None:
 class _Sizes:
     """Questions about the sizes of single slices of an experiment."""
 
-    def __init__(self, asked: Asked | None, slices: Sequence[Study]) -> None:
+    def __init__(self, asked: ExperimentQuestion | None, slices: Sequence[Study]) -> None:
         self._asked = asked
         self._slices = max(len(slices), 1)
         # With ``against``, the deciding metric is a ratio of two choices, not a time of a size.
         sized = [] if asked is None or asked.against is not None else asked.measured()
         self._points = {repr(p.parameters): p for p in sized}
 
-    def of(self, study: Study, points: Sequence[Point]) -> Asked:
+    def of(self, study: Study, points: Sequence[Point]) -> ExperimentQuestion:
         """Return the question about one point of each size."""
         by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
@@ -121,7 +121,7 @@ class _Sizes:
             return replace(asked, other_points=others, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
-        return Asked(timed, deciding, [factor], study.published, weak)
+        return ExperimentQuestion(timed, deciding, [factor], study.published, weak)
 
 
 def _joint(reports: Sequence[Report], axis: str) -> Verdict:

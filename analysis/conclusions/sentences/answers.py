@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from analysis.conclusions.answer import Figure
-from analysis.conclusions.context import Accepted, Asked, Factor
+from analysis.conclusions.context import Accepted, ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.ladder import Advance, step_of
@@ -212,7 +212,9 @@ def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | 
     return f"Efficiency is {words} at {size_of(curve, len(curve.points) - 1)}; {line}{because}."
 
 
-def one_point(asked: Asked, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int) -> str:
+def one_point(
+    asked: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
+) -> str:
     typical = value(asked, middle, interval)
     if asked.published:
         return f"{typical}, printed without repetitions."
@@ -240,7 +242,7 @@ def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str
     return f"{first_up(', '.join(clauses))}."
 
 
-def _better(asked: Asked) -> str:
+def _better(asked: ExperimentQuestion) -> str:
     return "as much" if asked.deciding.higher_is_better else "as fast"
 
 
@@ -308,7 +310,7 @@ def best_over_sizes(
     )
 
 
-def _also(asked: Asked, best: Point, worst: Point) -> str:
+def _also(asked: ExperimentQuestion, best: Point, worst: Point) -> str:
     if asked.also is None:
         return ""
     medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
@@ -347,16 +349,16 @@ def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | N
     return f"Step {step} is best{equals}: {reached}; {change}."
 
 
-def paid(asked: Asked, advance: Advance) -> str:
+def paid(asked: ExperimentQuestion, advance: Advance) -> str:
     times = factor_words(advance.gain, advance.interval)
     return f"step {advance.step} ({changed(asked, advance)}): {times} step {advance.over}"
 
 
-def lost(asked: Asked, advance: Advance) -> str:
+def lost(asked: ExperimentQuestion, advance: Advance) -> str:
     return f"step {advance.step} ({changed(asked, advance)}): only {percent(advance.gain)} of step {advance.over}"
 
 
-def _share(asked: Asked, reached: float) -> str:
+def _share(asked: ExperimentQuestion, reached: float) -> str:
     if not asked.peak:
         return ""
     if reached > asked.peak:
@@ -364,7 +366,7 @@ def _share(asked: Asked, reached: float) -> str:
     return f", {percent(reached / asked.peak)} of the peak"
 
 
-def changed(asked: Asked, advance: Advance) -> str:
+def changed(asked: ExperimentQuestion, advance: Advance) -> str:
     """Return the settings that differ from the step that the gain is over."""
     before, after = advance.before.parameters, advance.point.parameters
     differing = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
@@ -450,7 +452,7 @@ def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
     return f"{first_up('; '.join(clauses))}."
 
 
-def no_growth(asked: Asked, factor: Factor, ends: Sequence[Point]) -> str:
+def no_growth(asked: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
     start, end = (level(factor, point.parameters[factor.name]) for point in ends)
     if asked.published:
         return f"From {start} to {end} the printed values differ by less than 5 %."
@@ -458,7 +460,7 @@ def no_growth(asked: Asked, factor: Factor, ends: Sequence[Point]) -> str:
 
 
 def growth(
-    asked: Asked,
+    asked: ExperimentQuestion,
     factor: Factor,
     ends: Sequence[Point],
     times: tuple[float, Interval | None],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from analysis.conclusions.answer import ChangePart
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import UNEXPLAINED, Division
 from analysis.numbers import amount, grouped
 from analysis.scaling import Point
@@ -36,7 +36,7 @@ _DIGITS: Final = 3
 _MOST_OF_IT: Final = 0.5
 
 
-def grown(asked: Asked, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
+def grown(asked: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
     name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
     if part.change_s > division.change_s * (1 + 1e-9):
@@ -58,7 +58,7 @@ def launch(change_s: float) -> str:
     return f"launch overhead, outside of the program's own work, takes {_seconds(change_s)} more"
 
 
-def _of_the_whole(asked: Asked, division: Division, above: bool) -> str:
+def _of_the_whole(asked: ExperimentQuestion, division: Division, above: bool) -> str:
     whole = f"the {_seconds(division.change_s)}"
     if above:
         return f"{whole} above the ideal"

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from analysis import sensitivity
-from analysis.conclusions.context import Asked, Factor
+from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, first_matters, slope_of, together
 from analysis.conclusions.observations.grid import Grid, ordinal
-from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, Needed, is_clear
+from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, NetworkNeeds, is_clear
 from analysis.conclusions.sentences.answers import more_combinations
 from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, place
 from analysis.numbers import amount, between, plural, rounded
@@ -39,7 +39,7 @@ def combinations(sentences: Sequence[str]) -> str:
     return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(remaining)])
 
 
-def needs(asked: Asked, at: str, needed: Needed) -> str:
+def needs(asked: ExperimentQuestion, at: str, needed: NetworkNeeds) -> str:
     """Return the bounds of one combination of the other factors and its critical path."""
     needs = needed.needs
     bounds = (
@@ -51,7 +51,7 @@ def needs(asked: Asked, at: str, needed: Needed) -> str:
     return " ".join(f"{first_up(each)}." for each in sentences if each)
 
 
-def _bounds(needed: Needed) -> str:
+def _bounds(needed: NetworkNeeds) -> str:
     """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is above ..."."""
     needs = needed.needs
     if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
@@ -65,13 +65,13 @@ def _bounds(needed: Needed) -> str:
     return f"if the rate is above {_bound(needed, needs.least_rate, 'bit/s')}"
 
 
-def _bound(needed: Needed, drawn: Quantity, unit: str) -> str:
+def _bound(needed: NetworkNeeds, drawn: Quantity, unit: str) -> str:
     value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit, 2)
     ends = between(drawn.interval.low, drawn.interval.high, unit, 2) if needed.is_clear(drawn) else NO_INTERVAL
     return f"{value} ({ends})"
 
 
-def _without_need(needed: Needed, name: str) -> str:
+def _without_need(needed: NetworkNeeds, name: str) -> str:
     """Return the largest effect that a factor without a measured effect may have."""
     runs = needed.fit.runs
     if name == RATE:
@@ -88,7 +88,7 @@ def _without_need(needed: Needed, name: str) -> str:
     return f"{to} takes at most {factor_words(most)} as long (not enough trials for a closer bound)"
 
 
-def _critical_path(needed: Needed) -> str:
+def _critical_path(needed: NetworkNeeds) -> str:
     """Return "4 300 messages (95 % CI ...) and 12 MB (...) are on its critical path"."""
     parts: list[str] = []
     for name, drawn, unit in needed.rows:

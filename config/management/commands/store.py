@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from analysis.numbers import plural
-from experiments.errors import StoreAway
+from experiments.errors import StoreUnavailable
 from experiments.models import TrialValues
 from workers import store
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     ) -> None:
         try:
             self._check(hashes=hashes, delete_orphans=delete_orphans, values=values)
-        except StoreAway as error:
+        except StoreUnavailable as error:
             raise CommandError(str(error)) from None
 
     def _check(self, *, hashes: bool, delete_orphans: bool, values: bool) -> None:

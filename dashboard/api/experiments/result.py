@@ -19,7 +19,7 @@ from rest_framework.request import Request
 from dashboard.api.predictions import as_data
 from dashboard.api.serializers import ExperimentDetailSerializer, ResultTrialSerializer
 from dashboard.panels.experiment.excluded_trials import why_apart
-from dashboard.panels.network.predictions import own_predictions
+from dashboard.panels.network.predictions import predictions_of_experiment
 from experiments import selectors
 from experiments.models import Experiment, Trial
 from experiments.selectors.diagnosis import answers_of
@@ -78,7 +78,7 @@ def _beside_trials(experiment: Experiment, request: Request | None) -> dict[str,
     return {
         "answer": None if answer is None else answer.to_dict(),
         "experiment": ExperimentDetailSerializer(experiment, context=context).data,
-        "predictions": as_data(list(own_predictions(experiment)), request),
+        "predictions": as_data(list(predictions_of_experiment(experiment)), request),
     }
 
 

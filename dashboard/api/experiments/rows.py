@@ -106,7 +106,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
     @schema.row_action("post", QueuedSerializer, (403, 404, 409), url_path="go-on")
     def go_on(self, request: Request, slug: str) -> Response:
         """Release a held experiment although its first trial failed."""
-        return Response({"queued": queue.go_on(self._repeatable(request))})
+        return Response({"queued": queue.resume(self._repeatable(request))})
 
     @extend_schema(
         request={"application/json": schema.specification(), "application/yaml": OpenApiTypes.STR},

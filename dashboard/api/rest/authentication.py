@@ -11,7 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from experiments.access import bear
+from experiments.access import with_token
 from experiments.models import ApiToken
 
 _SCHEME: Final = "Bearer"
@@ -30,7 +30,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed("This token is unknown, expired or revoked, or belongs to an inactive user.")
         if (context := auditlog_value.get(None)) is not None:
             context["actor"] = token.user  # the change log reads sessions only
-        return bear(token.user, token), token
+        return with_token(token.user, token), token
 
     def authenticate_header(self, request: Request) -> str:
         """Answer 401, not 403, to a missing or wrong token."""

@@ -17,13 +17,13 @@ from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import PROBLEM, entry, problem, refusal, whole
 from experiments.common import outage
 from experiments.errors import (
-    AccountAsItIs,
+    AccountUnchanged,
     BadBundle,
     CannotCompare,
     CannotExplore,
     CannotExport,
+    IdempotencyConflict,
     InvalidSpec,
-    KeyOfAnother,
     LastMaintainer,
     LastSuperuser,
     NotPlain,
@@ -31,14 +31,14 @@ from experiments.errors import (
     ReadOnly,
     ReportChanged,
     StaleTrial,
-    StoreAway,
+    StoreUnavailable,
     Tampered,
 )
 
 _LONGEST_HOST: Final = 100
 _CONFLICTS: Final = (
-    AccountAsItIs,
-    KeyOfAnother,
+    AccountUnchanged,
+    IdempotencyConflict,
     LastMaintainer,
     LastSuperuser,
     NotPlain,
@@ -62,7 +62,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     for kinds, status in ((BadBundle, 400), (_CONFLICTS, 409)):
         if isinstance(error, kinds):
             return _answer(status, [whole(error)])
-    if isinstance(error, Busy | StoreAway):
+    if isinstance(error, Busy | StoreUnavailable):
         status = 429 if isinstance(error, Busy) else 503
         return _answer(status, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
     response = exception_handler(error, context)

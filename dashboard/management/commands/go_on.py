@@ -22,4 +22,4 @@ class Command(BaseCommand):
         on_hold = Experiment.objects.filter(slug=experiment, hold=Hold.HELD).first()
         if on_hold is None:
             raise CommandError(f"no experiment {experiment!r} is on hold", returncode=2)
-        self.stdout.write(f"{plural(queue.go_on(on_hold), 'trial')} queued")
+        self.stdout.write(f"{plural(queue.resume(on_hold), 'trial')} queued")

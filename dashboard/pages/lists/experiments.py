@@ -22,11 +22,11 @@ from dashboard.pages.lists.chosen import SLUG, ListChange, TickedList, TickedRow
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.list_rows import chip_state, experiment_rows
 from dashboard.requests.columns import Columns, sort_header
-from dashboard.requests.lookup import asked, without
+from dashboard.requests.lookup import query_value, without
 from experiments import deletion
 from experiments.access import (
-    may_bring_back,
     may_cancel,
+    may_restore,
     may_submit_somewhere,
     visible_deleted,
     visible_experiments,
@@ -61,7 +61,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     visible = visible_experiments(request.user, Experiment.objects.select_related("cluster", "owner", "project"))
     filters = ExperimentFilter.of_page(request.GET, visible)
     page = Paginator(filters.matching, PER_PAGE).get_page(request.GET.get("page"))
-    sort = asked(request, "ordering") or NEWEST
+    sort = query_value(request, "ordering") or NEWEST
     context = {
         "place": "experiments",
         "views": views_of(request, SavedView.Page.EXPERIMENTS),
@@ -77,7 +77,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
         "resort": without(request.GET, "page", "ordering"),
         "may_change": may_submit_somewhere(request.user),
         "deleted": len(visible_deleted(request.user)),
-        "changes": _CHANGES_BACK if asked(request, "archived") else _CHANGES,
+        "changes": _CHANGES_BACK if query_value(request, "archived") else _CHANGES,
     }
     template = "experiments/_table.html" if request.htmx else "experiments/page.html"  # type: ignore[attr-defined]
     return render(request, template, context)
@@ -86,7 +86,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
 @require_GET
 def search(request: HttpRequest) -> HttpResponse:
     """Redirect to a trial by number, an experiment by name, or the filtered list."""
-    text = asked(request, "q")
+    text = query_value(request, "q")
     number = text.lower().removeprefix("trial").strip(" #")
     if number.isdecimal() and len(number) < 18 and visible_trials(request.user).filter(pk=int(number)).exists():
         return redirect("trial", pk=int(number))
@@ -254,8 +254,8 @@ BRING_BACK: Final = ListChange(
     "Restore {count}",
     "They return unchanged with their pages, trials and statistics.",
     "{count} restored.",
-    lambda user, row: "" if may_bring_back(user, row) else "can be restored only by its owner and maintainers",
-    lambda kept, _: deletion.bring_back(kept),
+    lambda user, row: "" if may_restore(user, row) else "can be restored only by its owner and maintainers",
+    lambda kept, _: deletion.restore_deleted(kept),
     undo="experiments-delete",
 )
 DELETED: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find_deleted, SLUG)

@@ -18,12 +18,20 @@ from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedRow, view
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.columns import Columns, sort_header
-from dashboard.requests.lookup import asked, without
+from dashboard.requests.lookup import query_value, without
 from experiments.access import may_submit, may_submit_somewhere
 from experiments.metrics import described
 from experiments.models import Cluster, ExpectedChange, SavedView, Trial
 from experiments.selectors.history import expect
-from experiments.selectors.history_list import FEWEST, METRIC, Kept, histories, named, standing, with_histories
+from experiments.selectors.history_list import (
+    FEWEST,
+    METRIC,
+    ListedHistory,
+    histories,
+    histories_with_steps,
+    named,
+    with_histories,
+)
 
 PER_PAGE = 10
 FLAGGED_PER_PAGE = 50
@@ -56,7 +64,7 @@ COLUMNS: Final = Columns(
 def index(request: HttpRequest) -> HttpResponse:
     """Show one page of the list; htmx requests get only the list."""
     filters = HistoryFilter.of_page(request.GET, with_histories(request.user))
-    text = asked(request, "page")
+    text = query_value(request, "page")
     number = min(int(text), LAST_PAGE) if text.isdecimal() and len(text) < 10 and int(text) else 1
     flagged = filters.only_flagged
     most = FLAGGED_PER_PAGE if flagged else PER_PAGE
@@ -65,7 +73,11 @@ def index(request: HttpRequest) -> HttpResponse:
     context = {
         "place": "explore",
         "views": views_of(request, SavedView.Page.HISTORIES),
-        "rows": [history_row(entry) for entry in standing(request.user, rows) if entry.history.flagged or not flagged],
+        "rows": [
+            history_row(entry)
+            for entry in histories_with_steps(request.user, rows)
+            if entry.history.flagged or not flagged
+        ],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
@@ -82,7 +94,7 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-def history_row(entry: Kept) -> dict[str, Any]:
+def history_row(entry: ListedHistory) -> dict[str, Any]:
     """Return a history in words."""
     configuration, history = entry.configuration, entry.history
     last = history.changes[-1] if history.changes else None
@@ -100,7 +112,7 @@ def history_row(entry: Kept) -> dict[str, Any]:
 class _Stepped:
     """A history with the first trial after its last step, if it has one."""
 
-    entry: Kept
+    entry: ListedHistory
     first: Trial | None
 
     @property
@@ -162,7 +174,7 @@ UNEXPECTED: Final = ListChange(
 
 
 def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
-    listed = {str(entry.configuration.pk): entry for entry in standing(user, named(user, map(int, tokens)))}
+    listed = {str(entry.configuration.pk): entry for entry in histories_with_steps(user, named(user, map(int, tokens)))}
     entries = [listed[token] for token in tokens if token in listed]
     trials = Trial.objects.select_related("experiment__project").in_bulk(
         [entry.stepped_at for entry in entries if entry.stepped_at is not None]

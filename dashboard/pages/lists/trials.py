@@ -20,8 +20,8 @@ from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedR
 from dashboard.pages.lists.views import views_of
 from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.requests.keyset import InvalidPosition, Slice, slice_of
-from dashboard.requests.lookup import asked, without
-from dashboard.requests.trials import SORTS, TrialQuestion, ask_trials, trial_header
+from dashboard.requests.lookup import query_value, without
+from dashboard.requests.trials import SORTS, TrialQuestion, parse_trial_question, trial_header
 from experiments.access import may_cancel, may_run_more, may_submit_somewhere, visible_experiments, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
@@ -54,13 +54,15 @@ def of_configuration(request: HttpRequest, pk: int) -> HttpResponse:
     configuration = get_object_or_404(seen.select_related("experiment"), pk=pk)
     query = {"experiment": configuration.experiment.slug, "configuration": configuration.hash}
     # Points of the explorer link to exactly their trials.
-    query |= {name: text for name in ("counted", "scope") if (text := asked(request, name))}
+    query |= {name: text for name in ("counted", "scope") if (text := query_value(request, name))}
     return redirect(f"{reverse('trials')}?{urlencode(query)}")
 
 
 def _answer(request: HttpRequest) -> dict[str, Any]:
-    question = ask_trials(request.user, request.GET)
-    page = slice_of(question.listing, after=asked(request, "after"), before=asked(request, "before"), most=PER_PAGE)
+    question = parse_trial_question(request.user, request.GET)
+    page = slice_of(
+        question.listing, after=query_value(request, "after"), before=query_value(request, "before"), most=PER_PAGE
+    )
     matched = question.filters.matching.order_by()[: COUNTED + 1].count()
     columns = question.columns if request.GET.getlist("columns") else ()
     return {

@@ -18,9 +18,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from dashboard.filters import ExperimentFilter, HistoryFilter, ListFilter, TrialPageFilter
 from dashboard.filters.fields import first_error
-from dashboard.requests.explore import ask
+from dashboard.requests.explore import parse_question
 from dashboard.requests.lookup import without
-from dashboard.requests.trials import ask_trials
+from dashboard.requests.trials import parse_trial_question
 from experiments.errors import CannotExplore
 from experiments.models import SavedView
 
@@ -118,10 +118,10 @@ def _wrong_query(request: HttpRequest, page: str, query: str) -> str:
     params = QueryDict(query)
     try:
         if page == SavedView.Page.EXPLORE:
-            ask(request.user, params)
+            parse_question(request.user, params)
             return ""
         if page == SavedView.Page.TRIALS:
-            ask_trials(request.user, params)
+            parse_trial_question(request.user, params)
     except CannotExplore as error:
         return str(error)
     filters = _FILTERS[page].of_page(params, SavedView.objects.none())

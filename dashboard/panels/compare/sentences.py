@@ -197,15 +197,15 @@ def _at(compared: Compared) -> str:
     return f"At {parameters_sentence(named, compared.names)}" if any(v is not None for v in named.values()) else ""
 
 
-def in_brief(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
+def first_differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return the first differences, and the members without information."""
     differing = [difference for difference in differences if difference.apart]
-    tellers = {index for difference in differences for index in difference.told_by}
+    tellers = {index for difference in differences for index in difference.stated_by}
     return {
         "rows": [
             (
                 parameter_label(difference.name),
-                [(compared.members[n].label, setting(difference, n)) for n in difference.told_by],
+                [(compared.members[n].label, setting(difference, n)) for n in difference.stated_by],
             )
             for difference in differing[:_MOST_DIFFERENCES]
         ],

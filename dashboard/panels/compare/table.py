@@ -64,7 +64,7 @@ def _changed(row: MetricRow) -> bool:
     return any(c.verdict in ("higher", "lower") for c in row.against if c)
 
 
-def told_by(compared: Compared, places: Sequence[int]) -> str:
+def stated_by(compared: Compared, places: Sequence[int]) -> str:
     """Return one member by letter and name, several by letters: 'A and C'."""
     members = [compared.members[index] for index in places]
     if len(members) == 1:

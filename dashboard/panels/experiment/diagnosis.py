@@ -20,7 +20,7 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
 from experiments.metrics import find
-from experiments.selectors.diagnosis import KeptDiagnosis
+from experiments.selectors.diagnosis import CachedDiagnosis
 
 _PANELS: Final = {
     "time": ("time", "elapsed"),
@@ -68,7 +68,9 @@ def panels_of(sections: Sequence[Section], parts: Mapping[str, str]) -> dict[str
     return {element: (title, f"#part-{element}") for element, title in parts.items()} | charts
 
 
-def shown(diagnosis: KeptDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def diagnosis_context(
+    diagnosis: CachedDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]
+) -> dict[str, Any]:
     """Contents of the diagnosis fragments; causes link to one of the `panels`."""
     study = diagnosis.study
     return {
@@ -143,7 +145,7 @@ def _change_words(part: ChangePart) -> str:
     return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
 
 
-def _settle(diagnosis: KeptDiagnosis) -> str:
+def _settle(diagnosis: CachedDiagnosis) -> str:
     missing = diagnosis.answer.missing
     if missing is None:
         return ""

@@ -18,13 +18,13 @@ from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts
 from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, trial_dots
 from experiments import workloads
 from experiments.common import external_figures
-from experiments.metrics import HEADLINE, decided_by, find
+from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import FAILED, UNFINISHED, Experiment, Measurement, State
 from experiments.selectors import (
     ConfigurationRow,
     TrialMark,
     configuration_rows,
-    published_like,
+    related_publications,
     swept_parameters,
 )
 
@@ -55,7 +55,7 @@ class Results:
         self.diagnosis = diagnosis
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
-        decides = decided_by(experiment.workload, experiment.specification)
+        decides = deciding_metric(experiment.workload, experiment.specification)
         metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
         self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
@@ -65,7 +65,7 @@ class Results:
 
     def _overlays(self) -> list[Overlay]:
         overlays = []
-        for published in published_like(self.experiment):
+        for published in related_publications(self.experiment):
             rows = configuration_rows(published, self.metrics)
             if self.parameter in swept_parameters(rows) and self.parameter != STEP:
                 overlays.append(Overlay(published_name(published), published, rows))
@@ -115,7 +115,7 @@ class Results:
         return sections
 
     def _deciding_chart(self) -> list[Chart]:
-        metric = decided_by(self.experiment.workload, self.experiment.specification)
+        metric = deciding_metric(self.experiment.workload, self.experiment.specification)
         if self.experiment.is_imported and not self.has(metric):
             metric = self.deciding or metric  # its program may be unknown here
         if not self.scales or metric in TIME or not (self._fills or self.has(metric)):
@@ -205,7 +205,7 @@ class Results:
     def deciding(self) -> str | None:
         """Return the deciding metric: the workload's, elapsed time, or the first directed."""
         candidates = [
-            decided_by(self.experiment.workload, self.experiment.specification),
+            deciding_metric(self.experiment.workload, self.experiment.specification),
             "elapsed_s",
             *(m for m in self.figures if find(m).direction != "neutral"),
         ]

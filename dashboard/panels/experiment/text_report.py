@@ -8,14 +8,14 @@ from rich.table import Table
 
 from analysis.numbers import NOTHING, Scale, between, plural, significant
 from dashboard.labels import value_words
-from experiments.metrics import HEADLINE, decided_by, find
+from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import Experiment, State
 from experiments.selectors import ConfigurationRow, configuration_rows, swept_parameters
 
 
 def configurations_table(experiment: Experiment) -> Table:
     """Return one row per configuration: parameters, deciding and headline metrics."""
-    decides = decided_by(experiment.workload, experiment.specification)
+    decides = deciding_metric(experiment.workload, experiment.specification)
     metrics = HEADLINE if not decides or decides in HEADLINE else (decides, *HEADLINE)
     rows = configuration_rows(experiment, metrics)
     swept = swept_parameters(rows) or ["hosts"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.conclusions.observations.needs import Fitted
-from analysis.sensitivity import Stop, stop
+from analysis.conclusions.observations.needs import FittedNetwork
+from analysis.sensitivity import BestSize, best_size_on
 from dashboard.charts.network import Named, over_sizes
 from dashboard.charts.parts import Figure
 from dashboard.panels.network.model import link_words
@@ -15,7 +15,7 @@ from dashboard.panels.network.model import link_words
 _SIZE: Final = "hosts"
 
 
-def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] | None:
+def best_size(fits: Sequence[FittedNetwork], named: Sequence[Named]) -> dict[str, Any] | None:
     """Contents of the panel; None if the combinations are not numbers of hosts."""
     if len(fits) < 2 or any(set(fit.where) != {_SIZE} for fit in fits):
         return None
@@ -25,20 +25,20 @@ def best_size(fits: Sequence[Fitted], named: Sequence[Named]) -> dict[str, Any] 
     return {
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
-        "rows": [_row(name, stop, sizes) for name, stop in (("Current link", here), *others)],
+        "rows": [_row(name, best_size_on, sizes) for name, best_size_on in (("Current link", here), *others)],
         "figure": _figure(sizes, here),
     }
 
 
-def _stop(fits: Sequence[Fitted], at: Named) -> Stop:
-    return stop([fit.fit for fit in fits], at.link)
+def _stop(fits: Sequence[FittedNetwork], at: Named) -> BestSize:
+    return best_size_on([fit.fit for fit in fits], at.link)
 
 
 def _hosts(size: int) -> str:
     return numbers.plural(size, "host")
 
 
-def _sentence(sizes: Sequence[int], here: Stop, others: Sequence[tuple[str, Stop]]) -> str:
+def _sentence(sizes: Sequence[int], here: BestSize, others: Sequence[tuple[str, BestSize]]) -> str:
     """Return the sentence on the current link and on other networks."""
     time = numbers.amount(here.elapsed[here.best].value, "s", 3)
     sure = numbers.amount(here.share, numbers.SHARE, 2)
@@ -68,20 +68,20 @@ def _list(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _row(name: str, stop: Stop, sizes: Sequence[int]) -> dict[str, Any]:
+def _row(name: str, best_size_on: BestSize, sizes: Sequence[int]) -> dict[str, Any]:
     return {
         "name": name,
-        "link": link_words(stop.link),
+        "link": link_words(best_size_on.link),
         "elapsed": [
             {"value": numbers.amount(time.value, "s", 3), "interval": numbers.interval(time.interval, "s")}
-            for time in stop.elapsed
+            for time in best_size_on.elapsed
         ],
-        "best": _hosts(sizes[stop.best]),
-        "share": numbers.amount(stop.share, numbers.SHARE, 2),
-        "basis": "measured" if stop.measured else "extended",
+        "best": _hosts(sizes[best_size_on.best]),
+        "share": numbers.amount(best_size_on.share, numbers.SHARE, 2),
+        "basis": "measured" if best_size_on.measured else "extended",
     }
 
 
-def _figure(sizes: Sequence[int], here: Stop) -> Figure:
+def _figure(sizes: Sequence[int], here: BestSize) -> Figure:
     ends = [(each.interval.low or each.value, each.value, each.interval.high or each.value) for each in here.elapsed]
     return over_sizes(sizes, ends)

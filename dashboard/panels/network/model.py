@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from analysis import numbers, sensitivity
-from analysis.conclusions.observations.needs import Fitted
+from analysis.conclusions.observations.needs import FittedNetwork
 from analysis.sensitivity import Fit, Link, Outcome, held_out
 
 
-def held_out_table(fitted: Fitted) -> dict[str, Any] | None:
+def held_out_table(fitted: FittedNetwork) -> dict[str, Any] | None:
     """Table of links, each predicted from the others; None if no link can be omitted."""
     outcomes = held_out(fitted.fit.runs)
     if not outcomes:
@@ -93,7 +93,7 @@ def link_words(link: Link) -> str:
     return f"{numbers.amount(link.delay_s, 's', 3)}, {numbers.amount(link.rate_bps, 'bit/s', 3)}"
 
 
-def as_json(fitted: Fitted) -> dict[str, Any]:
+def as_json(fitted: FittedNetwork) -> dict[str, Any]:
     """Return the model of one combination as JSON; times in s, rates in s/bit."""
     runs, draws = fitted.fit.runs, fitted.fit.draws
     columns = {
@@ -117,7 +117,7 @@ def as_json(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def sliders(fitted: list[Fitted]) -> dict[str, float]:
+def sliders(fitted: list[FittedNetwork]) -> dict[str, float]:
     """Return slider ends as powers of ten, their start, and the most loss."""
     delays = np.concatenate([fit.fit.runs.delay for fit in fitted])
     rates = np.concatenate([1 / fit.fit.runs.inverse_rate for fit in fitted])

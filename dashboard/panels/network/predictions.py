@@ -12,7 +12,14 @@ from dashboard.labels import workload_title
 from dashboard.panels.network.model import link_words
 from experiments.models import Experiment, Prediction, State, Trial
 from experiments.selectors.certificates import achieved
-from experiments.selectors.predictions import MOST_SCORED, Check, Score, checks_of, score, visible_predictions
+from experiments.selectors.predictions import (
+    MOST_SCORED,
+    PredictionCheck,
+    PredictionScore,
+    checks_of,
+    score,
+    visible_predictions,
+)
 
 MOST_ROWS = 50
 
@@ -20,7 +27,9 @@ MOST_ROWS = 50
 def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
     """The newest predictions of an experiment, and scores visible to ``user``."""
     visible = visible_predictions(user).filter(experiment__published=False)[:MOST_SCORED]
-    checks = checks_of({prediction.pk: prediction for prediction in [*own_predictions(experiment), *visible]}.values())
+    checks = checks_of(
+        {prediction.pk: prediction for prediction in [*predictions_of_experiment(experiment), *visible]}.values()
+    )
     of_experiment = [check for check in checks.values() if check.prediction.experiment_id == experiment.pk]
     of_workload = [check for check in checks.values() if check.prediction.experiment.workload == experiment.workload]
     return {
@@ -37,19 +46,19 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
     }
 
 
-def _scores(name: str, checks: Sequence[Check]) -> list[tuple[str, str]]:
+def _scores(name: str, checks: Sequence[PredictionCheck]) -> list[tuple[str, str]]:
     """Return a line for each predictor that was checked."""
     used = sorted({check.prediction.predictor for check in checks})
     lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
     return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
 
 
-def own_predictions(experiment: Experiment) -> Iterable[Prediction]:
+def predictions_of_experiment(experiment: Experiment) -> Iterable[Prediction]:
     """Return the predictions of one experiment, newest first."""
     return Prediction.objects.filter(experiment=experiment).select_related("experiment", "author")[:MOST_SCORED]
 
 
-def score_words(score: Score) -> str:
+def score_words(score: PredictionScore) -> str:
     """Return "3 of 4 inside their 90 % interval, median error 6 %", or ""."""
     if score.error is None:
         return ""
@@ -57,7 +66,7 @@ def score_words(score: Score) -> str:
     return f"{score.inside} of {score.checked} inside their 90{numbers.NARROW}% interval, median error {error}"
 
 
-def row(check: Check) -> dict[str, Any]:
+def row(check: PredictionCheck) -> dict[str, Any]:
     """Return a line of the list."""
     prediction = check.prediction
     tone, words = _verdict(check)
@@ -81,7 +90,7 @@ def network_words(prediction: Prediction) -> str:
     return f"{words}, {numbers.amount(prediction.loss, numbers.SHARE)} loss" if prediction.loss else words
 
 
-def _verdict(check: Check) -> tuple[str, str]:
+def _verdict(check: PredictionCheck) -> tuple[str, str]:
     if check.waiting:
         return "run", f"{numbers.plural(check.waiting, 'trial')} to come"
     if check.inside is not None:
@@ -105,7 +114,7 @@ def one(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def answer_words(check: Check) -> str:
+def answer_words(check: PredictionCheck) -> str:
     """Return two sentences: the prediction with its basis, and its check."""
     prediction, result = check.prediction, row(check)
     made = "replaying a trial" if prediction.calibration else "a fit"
@@ -118,7 +127,7 @@ def answer_words(check: Check) -> str:
     return f"{first} {_came_of(check, result)}"
 
 
-def _came_of(check: Check, result: Mapping[str, Any]) -> str:
+def _came_of(check: PredictionCheck, result: Mapping[str, Any]) -> str:
     if check.waiting:
         return f"{numbers.plural(check.waiting, 'trial')} queued to check it."
     if check.inside is not None:
@@ -152,7 +161,7 @@ def calibration_words(prediction: Prediction) -> list[tuple[str, str]]:
     return [*rows, *(("Assumed", sentence) for sentence in calibration["assumed"])]
 
 
-def _rows(check: Check) -> Iterable[Mapping[str, Any]]:
+def _rows(check: PredictionCheck) -> Iterable[Mapping[str, Any]]:
     values = F("measurements__value")
     of_metric = {"measurements__metric": check.prediction.metric, "measurements__scope": "all"}
     trials = Trial.objects.filter(pk__in=check.trials).order_by("pk").values("pk", "state", "certificate")

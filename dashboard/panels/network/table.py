@@ -11,7 +11,7 @@ from django.http import StreamingHttpResponse
 
 from experiments.models import Prediction
 from experiments.selectors.export.configurations import as_csv
-from experiments.selectors.predictions import Check, checks_of
+from experiments.selectors.predictions import PredictionCheck, checks_of
 
 _PIECE: Final = 500
 _OWN: Final = ("at", "hosts", "delay_s", "rate_bps", "loss", "value_s", "low_s", "high_s", "level", "extended")
@@ -37,7 +37,7 @@ def _pieces(predictions: QuerySet[Prediction]) -> Iterator[list[dict[str, Any]]]
         yield [_row(checks[each.pk]) for each in piece]
 
 
-def _row(check: Check) -> dict[str, Any]:
+def _row(check: PredictionCheck) -> dict[str, Any]:
     prediction = check.prediction
     return {
         "id": prediction.pk,

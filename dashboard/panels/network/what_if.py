@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from analysis import sensitivity
 from analysis.conclusions import key_figures
-from analysis.conclusions.observations.needs import Fitted, link_of
+from analysis.conclusions.observations.needs import FittedNetwork, link_of
 from analysis.numbers import amount, between, times
 from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.charts.parts import Figure, Scale
@@ -56,13 +56,13 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     }
 
 
-def _answer_at(fitted: Fitted) -> str:
+def _answer_at(fitted: FittedNetwork) -> str:
     """Return the address of the page for a link, with * for rate and delay."""
     others = urlencode({"at": fitted.at}).replace("*", "%2A") if fitted.at else ""
     return f"?rate=*&delay=*{others and '&'}{others}#sliders"
 
 
-def _prediction(fitted: Fitted) -> dict[str, str]:
+def _prediction(fitted: FittedNetwork) -> dict[str, str]:
     here = fitted.here
     foretold = sensitivity.predict(fitted.fit, here)
     low, high = foretold.elapsed.interval.low, foretold.elapsed.interval.high
@@ -76,19 +76,19 @@ def _prediction(fitted: Fitted) -> dict[str, str]:
     }
 
 
-def _others(fits: Sequence[Fitted]) -> str:
+def _others(fits: Sequence[FittedNetwork]) -> str:
     if len(fits) < 2:
         return ""
     return "Hosts" if set(fits[0].where) == {"hosts"} else "Combination"
 
 
-def _scales(fits: Sequence[Fitted]) -> tuple[Scale, Scale]:
+def _scales(fits: Sequence[FittedNetwork]) -> tuple[Scale, Scale]:
     delays = [float(each.fit.runs.delay.max()) for each in fits]
     times = [float(value) for each in fits for value in each.fit.runs.elapsed]
     return Scale.of(delays, "s"), Scale.of(times, "s")
 
 
-def _curve(study: NetworkStudy, fitted: Fitted, x: Scale, y: Scale) -> Figure:
+def _curve(study: NetworkStudy, fitted: FittedNetwork, x: Scale, y: Scale) -> Figure:
     here: list[Timed] = []
     others: list[Timed] = []
     for point in fitted.points:

@@ -19,7 +19,7 @@ _UNASKED_BPS: Final = 1e9
 """Rate of a link without a limit: a study needs a first rate."""
 
 
-def asks_of_network(experiment: Experiment, rows: Sequence[ConfigurationRow]) -> bool:
+def can_study_network(experiment: Experiment, rows: Sequence[ConfigurationRow]) -> bool:
     """Return True if a network study is possible: link settings, several hosts."""
     makes = experiment.cluster is not None and {"delay", "bandwidth"} <= experiment.cluster.traits.emulates
     return makes and not experiment.published and any(row.hosts > 1 for row in rows)

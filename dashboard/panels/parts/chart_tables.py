@@ -10,7 +10,7 @@ from dashboard.charts.tables import ChartTables
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured, parts_of
 from experiments.models import Experiment
-from experiments.selectors.diagnosis import kept_diagnosis
+from experiments.selectors.diagnosis import cached_diagnosis
 
 Context = Mapping[str, Any]
 
@@ -72,7 +72,7 @@ def charts_of(experiment: Experiment) -> ChartTables:
     """Return the charts of an experiment's page, cheap ones first."""
 
     def sections() -> Sequence[Section]:
-        stored, _ = kept_diagnosis(experiment)
+        stored, _ = cached_diagnosis(experiment)
         return Results(experiment, stored.study if stored else None).sections()
 
     return ChartTables(experiment.slug, sections, lambda: part_sections(experiment))

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from analysis.conclusions import Together
+from analysis.conclusions import ExperimentIntervals
 from analysis.conclusions.observations.economics import ClusterFacts
 from analysis.statistics import Interval
 from dashboard.panels.experiment.results import published_name
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
-from experiments.metrics import decided_by, find
+from experiments.metrics import deciding_metric, find
 from experiments.models import Experiment, Measurement
-from experiments.selectors import ConfigurationRow, configuration_rows, published_like
+from experiments.selectors import ConfigurationRow, configuration_rows, related_publications
 from experiments.selectors.counted_values import measured_metrics
 from experiments.selectors.diagnosis import together_of
 from experiments.workloads import WorkloadDefinition
@@ -44,7 +44,7 @@ class Measured:
     @classmethod
     def of(cls, experiment: Experiment) -> Measured:
         """Read everything in a fixed number of queries per experiment."""
-        others = [] if experiment.published else list(published_like(experiment))
+        others = [] if experiment.published else list(related_publications(experiment))
         name = published_name(experiment) if experiment.published else "Measured"
         return cls(
             ResultSource(experiment, name, _rows(experiment)),
@@ -58,7 +58,7 @@ class Measured:
         return cls(ResultSource(experiment, "", _rows(experiment)), (), _workload(experiment))
 
     @cached_property
-    def together(self) -> Together:
+    def together(self) -> ExperimentIntervals:
         """Intervals of the experiment's answer; the parts use no others."""
         return together_of(self.main.experiment)
 
@@ -79,7 +79,7 @@ class Measured:
     @property
     def deciding(self) -> str | None:
         """Return the deciding metric; elapsed time if it was not measured."""
-        decided = decided_by(self.main.experiment.workload, self.main.experiment.specification)
+        decided = deciding_metric(self.main.experiment.workload, self.main.experiment.specification)
         return next((m for m in (decided, "elapsed_s") if self.main.with_metric(m)), None)
 
     def higher_is_better(self, metric: str) -> bool:

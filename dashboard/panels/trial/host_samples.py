@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 import numpy as np
 import numpy.typing as npt
 
-from experiments.errors import NotPlain, StoreAway, Tampered
+from experiments.errors import NotPlain, StoreUnavailable, Tampered
 from experiments.models import Artifact, Trial
 
 
@@ -35,7 +35,7 @@ def samples_of(trial: Trial) -> HostSamples:
     try:
         with artifact.intact() as file:
             samples = read_samples(file)
-    except (Tampered, NotPlain, StoreAway) as error:
+    except (Tampered, NotPlain, StoreUnavailable) as error:
         raise NoSamples(str(error)) from None
     except OSError:
         raise NoSamples(f"{artifact.name} is missing on disk.") from None

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from dashboard.requests.lookup import asked
+from dashboard.requests.lookup import query_value
 from experiments.files import read_analysis
 from experiments.models import Artifact, Trial
 
@@ -31,8 +31,8 @@ class PacketQuery:
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
-        texts = {name: asked(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
-        return cls(filter=asked(request, "filter")[:LONGEST_FILTER], **texts)
+        texts = {name: query_value(request, name).strip() for name in ("first", "last", "from_s", "until_s")}
+        return cls(filter=query_value(request, "filter")[:LONGEST_FILTER], **texts)
 
     def address(self, **other: str) -> str:
         """Return the query of the address, without empty fields."""

@@ -14,7 +14,7 @@ from experiments.models import Kind, Measurement, State, Trial
 _ALWAYS_DIFFERENT = ("command", "ports")
 
 
-def environment_beside(trial: Trial, against: str = "") -> dict[str, Any]:
+def environment_comparison(trial: Trial, against: str = "") -> dict[str, Any]:
     """Siblings, and the facts that differ from the chosen or first different one."""
     siblings = list(
         Trial.objects.current()

@@ -12,7 +12,7 @@ from dashboard.charts.marks import Dots, repetition_dots
 from dashboard.panels.experiment.results import published_name
 from experiments.metrics import HEADLINE, find
 from experiments.models import Measurement, Trial
-from experiments.selectors import published_like
+from experiments.selectors import related_publications
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def tile_of(
 
 def published_here(trial: Trial) -> dict[str, Any]:
     """Return published values of the six metrics at the same number of hosts."""
-    study = published_like(trial.experiment).first()
+    study = related_publications(trial.experiment).first()
     if study is None:
         return {}
     rows = Measurement.objects.filter(

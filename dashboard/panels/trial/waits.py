@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
-from analysis.mpi.wait_sums import EVERYBODY, NOBODY
+from analysis.mpi.wait_sums import ALL_RANKS, UNKNOWN_RANK
 
 _MOST_PAIRS: Final = 12
 _FIRST_CAUSE: Final = 3
@@ -78,7 +78,7 @@ def waits_table(profile: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _name(rank: int) -> str:
-    return {NOBODY: "?", EVERYBODY: "all"}.get(rank) or numbers.grouped(rank)
+    return {UNKNOWN_RANK: "?", ALL_RANKS: "all"}.get(rank) or numbers.grouped(rank)
 
 
 def _hosts(hosts: Mapping[int, str], pair: Sequence[float]) -> str:
@@ -123,7 +123,7 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
     cause = max(of_senders, key=lambda each: sum(of_senders[each].values()))
     by_sender, of_cause_s = of_senders[cause], sum(of_senders[cause].values())
     sender = max(by_sender, key=lambda each: by_sender[each])
-    because = {NOBODY: _BECAUSE["unknown"], EVERYBODY: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
+    because = {UNKNOWN_RANK: _BECAUSE["unknown"], ALL_RANKS: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
     why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
     start = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"
     most = _two_digits(by_sender[sender] / whole_s)

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from analysis.numbers import plural
 from experiments.common import plain_files
 from experiments.errors import CannotExport
-from experiments.exchange.bundle import Chosen, write_bundle
-from experiments.exchange.choice import chosen_by
-from experiments.exchange.exporting import Wanted
+from experiments.exchange.bundle import ChosenTrials, write_bundle
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
 from experiments.exchange.records import CAPTURES
 
 
@@ -37,8 +37,8 @@ class Command(BaseCommand):
         target = Path(file)
         part = target.with_name(f"{target.name}.part")
         try:
-            selection = Wanted(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
-            members: list[Chosen] = chosen_by(chosen)
+            selection = BundleOptions(options["captures"], anonymise=options["anonymise"], licence=options["licence"])
+            members: list[ChosenTrials] = select_experiments(chosen)
             with plain_files.private(), part.open("wb") as stream:
                 summary = write_bundle(stream, members, selection)
             part.replace(target)

@@ -28,7 +28,7 @@ class Command(BaseCommand):
             raise CommandError(f"No {'deleted ' if undo else ''}experiment is called {slug!r}.")
         try:
             if isinstance(row, Deleted):
-                experiment = deletion.bring_back(row)
+                experiment = deletion.restore_deleted(row)
                 self.stdout.write(f"{experiment.slug} is restored, with {plural(experiment.trials.count(), 'trial')}.")
             else:
                 deleted = deletion.delete(row, by=None)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.import_plan import ImportPlan, ImportResult
-from experiments.exchange.intake import take_in
+from experiments.exchange.intake import import_file
 from experiments.models import Project
 from experiments.models.people.project import DEFAULT_PROJECT
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             slugs = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True)) or "none"
             raise CommandError(f"there is no project {project!r}; known: {slugs}", returncode=2)
         try:
-            result = take_in(Path(file), project=target, dry_run=dry_run)
+            result = import_file(Path(file), project=target, dry_run=dry_run)
         except InvalidSpec as error:
             raise CommandError("\n".join(f"{file}: {problem}" for problem in error.errors), returncode=2) from None
         except BadBundle as error:

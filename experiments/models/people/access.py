@@ -13,7 +13,7 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from experiments.errors import KeyOfAnother
+from experiments.errors import IdempotencyConflict
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.project import Membership, Project
 
@@ -123,7 +123,7 @@ class IdempotencyKey(models.Model):
         """Act once per key; return the answer, and whether it was stored before.
 
         One transaction: if ``act`` raises, the key is free again; a concurrent request waits. ``request`` describes the request. Raise
-        KeyOfAnother if the key came with another request.
+        IdempotencyConflict if the key came with another request.
         """
         digest, request_digest = digest_of(key), digest_of(request)
         with transaction.atomic():
@@ -135,7 +135,9 @@ class IdempotencyKey(models.Model):
                 cls.objects.create(owner_id=owner.pk, digest=digest, request=request_digest, answer=answer)
                 return answer, False
         if earlier.request != request_digest:
-            raise KeyOfAnother("This idempotency key belongs to another request. Use a new key for each request.")
+            raise IdempotencyConflict(
+                "This idempotency key belongs to another request. Use a new key for each request."
+            )
         return earlier.answer, True
 
 

@@ -16,7 +16,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         days = settings.EVENT_DAYS
         return self.filter(at__gte=Now() - timedelta(days=days)) if days else self.all()
 
-    def forgettable(self) -> EventQuerySet:
+    def removable_events(self) -> EventQuerySet:
         """Return old events that nothing needs.
 
         First failures, steps and the last end of an experiment stay: each prevents a second notification.
@@ -32,7 +32,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         old = self.filter(at__lt=Now() - timedelta(days=days))
         return old.filter(models.Q(kind__in=(kind.IMPORTED, kind.REPORT)) | ended_again)
 
-    def untold(self) -> EventQuerySet:
+    def without_notifications(self) -> EventQuerySet:
         """Return the events without notifications, oldest first."""
         return self.filter(told_at=None, kind__in=NOTICES).order_by("pk")
 

@@ -39,7 +39,7 @@ class Invitation(OfProject, models.Model):
     objects = InvitationQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return f"{self.role} of {self.project}, for {self.whom or 'anybody with the link'}"
+        return f"{self.role} of {self.project}, for {self.whom or 'holders of the link'}"
 
     @classmethod
     def issue(cls, project: Project, role: str, *, by: Any, whom: str = "", days: int = DAYS) -> tuple[Invitation, str]:

@@ -148,7 +148,10 @@ def _mixed(value: Any, word: Any) -> Any:
 
 
 def _chosen(slots: np.ndarray[tuple[int], np.dtype[np.uint64]], most: int, count: int) -> Any:
-    """Which of the keys begin in the first ``most`` slots, again and again: ``count`` numbers; all of them where none does."""
+    """Return ``count`` indices of keys that begin in the first ``most`` slots.
+
+    The indices repeat if there are fewer such keys; all keys are taken if no key begins there.
+    """
     chosen = np.flatnonzero(slots < np.uint64(most))
     return np.resize(chosen if len(chosen) else np.arange(len(slots)), count)
 

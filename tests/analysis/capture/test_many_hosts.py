@@ -114,7 +114,7 @@ def test_hosts_without_room_have_no_number_in_decoders_and_exports(
 
 
 def test_the_directions_of_a_connection_have_their_own_gaps(tmp_path: Path) -> None:
-    """Whoever sent the SYN is a, also where an answer was captured first."""
+    """The sender of the SYN is side a, even if an answer was captured first."""
     hosts = ("10.0.0.1", "10.0.0.2")
     segments = [
         (1, tcp(80, 4000, seq=9, ack=5, flags=0x12)), (0, tcp(4000, 80, seq=4, flags=0x02, ack=0)),

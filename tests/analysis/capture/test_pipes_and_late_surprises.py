@@ -1,4 +1,4 @@
-"""What cannot be known at the first packet: pipes that are read once, handshakes that come late."""
+"""Input that the first packet does not announce: pipes and late handshakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is remembered of recent packets finds the same flow as the tables, however many connections share a place in it."""
+"""The cache of recent flows finds the same flows as the tables.
+
+This holds however many connections share a slot of the cache.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from math import isclose, isfinite
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure
-from analysis.conclusions.context import Asked
+from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of
 from analysis.conclusions.observations.parts import LAUNCH
 from analysis.numbers import NOTHING, significant
@@ -21,7 +21,7 @@ _ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b
 _NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
 
 
-def check(answer: Answer, asked: Asked) -> list[str]:
+def check(answer: Answer, asked: ExperimentQuestion) -> list[str]:
     """Return what is wrong with an answer to what was asked: empty where all holds."""
     found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked), *_parts(answer)]
     for figure in answer.figures:
@@ -65,7 +65,7 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
             yield f"a share above 100 %: {text}"
 
 
-def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
+def _sizes(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
     """A size that is named was measured."""
     names = [f.name for f in asked.factors if f.role == "scale"]
     measured = {float(p.parameters[name]) for p in asked.measured() for name in names}
@@ -80,7 +80,7 @@ def _sizes(answer: Answer, asked: Asked) -> Iterator[str]:
         yield f"no step {best[0]}"
 
 
-def _costs(answer: Answer, asked: Asked) -> Iterator[str]:
+def _costs(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
     """Shares are at most the whole, costs at most the elapsed time, and together no more than what they explain."""
     elapsed = [v for p in asked.measured() for v in p.values.get("elapsed_s", ())]
     for cause in answer.causes:
@@ -117,4 +117,4 @@ def _figure(figure: Figure) -> Iterator[str]:
     if figure.low is not None and figure.high is not None and isinstance(figure.value, int | float):
         slack = 1e-9 * abs(figure.value)
         if not figure.low - slack <= figure.value <= figure.high + slack:
-            yield f"{figure.name} lies outside of its interval"
+            yield f"{figure.name} is outside its interval"

@@ -1,4 +1,4 @@
-"""Small experiments by hand, and their answers, every one of which passes the checks."""
+"""Small constructed experiments and their answers, all of which pass the checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from analysis.conclusions import Answer, Asked, Deciding, Factor, answer
+from analysis.conclusions import Answer, Deciding, ExperimentQuestion, Factor, answer
 from analysis.scaling import Point
 from tests.analysis.conclusions.checks import check
 from tests.words import plain
@@ -44,14 +44,14 @@ def points(
     return rows
 
 
-def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> Asked:
+def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> ExperimentQuestion:
     """An experiment over these factors; what Asked has no field for goes to its points."""
     of_points = {k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "used_percent") if k in more}
     deciding = more.pop("deciding", TIME)
-    return Asked(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)
+    return ExperimentQuestion(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)
 
 
-def checked(asked: Asked) -> Answer:
+def checked(asked: ExperimentQuestion) -> Answer:
     """The answer, which must pass all checks; its spaces are plain ones."""
     given = answer(asked)
     assert check(given, asked) == []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean
 
-from analysis.conclusions import Asked, Deciding
+from analysis.conclusions import Deciding, ExperimentQuestion
 from analysis.scaling import Point
 from tests.analysis.conclusions.designs import HOSTS, TIME
 
@@ -71,7 +71,7 @@ def profiled(
     figure: tuple[Deciding, Mapping[int, float]] | None = None,
     without: Sequence[str] = (),
     more: Mapping[str, Mapping[int, float]] | None = None,
-) -> Asked:
+) -> ExperimentQuestion:
     """An experiment over hosts, three trials each that scatter by 1 %. ``figure``: the program's own, if it decides."""
     points = []
     for size, ranks in sizes.items():
@@ -87,4 +87,4 @@ def profiled(
         }
         points.append(Point({"hosts": size}, values, ranks=len(ranks)))
     deciding = TIME if figure is None else figure[0]
-    return Asked(points, deciding, [HOSTS], own_time="loop_s" if deciding.metric == "loop_s" else "")
+    return ExperimentQuestion(points, deciding, [HOSTS], own_time="loop_s" if deciding.metric == "loop_s" else "")

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Answer, Asked, Cause, Fact, Finding, Report, answer, facts, key_figures, render
+from analysis.conclusions import (
+    Answer,
+    Cause,
+    ExperimentQuestion,
+    Fact,
+    Finding,
+    Report,
+    answer,
+    facts,
+    key_figures,
+    render,
+)
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.facts import MOST_CAUSES
 from analysis.conclusions.rules.report import Verdict, find
@@ -24,7 +35,10 @@ def finding(rule: str, group: Any = "network", explains: float | None = None, **
 
 
 def merged(
-    *findings: Finding, slices: tuple[dict[str, Any], ...] = (), output: Answer = SILENT, asked: Asked | None = None
+    *findings: Finding,
+    slices: tuple[dict[str, Any], ...] = (),
+    output: Answer = SILENT,
+    asked: ExperimentQuestion | None = None,
 ) -> list[Fact]:
     verdict = Verdict("limited", "Limited.")
     report = Report("", verdict, findings, (), slices=tuple(Report("", verdict, (), (), where=each) for each in slices))
@@ -90,9 +104,9 @@ FACTORS = {
         "factor of rate, others harshest", 2.0, 0.01, 1200.0, "not known yet: measure down to 25 Mbit/s"
     ),
     "a delay": ("factor of delay", 1.2, 0.0001, 1e4, "not known yet: measure up to 2 ms"),
-    "only the least is told": ("factor of rate", 400.0, 2.1, 5e4, "at least 2.1 times"),
-    "only the most is told": ("factor of rate", 1.1, 0.01, 140.0, "at most 140 times"),
-    "both are told": ("factor of rate", 6.9, 5.0, 8.0, "6.9 times (5 to 8)"),
+    "only the least is reported": ("factor of rate", 400.0, 2.1, 5e4, "at least 2.1 times"),
+    "only the most is reported": ("factor of rate", 1.1, 0.01, 140.0, "at most 140 times"),
+    "both are reported": ("factor of rate", 6.9, 5.0, 8.0, "6.9 times (5 to 8)"),
     "no property of a network": ("factor of method", 2.0, 0.001, 3000.0, "not known yet: more repetitions are needed"),
 }  # fmt: skip
 

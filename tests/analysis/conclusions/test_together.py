@@ -1,4 +1,4 @@
-"""One quantity has one interval: what the answer tells of its points is what every other face is given."""
+"""One quantity has one interval: all views give the intervals of the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, answer, together
+from analysis.conclusions import ExperimentQuestion, answer, experiment_intervals
 from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.scaling import Study, scaling_table
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, METHOD, MOLECULES, asks
@@ -17,7 +17,7 @@ SIZES = {1: 9.0, 2: 5.9, 3: 5.5, 4: 6.2, 8: 15.0}
 METHODS = {(2, "pull"): 0.7, (2, "tree"): 0.71, (4, "pull"): 1.9, (4, "tree"): 0.7}
 
 
-def unsteady(asked: Asked, spread: float = 0.04) -> Asked:
+def unsteady(asked: ExperimentQuestion, spread: float = 0.04) -> ExperimentQuestion:
     random = np.random.default_rng(11)
     points = [
         replace(p, values={m: [v * float(np.exp(spread * random.standard_normal())) for v in vs] for m, vs in p.values.items()})
@@ -35,9 +35,9 @@ def unsteady(asked: Asked, spread: float = 0.04) -> Asked:
         asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)}),
     ],
 )
-def test_it_gives_the_intervals_of_the_answer(asked: Asked) -> None:
+def test_it_gives_the_intervals_of_the_answer(asked: ExperimentQuestion) -> None:
     asked = unsteady(asked)
-    output, given = together(asked), answer(asked)
+    output, given = experiment_intervals(asked), answer(asked)
     where = {repr(sorted(p.parameters.items())): p.parameters for p in asked.points}
     values = [f for f in given.figures if f.name == asked.deciding.label]
     ratios = [f for f in given.figures if f.name == "times the best"]
@@ -58,16 +58,16 @@ def test_it_gives_the_intervals_of_the_answer(asked: Asked) -> None:
 
 def test_points_that_the_answer_does_not_compare_have_no_ratio() -> None:
     asked = asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)})
-    output = together(asked)
+    output = experiment_intervals(asked)
     assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 2, "molecules": 1}) is not None
     assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 1, "molecules": 2}) is None
     assert output.value({"hosts": 5, "molecules": 1}) is None
-    assert together(replace(asked, points=())).value({"hosts": 1, "molecules": 1}) is None
+    assert experiment_intervals(replace(asked, points=())).value({"hosts": 1, "molecules": 1}) is None
 
 
 def test_the_table_by_size_and_the_answer_give_one_interval() -> None:
     asked = unsteady(asks([HOSTS], SIZES))
-    rows = scaling_table(Study(asked.points, intervals=together(asked)))
+    rows = scaling_table(Study(asked.points, intervals=experiment_intervals(asked)))
     figures = {f.where["hosts"]: f for f in answer(asked).figures if f.name == "Elapsed time"}
     for row in rows:
         output = figures[int(row.size)]

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.conclusions import Accepted, Answer, Asked, Deciding, Factor, Scatter, answer
+from analysis.conclusions import Accepted, Answer, Deciding, ExperimentQuestion, Factor, Scatter, answer
 from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.scaling import Point
@@ -61,7 +61,7 @@ class Design:
         prior: bool = False,
         order: Order | None = None,
         drift: float = 0.0,
-    ) -> Asked:
+    ) -> ExperimentQuestion:
         """One experiment: every value is scattered by ``sd`` on the logarithm; ``prior``: controls tell of the scatter.
 
         With an ``order`` the places of the trials are known, and each is slower by ``drift`` than the one before.
@@ -74,7 +74,7 @@ class Design:
         known = Scatter(
             sd * float(np.sqrt(random.chisquare(_PRIOR_FREEDOM) / _PRIOR_FREEDOM)), _PRIOR_FREEDOM, "history"
         )
-        return Asked(
+        return ExperimentQuestion(
             points=points,
             deciding=self.deciding,
             factors=self.factors,
@@ -97,7 +97,7 @@ def places(points: int, repetitions: int, order: Order, random: np.random.Genera
     return found
 
 
-def answered(design: Design, asked: Asked) -> tuple[Answer, Verdict]:
+def answered(design: Design, asked: ExperimentQuestion) -> tuple[Answer, Verdict]:
     """Return the answer and its verdict."""
     given = answer(asked)
     return given, design.judge(given)
@@ -178,7 +178,7 @@ def treatment(effect: float) -> Design:
 
 
 def scale_and_treatment(effect: float) -> Design:
-    """Pull is best on two hosts, a tree on eight; on four all are alike."""
+    """Pull is best on two hosts, a tree on eight; on four all are equal."""
     times = {2: {"pull": 1.0, "push": effect, "tree": effect}, 8: {"pull": effect, "push": effect, "tree": 1.0}}
 
     def judge(given: Answer) -> Verdict:

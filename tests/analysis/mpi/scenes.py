@@ -1,4 +1,4 @@
-"""Two ranks with one connection: their calls and their packets, written down by hand. Times in ms."""
+"""Two ranks with one connection: their calls and their packets. Times in ms."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from analysis.mpi.calls import CALL, NO_ONE, NotATrace, calls_of, from_bytes, members_of, to_bytes
+from analysis.mpi.calls import CALL, NO_RANK, NotATrace, calls_of, from_bytes, members_of, to_bytes
 from analysis.mpi.layout import NOT_KNOWN, table_number
 from analysis.mpi.record import read
 from tests.analysis.mpi.pages import PLACES, page_of
@@ -49,7 +49,7 @@ def test_it_orders_calls_by_rank_on_the_clock_of_captures(profiles):
     assert first["began_ns"] == pytest.approx(OFFSET + 5.1 * NS, abs=1e3)
     assert calls.of(1)["peer"].tolist() == [0, -1, -1]
     assert (first["no_core_before_ns"], first["no_core_within_ns"]) == (3, -1)
-    assert (members_of(int(first["comm"])), first["source"]) == (2, NO_ONE)
+    assert (members_of(int(first["comm"])), first["source"]) == (2, NO_RANK)
     assert calls.left_out == {0: 0, 1: 0}
 
 

@@ -1,4 +1,4 @@
-"""Waits for ranks of which no packet is known: the order of calls tells when the sender sent."""
+"""Waits for ranks without packets: the order of calls shows the time of sending."""
 
 import random
 

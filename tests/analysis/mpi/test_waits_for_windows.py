@@ -67,7 +67,7 @@ def test_without_shifts_or_with_room_it_is_the_way(window):
 
 
 def unread_scene(call, **arguments):
-    """Rank 1 does not read until 500 ms: rank 0 waits for that, and nobody sends it anything."""
+    """Rank 1 reads from 500 ms on: rank 0 waits for that and receives nothing."""
     scene = Scene(window=4 * PACKET).call(0, "Isend", 8, 8.5, peer=1, size=8 * MSS)
     scene.ack(0.5, 1, scene.end_of(0), window=4 * PACKET)
     with_the_rest(scene, 10, 4).ack(12, 1, scene.end_of(0), window=0).ack(500, 1, scene.end_of(0), window=60_000)

@@ -3,7 +3,7 @@
 import pytest
 
 from analysis.mpi import collectives
-from analysis.mpi.wait_sums import CAUSES, EVERYBODY, NOBODY
+from analysis.mpi.wait_sums import ALL_RANKS, CAUSES, UNKNOWN_RANK
 from tests.analysis.mpi.scenes import Scene, comm_of
 
 
@@ -31,9 +31,9 @@ def test_all_wait_for_the_rank_that_comes_last_and_then_for_the_transfer(name):
     assert found == {
         (1, 0): {"late_sender": 100},
         (1, 2): {"late_sender": 60},
-        (EVERYBODY, 0): {"under_way": 1},
-        (EVERYBODY, 1): {"under_way": 3},
-        (EVERYBODY, 2): {"under_way": 2},
+        (ALL_RANKS, 0): {"under_way": 1},
+        (ALL_RANKS, 1): {"under_way": 3},
+        (ALL_RANKS, 2): {"under_way": 2},
     }
 
 
@@ -41,16 +41,16 @@ def test_each_wait_counts_once():
     waits = meeting("Barrier", (0, 101), (100, 103)).explained()
     assert {(pair.sender, pair.receiver): pair.waits for pair in waits.pairs} == {
         (1, 0): 1,
-        (EVERYBODY, 0): 0,
-        (EVERYBODY, 1): 1,
+        (ALL_RANKS, 0): 0,
+        (ALL_RANKS, 1): 1,
     }
 
 
 def test_ranks_wait_for_the_root_that_hands_over_the_bytes():
     found = by_pair(meeting("Bcast", (0, 52), (50, 51), (51.5, 51.9), sizes=(0, 800, 0)))
     assert found[1, 0] == {"late_sender": 50}
-    assert found[EVERYBODY, 0] == {"under_way": 0.5, "unknown": 1.5}  # the last rank may have passed it on
-    assert found[EVERYBODY, 2] == {"under_way": 0.4}
+    assert found[ALL_RANKS, 0] == {"under_way": 0.5, "unknown": 1.5}  # the last rank may have passed it on
+    assert found[ALL_RANKS, 2] == {"under_way": 0.4}
 
 
 def test_a_rank_that_leaves_before_the_last_has_come_did_not_wait_for_it():
@@ -61,7 +61,7 @@ def test_a_rank_that_leaves_before_the_last_has_come_did_not_wait_for_it():
 
 def test_an_unknown_root_is_not_guessed():
     scene = meeting("Bcast", (0, 52), (50, 51))
-    assert by_pair(scene) == {(NOBODY, 0): {"unknown": 52}, (NOBODY, 1): {"unknown": 1}}
+    assert by_pair(scene) == {(UNKNOWN_RANK, 0): {"unknown": 52}, (UNKNOWN_RANK, 1): {"unknown": 1}}
     assert scene.explained().unknown_s == {collectives.NO_ROOT: pytest.approx(0.053)}
 
 
@@ -89,7 +89,7 @@ def test_the_last_collectives_are_matched_where_traces_lost_their_first():
     scene.left_out[1] = 1
     found = by_pair(scene)
     assert found[1, 0] == {"late_sender": 50}
-    assert found[NOBODY, 0] == {"unknown": 50}
+    assert found[UNKNOWN_RANK, 0] == {"unknown": 50}
 
 
 def test_only_the_members_of_a_communicator_wait_for_each_other():
@@ -130,5 +130,5 @@ def test_calls_that_one_communicator_lost_leave_the_others_whole():
     scene.call(0, "Barrier", 70, 100, comm=other).call(1, "Barrier", 90, 100, comm=other)
     scene.left_out[1] = 3
     found = by_pair(scene)
-    assert found[NOBODY, 0] == {"unknown": 60}
+    assert found[UNKNOWN_RANK, 0] == {"unknown": 60}
     assert found[1, 0] == {"late_sender": 20}

@@ -5,7 +5,7 @@ import pytest
 
 from analysis.mpi.calls import CALL, Calls
 from analysis.mpi.cores import Cores, at_its_end
-from analysis.mpi.wait_sums import CAUSES, EVERYBODY
+from analysis.mpi.wait_sums import ALL_RANKS, CAUSES
 from tests.analysis.mpi.scenes import EPOCH, MS, Scene
 
 TOGETHER = {0: "n1", 1: "n1"}
@@ -55,8 +55,8 @@ def test_the_last_rank_of_a_collective_may_have_had_none():
     scene.call(1, "Barrier", 101, 105, no_core=(40, 3))
     found = by_pair(scene)
     assert found[1, 0] == {"late_sender": 60, "no_core": 40}
-    assert found[EVERYBODY, 0] == {"under_way": 4}  # between hosts it may be the network
-    assert by_pair(scene, hosts=TOGETHER)[EVERYBODY, 0] == {"under_way": 1, "no_core": 3}
+    assert found[ALL_RANKS, 0] == {"under_way": 4}  # between hosts it may be the network
+    assert by_pair(scene, hosts=TOGETHER)[ALL_RANKS, 0] == {"under_way": 1, "no_core": 3}
 
 
 def test_nothing_is_said_where_the_kernel_does_not_tell():

@@ -21,7 +21,7 @@ class Record:
 
 @dataclass
 class Packet:
-    """What can be read of one Ethernet frame; None where there is nothing."""
+    """Fields of one Ethernet frame; None if the frame lacks the field."""
 
     time_ns: int
     orig_len: int

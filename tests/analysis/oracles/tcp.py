@@ -15,7 +15,7 @@ from tests.analysis.segments import ACK, FIN, RST, SYN, Segment
 
 @dataclass
 class Side:
-    """What one side sent."""
+    """Counts and times of the segments that one side sent."""
 
     counts: Counter[str] = field(default_factory=Counter)
     rtt_ns: list[int] = field(default_factory=list)

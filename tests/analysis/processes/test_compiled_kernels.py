@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept."""
+"""The cache directory of compiled kernels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_after_warming_up_an_analysis_compiles_nothing(mpi_capture: Path) -> Non
 
 
 def compiled_by(program: str) -> dict[str, Any]:
-    """What a program of its own compiled or took from the kept kernels."""
+    """Return the kernels that a new process compiled or loaded from the cache."""
     argv = [sys.executable, "-c", f"{COMPILED}\n{program}\nprint(json.dumps(compiled()))"]
     done = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=140)
     compiled: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

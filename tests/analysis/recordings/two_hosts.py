@@ -75,8 +75,11 @@ def build(offloads: bool, loss_permille: int, buffer_bytes: int | None) -> None:
 
 
 def stay_on_one_core() -> None:
-    """What starts from here on. A veth hands frames to a queue of the core that sends: a sender that moves to another
-    core overtakes itself, before any capture, and a recording "without loss" has segments out of order."""
+    """Pin this process, and those that it starts later, to one core.
+
+    A veth hands frames to a queue of the core that sends: a sender that moves to another core overtakes itself, before
+    any capture, and a recording "without loss" has segments out of order.
+    """
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 

@@ -13,10 +13,11 @@ ATTEMPTS: Final = 3
 
 
 def analysed_stream(output: Path, *iperf_arguments: str, mtu: int = 1500, **options: Any) -> analysis.CaptureAnalysis:
-    """The analysis of what ``record_stream`` records; recorded anew while it is degraded, at most three times.
+    """Return the analysis of a stream; record it again if it is degraded.
 
-    A busy core drops packets and the clock of a virtual machine is set now and then: rightly degraded, and nothing is told
-    of the stream. A stream that is degraded for its own sake stays so: the last recording is returned as it is.
+    At most ``ATTEMPTS`` recordings are made. A busy core drops packets and the clock of a virtual machine is set now and
+    then: such a recording is rightly degraded and shows nothing about the stream. A stream that is degraded for its own
+    sake stays so: the last recording is returned as it is.
     """
     for _ in range(ATTEMPTS):
         output.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Calls of ranks whose replay is known by hand."""
+"""Calls of ranks whose replay is known exactly."""
 
 from __future__ import annotations
 

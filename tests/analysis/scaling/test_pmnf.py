@@ -39,7 +39,7 @@ def test_it_picks_the_leading_term_that_extrap_picks(example: dict[str, Any]) ->
         leading = max(search(data)[0].terms, key=lambda term: (term.power, term.logs), default=None)
         leading_terms = [] if leading is None else [[float(leading.power), float(leading.logs)]]
         if errors == "relative" and example["name"] in _RELATIVE_DIFFERS:
-            assert leading_terms != example["extrap"]["terms"], "no exception is needed any more"
+            assert leading_terms != example["extrap"]["terms"], "the exception is no longer needed"
         else:
             assert leading_terms == example["extrap"]["terms"]
 

@@ -1,4 +1,4 @@
-"""Every measured link foretold from the others."""
+"""Every measured link predicted from the others."""
 
 from __future__ import annotations
 

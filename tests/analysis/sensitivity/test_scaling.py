@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.sensitivity import Fit, Link, fit, stop
+from analysis.sensitivity import Fit, Link, best_size_on, fit
 from tests.analysis.sensitivity.programs import HERE, STAR, Program
 
 SIZES = (1, 2, 4, 8)
@@ -19,7 +19,7 @@ def fits() -> list[Fit]:
 
 
 def test_it_stops_earlier_on_a_slower_network(fits: list[Fit]) -> None:
-    here, slow = stop(fits, HERE), stop(fits, SLOW)
+    here, slow = best_size_on(fits, HERE), best_size_on(fits, SLOW)
 
     assert (SIZES[here.best], SIZES[slow.best]) == (8, 4)
     assert here.share > 0.99
@@ -33,14 +33,14 @@ def test_it_stops_earlier_on_a_slower_network(fits: list[Fit]) -> None:
 
 def test_two_sizes_that_take_equal_are_not_distinguished() -> None:
     alike = [fit(Program(computing_s=3.0, messages=1000).runs(0.03, seed=seed)) for seed in (1, 2)]
-    assert stop(alike, HERE).share < 0.99
+    assert best_size_on(alike, HERE).share < 0.99
 
 
 def test_a_link_beyond_those_that_were_measured_is_extended(fits: list[Fit]) -> None:
-    assert stop(fits, SLOW).measured
-    assert not stop(fits, Link(10e-3, 1e9)).measured
+    assert best_size_on(fits, SLOW).measured
+    assert not best_size_on(fits, Link(10e-3, 1e9)).measured
 
 
 def test_one_size_does_not_scale(fits: list[Fit]) -> None:
     with pytest.raises(ValueError, match="two sizes"):
-        stop(fits[:1], HERE)
+        best_size_on(fits[:1], HERE)

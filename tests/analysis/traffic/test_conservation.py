@@ -1,4 +1,4 @@
-"""What the bridge carries is what its ports carry."""
+"""Conservation of packets: the bridge carries what its ports carry."""
 
 from __future__ import annotations
 

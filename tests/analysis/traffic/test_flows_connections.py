@@ -1,4 +1,4 @@
-"""What makes one connection: a 4-tuple and an initial sequence number, for as long as it lasts."""
+"""Identity of a connection: a 4-tuple and an initial sequence number."""
 
 from __future__ import annotations
 

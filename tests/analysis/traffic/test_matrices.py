@@ -1,4 +1,4 @@
-"""Who sent how much to whom, by host and by rank."""
+"""Traffic matrices: bytes by sender and receiver, of hosts and of ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which flows carry MPI."""
+"""Detection of flows that carry MPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small story per TCP metric, with numbers that a reader can check by hand."""
+"""One small exchange per TCP metric, with numbers that can be verified on paper."""
 
 from __future__ import annotations
 

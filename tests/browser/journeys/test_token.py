@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def status(installation: Installation, key: str, path: str, body: bytes | None = None) -> int:
-    """What REST answers to whoever has the key."""
+    """Return the HTTP status of a REST request with this token."""
     request = urllib.request.Request(  # noqa: S310 (our own address)
         f"{installation.address}/api/v1/{path}",
         data=body,

@@ -69,7 +69,7 @@ from django.core.management import call_command
 from experiments import deletion
 from experiments.models import Cluster, Deleted, ExpectedChange, Membership, Preferences, SavedView, TrialValues, Webhook
 call_command("migrate", verbosity=0, interactive=False)
-again = deletion.bring_back(Deleted.objects.get())
+again = deletion.restore_deleted(Deleted.objects.get())
 print(json.dumps({
     "signs_in": get_user_model().objects.get(username="ada").check_password("of that time"),
     "roles": list(Membership.objects.filter(user__username="ada").values_list("project__slug", "role")),

@@ -1,4 +1,4 @@
-"""REST: curves, tables and environments of trials, chosen fields, ETags, the catalogue, and what runs now."""
+"""REST: curves, tables and environments of trials, chosen fields, ETags, the catalogue, and running trials."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_status_counts_only_visible_trials(client: Client) -> None:
     assert get_json(client_of(factories.person("eve")), "/api/v1/status/")["queued"] == 0
 
 
-@pytest.mark.parametrize("ideal", [True, False], ids=["with a twin", "without"])
+@pytest.mark.parametrize("ideal", [True, False], ids=["with an ideal-network run", "without"])
 def test_a_trial_has_both_efficiencies_or_the_reason_of_their_absence(client: Client, ideal: bool) -> None:
     trial = with_ideal_network(load_defaults(), ideal=ideal).trials.filter(kind=Kind.MEASURED).first()
     assert trial is not None

@@ -16,8 +16,8 @@ from django.test import Client
 
 from dashboard.background.tasks import do
 from experiments.exchange.bundle import write_bundle
-from experiments.exchange.choice import chosen_by
-from experiments.exchange.exporting import Wanted
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
 from experiments.models import BackgroundTask, Cluster, Experiment, Project, Trial
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import plain_text
@@ -42,7 +42,7 @@ def experiment(submit: Callable[..., Experiment], run: Callable[..., None]) -> E
 def archive(experiment: Experiment) -> bytes:
     """A bundle of a deleted experiment."""
     stream = BytesIO()
-    write_bundle(stream, chosen_by([experiment.slug]), Wanted(by="okafor", licence="CC-BY-4.0"))
+    write_bundle(stream, select_experiments([experiment.slug]), BundleOptions(by="okafor", licence="CC-BY-4.0"))
     Experiment.objects.filter(pk=experiment.pk).delete()
     return stream.getvalue()
 

@@ -52,7 +52,7 @@ def test_large_export_equals_a_direct_export(
     work()
     shown = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
     assert f'href="/tasks/{task.pk}/file"' in shown
-    assert "hx-get" not in shown, "nothing changes any more"
+    assert "hx-get" not in shown, "the page no longer refreshes"
     made = content(page.get(f"/tasks/{task.pk}/file"))
     settings.DIRECT_EXPORT_ROWS = 1000
     assert made == content(page.get(address))
@@ -121,10 +121,10 @@ def test_a_task_whose_worker_was_ended_is_done_by_another_and_given_up_in_the_en
         dead = BackgroundTask.claim_next()
         assert dead is not None
         assert dead.attempt == attempt
-        BackgroundTask.wake_silent()
-        assert BackgroundTask.claim_next() is None, "it tells that it lives"
+        BackgroundTask.requeue_silent()
+        assert BackgroundTask.claim_next() is None, "it sent a heartbeat"
         BackgroundTask.objects.update(told_at=timezone.now() - timedelta(hours=1))
-        BackgroundTask.wake_silent()
+        BackgroundTask.requeue_silent()
     task.refresh_from_db()
     assert (task.state, "several times" in task.message) == ("failed", True)
     do(dead)

@@ -13,7 +13,7 @@ ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.
 
 @pytest.fixture(autouse=True)
 def _quiet(empty_redis):
-    """Doorbells and diagnoses have a Redis of their own."""
+    """Give wake-ups and diagnoses a Redis of their own."""
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""What is suggested is never more than the cluster has: hosts of a list, of a machine, of a Slurm partition, of the test-bed."""
+"""Suggested trials never need more hosts than the cluster has.
+
+The hosts of a cluster are those of a list, of a machine, of a Slurm partition, or of the test-bed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from experiments.errors import InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
 from experiments.revision import add_points, plan_points
-from experiments.selectors.diagnosis import diagnosis_of, kept_diagnosis
+from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of
 from experiments.specification import parse_yaml
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 from tests.experiments import factories
@@ -93,7 +96,7 @@ def test_a_suggestion_falls_when_the_cluster_loses_the_hosts_for_it() -> None:
     cluster.settings = {"hosts": ["n1", "n2", "n3"]}
     cluster.save()
     experiment = Experiment.objects.get(pk=experiment.pk)
-    kept, fresh = kept_diagnosis(experiment)
+    kept, fresh = cached_diagnosis(experiment)
     assert (kept is not None and kept.stamp) == before.stamp
     assert not fresh
     assert most(experiment) <= 3

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from experiments.exchange.bundle import write_bundle
-from experiments.exchange.choice import chosen_by
-from experiments.exchange.exporting import Wanted
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
 from experiments.models import Experiment, Trial, TrialResult
 from tests.experiments import factories
 
@@ -36,7 +36,7 @@ def bundle(measured: Experiment, tmp_path: Path) -> Callable[..., Path]:
     def write(*names: str, file: str = "bundle.zip", **wanted: Any) -> Path:
         place = tmp_path / file
         with place.open("wb") as stream:
-            write_bundle(stream, chosen_by(names or [measured.slug]), Wanted(**wanted))
+            write_bundle(stream, select_experiments(names or [measured.slug]), BundleOptions(**wanted))
         return place
 
     return write

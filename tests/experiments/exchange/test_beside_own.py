@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from experiments import metrics
-from experiments.exchange.intake import take_in
+from experiments.exchange.intake import import_file
 from experiments.library import load_defaults
 from experiments.models import Experiment, TrialResult
 from experiments.selectors.comparison import compare
@@ -37,7 +37,7 @@ def capture() -> bytes:
 
 def brought(directory: Path, name: str, content: str) -> Experiment:
     (directory / name).write_text(content)
-    (arrival,) = take_in(directory / name, project=load_defaults()).arrivals
+    (arrival,) = import_file(directory / name, project=load_defaults()).arrivals
     assert arrival.stored is not None
     return arrival.stored
 

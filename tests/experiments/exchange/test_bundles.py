@@ -19,8 +19,8 @@ from rocrate.rocrate import ROCrate
 from analysis.capture.stream import stream
 from experiments.errors import CannotExport, InvalidSpec, ReadOnly
 from experiments.exchange.bundle import write_bundle
-from experiments.exchange.choice import chosen_by
-from experiments.exchange.exporting import Wanted
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
 from experiments.exchange.import_plan import import_bundle
 from experiments.exchange.rows import uid_of
 from experiments.library import load_defaults
@@ -198,7 +198,7 @@ def test_write_bundle_refuses_an_experiment_without_ended_trials(
 ) -> None:
     experiment = factories.experiment()
     with pytest.raises(CannotExport, match="No trial of it has ended"), (tmp_path / "b.zip").open("wb") as stream:
-        write_bundle(stream, chosen_by([experiment.slug]), Wanted())
+        write_bundle(stream, select_experiments([experiment.slug]), BundleOptions())
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_import_command_reports_an_unusable_file(db: None, tmp_path: Path) -> No
     with pytest.raises(CommandError, match=r"cannot be read: No such file or directory\.") as caught:
         call_command("import", str(tmp_path / "none.zip"))
     assert caught.value.returncode == 2
-    with pytest.raises(CommandError, match="there is no project 'nobody'; known: default"):
-        call_command("import", str(tmp_path / "none.zip"), project="nobody")
+    with pytest.raises(CommandError, match="there is no project 'unknown'; known: default"):
+        call_command("import", str(tmp_path / "none.zip"), project="unknown")
     (tmp_path / "a.zip").write_bytes(b"?")
     with pytest.raises(CommandError, match="This is no zip archive"):
         call_command("import", str(tmp_path / "a.zip"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from experiments.errors import StoreAway
+from experiments.errors import StoreUnavailable
 from experiments.exchange.import_plan import import_bundle
 from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment
@@ -41,12 +41,12 @@ def test_import_stores_nothing_if_the_bucket_fails(
 
     def put(self: Bucket, file: Path, path: str) -> None:
         if len(sent) == 2:
-            raise StoreAway("the store of files does not answer")
+            raise StoreUnavailable("the store of files does not answer")
         sent.append(path)
         real(self, file, path)
 
     monkeypatch.setattr(Bucket, "put", put)
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         import_bundle(exported, project=load_defaults())
     assert len(sent) == 2
     assert not list(bucket.below("trials"))

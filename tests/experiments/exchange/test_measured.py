@@ -1,4 +1,4 @@
-"""What was measured elsewhere, by a description: our parsers read its outputs, our decoder its captures."""
+"""External results with a description: our parsers and our decoder read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured elsewhere, as a table of comma-separated values with a description beside it."""
+"""External results in a CSV table with a description."""
 
 from __future__ import annotations
 

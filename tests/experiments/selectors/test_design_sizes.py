@@ -66,7 +66,7 @@ def test_they_go_and_come_back_with_their_experiment(db: None) -> None:
     experiment = submit()
     gone = deletion.delete(experiment, by=None)
     assert experiment.pk not in kept()
-    back = deletion.bring_back(gone)
+    back = deletion.restore_deleted(gone)
     assert kept()[back.pk] == 3
     assert kept() == counted_anew()
 

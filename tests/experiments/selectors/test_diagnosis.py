@@ -24,10 +24,10 @@ from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import Estimate, Misfit, ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.statistics import Interval, SampleSummary
 from experiments.selectors import diagnosis as module
-from experiments.selectors.diagnosis import KeptDiagnosis, ObservedPoint
+from experiments.selectors.diagnosis import CachedDiagnosis, ObservedPoint
 
 KEPT = (
-    KeptDiagnosis, ObservedPoint, Diagnosis, Slice, Model, FittedModel, Curve, Report, Finding, Observation, Verdict,
+    CachedDiagnosis, ObservedPoint, Diagnosis, Slice, Model, FittedModel, Curve, Report, Finding, Observation, Verdict,
     Answer, Fact, Figure, Cause, Missing, Scatter, ScalingRow, TimeRow, WireRow, Suggestion, ObserverEffect, Estimate, Interval,
     SampleSummary, Misfit,
 )  # fmt: skip

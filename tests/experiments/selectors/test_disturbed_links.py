@@ -7,7 +7,7 @@ from django.db.models import F
 
 from analysis.sensitivity import Link
 from experiments.models import Configuration, Experiment, Measurement, Trial
-from experiments.selectors.network import foretell, network_study_of
+from experiments.selectors.network import make_prediction, network_study_of
 from tests.dashboard.studies_measured import needs
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
@@ -38,7 +38,7 @@ def test_a_disturbed_trial_of_each_link_changes_no_model(study: Experiment) -> N
     found = network_study_of(study)
     assert len(found.fits[0].fit.runs.elapsed) == len(before.runs.elapsed) - len(disturbed)
     assert max(found.fits[0].fit.runs.elapsed) < 1.05 * max(before.runs.elapsed)
-    assert not {trial.pk for trial in disturbed} & set(foretell(study, LINK).evidence)
+    assert not {trial.pk for trial in disturbed} & set(make_prediction(study, LINK).evidence)
 
 
 def test_a_disturbed_link_is_excluded_if_clean_ones_have_its_levels(study: Experiment) -> None:

@@ -72,7 +72,7 @@ def test_they_follow_all_that_happens_to_trials(library, person):
 
     kept = deletion.delete(steady, by=person)
     assert [row[4] for row in parts()] == [2]
-    deletion.bring_back(kept)
+    deletion.restore_deleted(kept)
     assert [row[4] for row in parts()] == [3, 2]
     assert parts() == counted_anew()
 
@@ -115,5 +115,5 @@ def test_histories_exclude_trials_without_an_end(library, person):
     assert len(found.to_dict()["trials"]) == 7
     rows, _ = history_list.histories(history_list.with_histories(person))
     assert [(row.trials, row.experiments) for row in rows] == [(7, 1)]
-    assert len(history_list.standing(person, rows)) == 1
+    assert len(history_list.histories_with_steps(person, rows)) == 1
     assert Cluster.objects.get(slug="testbed").trials.filter(ended_at=None, state="finished").exists()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Answer, Asked, answer, question
+from analysis.conclusions import Answer, ExperimentQuestion, answer, question
 from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder
@@ -18,7 +18,7 @@ SITE, CAMPUS, WAN = ("1 Gbit/s", "0.1 ms", "0 %"), ("200 Mbit/s", "1 ms", "0.1 %
 LINK = ("link.bandwidth", "link.delay", "link.loss")
 
 
-def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any] | None = None) -> Asked:
+def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any] | None = None) -> ExperimentQuestion:
     """Return the question of an experiment over these links, three trials each."""
     spec = {
         "name": "Networks",

@@ -10,8 +10,8 @@ from analysis.sensitivity import Link, predict
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Prediction, Trial, TrialResult
-from experiments.selectors.network import carried, foretell, network_study_of
-from experiments.selectors.predictions import Score, checks_of, plan_check, score
+from experiments.selectors.network import carried, make_prediction, network_study_of
+from experiments.selectors.predictions import PredictionScore, checks_of, plan_check, score
 from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing, needs
 from workers import queue
 
@@ -30,7 +30,7 @@ def prediction(study: Experiment) -> Prediction:
 
 
 def kept(study: Experiment, link: Link = LINK) -> Prediction:
-    return foretell(study, link).keep()
+    return make_prediction(study, link).keep()
 
 
 def run(elapsed_s: float, kept: bool = True) -> None:
@@ -59,9 +59,9 @@ def test_a_prediction_is_that_of_the_model_with_its_trials(study: Experiment) ->
     assert prediction.value_s == pytest.approx(NEEDY.elapsed(LINK), rel=0.02)
     assert prediction.evidence == sorted(study.trials.values_list("pk", flat=True))
     assert (prediction.hosts, prediction.extended, prediction.ended) == (2, False, [])
-    assert foretell(study, LINK).evidence_hash == prediction.evidence_hash
+    assert make_prediction(study, LINK).evidence_hash == prediction.evidence_hash
     study.trials.first().measurements.update(value=3.3)
-    assert foretell(study, LINK).evidence_hash != prediction.evidence_hash
+    assert make_prediction(study, LINK).evidence_hash != prediction.evidence_hash
 
 
 def test_the_same_prediction_of_the_same_trials_is_kept_once(study: Experiment, prediction: Prediction) -> None:
@@ -89,7 +89,7 @@ def test_it_is_scored_by_the_median_of_its_trials(prediction: Prediction) -> Non
     result = check(prediction)
     assert (result.measured_s, result.inside) == (pytest.approx(1.25 * prediction.value_s), False)
     assert result.error == pytest.approx(-0.2)
-    assert score([result]) == Score(1, 0, pytest.approx(0.2))
+    assert score([result]) == PredictionScore(1, 0, pytest.approx(0.2))
     queue.check_prediction(prediction)
     run(prediction.value_s)
     assert len(check(prediction).trials) == 4
@@ -114,7 +114,7 @@ def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction)
     run(prediction.value_s, kept=False)
     result = check(prediction)
     assert (result.measured_s, result.other_link) == (None, 2)
-    assert score([result]) == Score(0, 0, None)
+    assert score([result]) == PredictionScore(0, 0, None)
 
 
 def test_added_links_keep_the_question(study: Experiment) -> None:
@@ -131,7 +131,7 @@ def test_added_links_keep_the_question(study: Experiment) -> None:
 def test_it_adds_one_link_at_one_number_of_hosts() -> None:
     swept = {**NETWORK, "parameters": {"molecules": 216, "steps": 50}, "sweep": {"hosts": [2, 4]}, "repetitions": 1}
     study = measured(load_defaults(), swept, needing)
-    prediction = foretell(study, LINK, "4 hosts")
+    prediction = make_prediction(study, LINK, "4 hosts")
     prediction.save()
     assert prediction.hosts == 4
     assert queue.check_prediction(prediction) == 2
@@ -139,7 +139,7 @@ def test_it_adds_one_link_at_one_number_of_hosts() -> None:
     assert {trial.configuration.hosts for trial in waiting} == {4}
     assert study.configurations.filter(in_design=True).count() == 21
     with pytest.raises(InvalidSpec, match=r"^at: there is no model of 3 hosts; known: 2 hosts, 4 hosts$"):
-        foretell(study, LINK, "3 hosts")
+        make_prediction(study, LINK, "3 hosts")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,6 @@ def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
             {"quantity": "bandwidth", "achieved": asked["link.bandwidth"]},
         ]
         Trial.objects.filter(pk=trial.pk).update(certificate={"kept": True, "rows": rows})
-    assert foretell(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)
-    assert foretell(study, Link(32e-6, 1e9)).parameters["link.delay"] == 0.0
-    assert "cannot be built" in foretell(study, Link(0.1e-3, 1e9)).obstacle
+    assert make_prediction(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)
+    assert make_prediction(study, Link(32e-6, 1e9)).parameters["link.delay"] == 0.0
+    assert "cannot be built" in make_prediction(study, Link(0.1e-3, 1e9)).obstacle

@@ -1,4 +1,4 @@
-"""What a bad specification gets: an error at its field, with the line in YAML."""
+"""Errors of a bad specification: at its field, with the line in YAML."""
 
 from typing import Any
 

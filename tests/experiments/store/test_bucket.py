@@ -14,7 +14,7 @@ from django.conf import settings
 from config.environment import Environment
 from config.store import artifacts
 from experiments import store
-from experiments.errors import StoreAway, Tampered
+from experiments.errors import StoreUnavailable, Tampered
 from tests.s3_server import S3Server
 
 
@@ -121,9 +121,9 @@ def test_wrong_keys_a_missing_bucket_and_no_server_raise(
         variables = {**s3_server.variables, **changed}
         settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
         own = store.current()
-        with pytest.raises(StoreAway, match="the store of files"):
+        with pytest.raises(StoreUnavailable, match="the store of files"):
             own.size("trials/1/a")
-        with pytest.raises(StoreAway), own.held(kept("trials/1/a", b"x")):
+        with pytest.raises(StoreUnavailable), own.held(kept("trials/1/a", b"x")):
             pass
 
 
@@ -139,10 +139,10 @@ def test_requests_fail_fast_after_the_first_failure(
     with monkeypatch.context() as patch:
         patch.setattr(client, "head_object", away)
         for _ in range(3):
-            with pytest.raises(StoreAway):
+            with pytest.raises(StoreUnavailable):
                 bucket.size(file.path)
     assert len(asked) == 1
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         bucket.size(file.path)
     bucket._storage._away_until = 0.0  # some seconds later
     assert bucket.size(file.path) == 1

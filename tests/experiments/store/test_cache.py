@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.errors import StoreAway, Tampered
-from experiments.store import Kept
+from experiments.errors import StoreUnavailable, Tampered
+from experiments.store import StoredFile
 from experiments.store.cache import Cache
 
 
-def kept(letter: str, size: int = 40) -> Kept:
-    return Kept(f"trials/1/{letter}", size, hashlib.sha256(letter.encode()).hexdigest(), letter)
+def kept(letter: str, size: int = 40) -> StoredFile:
+    return StoredFile(f"trials/1/{letter}", size, hashlib.sha256(letter.encode()).hexdigest(), letter)
 
 
-def pieces(file: Kept) -> Iterator[bytes]:
+def pieces(file: StoredFile) -> Iterator[bytes]:
     yield file.name.encode() * file.size_bytes
 
 
@@ -58,7 +58,7 @@ def test_the_longest_unused_goes_first(cache: Cache) -> None:
 
 def test_copies_in_use_stay_and_a_full_cache_raises(cache: Cache) -> None:
     with cache.held(kept("a"), pieces(kept("a"))) as first, cache.held(kept("b"), pieces(kept("b"))):
-        with pytest.raises(StoreAway, match="no room for c"):
+        with pytest.raises(StoreUnavailable, match="no room for c"):
             held(cache, "c")
         assert first.read_bytes() == b"a" * 40
     held(cache, "c")
@@ -66,14 +66,14 @@ def test_copies_in_use_stay_and_a_full_cache_raises(cache: Cache) -> None:
 
 
 def test_a_file_longer_than_the_cache_is_refused_before_it_is_fetched(cache: Cache) -> None:
-    with pytest.raises(StoreAway, match="RANKWIRE_STORE_CACHE_MIB"), cache.held(kept("a", 101), nothing()):
+    with pytest.raises(StoreUnavailable, match="RANKWIRE_STORE_CACHE_MIB"), cache.held(kept("a", 101), nothing()):
         pass
 
 
 def test_what_is_being_fetched_counts_and_goes_when_it_fails(cache: Cache) -> None:
     def broken() -> Iterator[bytes]:
         yield b"a"
-        with pytest.raises(StoreAway):
+        with pytest.raises(StoreUnavailable):
             held(cache, "b", 70)
         raise Tampered("no")
 

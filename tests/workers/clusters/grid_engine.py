@@ -61,7 +61,7 @@ class GridEngine:
         return {"login": login, **request, "interface": "eth0", "shared_cores": True, **more}
 
     def ask(self, *argv: str) -> str:
-        """What one of Grid Engine's commands says in n1."""
+        """Return the output of one of Grid Engine's commands on n1."""
         return output_of(self.testbed, *self._with_variables(*argv), host="n1")
 
     def logs(self) -> str:

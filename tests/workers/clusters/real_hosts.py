@@ -148,7 +148,7 @@ class Slurm:
         return {"login": login, "partition": "short", "interface": "eth0", "shared_cores": True, **more}
 
     def ask(self, *argv: str) -> str:
-        """What one of Slurm's commands says in n1."""
+        """Return the output of one of Slurm's commands on n1."""
         return output_of(self.testbed, "env", f"SLURM_CONF={self.configuration}", *argv, host="n1")
 
     def logs(self) -> str:

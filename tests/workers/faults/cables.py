@@ -40,7 +40,7 @@ class Cables:
         self._whole.clear()
 
     def mend(self) -> None:
-        """What was sent meanwhile arrives, as what is sent again does."""
+        """Deliver data that was sent meanwhile, as retransmissions do."""
         self._whole.set()
 
     def close(self) -> None:

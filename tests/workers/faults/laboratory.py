@@ -37,7 +37,7 @@ BACKUP_S = 240.0
 LONGEST_HOLD_S = 1.5
 LONGEST_PARTITION_S = 5.0
 SMALL_STEPS = (timedelta(minutes=10), timedelta(minutes=-10))
-"""Of a worker's clock: a bucket refuses what is signed a quarter of an hour from its own time, and then the trial waits for it."""
+"""Of a worker's clock: a bucket refuses requests signed 15 minutes off its own time, and then the trial waits for it."""
 OVER = (State.FINISHED, State.FAILED, State.ERRORED, State.LOST, State.CANCELLED)
 
 
@@ -63,7 +63,7 @@ class Laboratory:
         self.began = time.monotonic()
         self.faults: dict[str, Callable[[], bool]] = {
             "worker": self.kill_worker,
-            "told to end": self.end_worker,
+            "terminated worker": self.end_worker,
             "second worker": self.relieve_worker,
             "mpirun": lambda: self.kill_program("mpirun"),
             "rank": lambda: self.kill_program("lmp"),
@@ -94,7 +94,7 @@ class Laboratory:
         """Do what beat does every five seconds."""
         with contextlib.suppress(DatabaseError):
             reaper.reap()
-            queue.ring(experiment.cluster_id)
+            queue.wake_workers(experiment.cluster_id)
         close_old_connections()
 
     def wait_until(self, condition: Callable[[], object], what: str, experiment: Experiment) -> None:

@@ -50,7 +50,7 @@ class SteppedClock:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the environment of a process needs."""
+        """Environment variables that a process needs."""
         return {"LD_PRELOAD": str(library()), "STEPPED_CLOCK": str(self._file)}
 
     def set(self, off: timedelta) -> None:

@@ -78,7 +78,7 @@ def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
     experiment = submit(parameters={"molecules": 1000, "steps": 60}, retries=0, disturbed="keep")
     trials = experiment.trials
     began = time.monotonic()
-    queue.ring(experiment.cluster_id)
+    queue.wake_workers(experiment.cluster_id)
     programs: dict[str, psutil.Process] = {}
     wait_until(lambda: programs.update(computing(worker)) or programs, "the ranks compute")
     require_true_clock(programs)
@@ -102,7 +102,7 @@ def test_a_worker_whose_clock_is_set_in_the_middle_of_a_trial_measures_on(
 
     assert worker.wait_until_idle(timeout_s=LIMIT_S)  # it would ring for itself
     after = submit()
-    queue.ring(after.cluster_id)  # by whoever has the true clock
+    queue.wake_workers(after.cluster_id)  # by a process with the true clock
     wait_until(lambda: after.trials.get().is_over, "the next trial is over")
     assert after.trials.get().state == State.FINISHED
 

@@ -1,4 +1,4 @@
-"""SIGKILL of each program of a trial: the trial tells the truth, the next one is unaffected."""
+"""SIGKILL of each program of a trial: the trial reports the cause, the next one is unaffected."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_the_hosts_come_back_when_the_worker_is_killed(
 ) -> None:
     session = launchers.get("gridengine", grid_engine.settings()).open(host_count=2, link=PlainLink())
     assert run(session, make_job(session, "sleep", "2"))[0] == 0  # meanwhile the batch script has seen the agent
-    session.launcher.queue.cancel = lambda job: None  # nobody is left to do it
+    session.launcher.queue.cancel = lambda job: None  # no process remains to do it
     for agent in session.agents.values():
         os.kill(agent.pid, 9)
     session.close()

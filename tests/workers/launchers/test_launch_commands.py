@@ -1,4 +1,4 @@
-"""The exact command of each launcher: what the preview shows is what runs."""
+"""The exact command of each launcher: the preview shows the command that runs."""
 
 from __future__ import annotations
 

@@ -153,8 +153,8 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
     launcher = launcher_of(kind)
     programs = {
         "agent": launcher.remote_shell(allocation(launcher)),
-        "ssh": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ $# -gt 2 ]; do shift; done\nexec sh -c "$2"\n',
-        "flux": '#!/bin/sh\necho "$@" | head -n 1 >>told\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n',
+        "ssh": '#!/bin/sh\necho "$@" | head -n 1 >>arguments\nwhile [ $# -gt 2 ]; do shift; done\nexec sh -c "$2"\n',
+        "flux": '#!/bin/sh\necho "$@" | head -n 1 >>arguments\nwhile [ "$1" != sh ]; do shift; done\nexec "$@"\n',
         "attach": '#!/bin/sh\n[ "$1 $2" = "-j 12" ] || exit 3\nshift 2\nexec "$@"\n',
     }
     programs["agent"] = programs["agent"].replace("/opt/pbs/bin/pbs_attach", "attach")
@@ -166,8 +166,8 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (answer.stdout, answer.stderr) == ("it's 2\n", "")
-    told = (tmp_path / "told").read_text()
-    assert "--jobid=12 --rank=1 sh" in told if kind == "flux" else " n2 " in told
+    arguments = (tmp_path / "arguments").read_text()
+    assert "--jobid=12 --rank=1 sh" in arguments if kind == "flux" else " n2 " in arguments
 
 
 # What their schedulers say

@@ -35,7 +35,7 @@ mount -t tmpfs -o size=256m tmpfs "$3"
 shift 3
 exec "$@"
 """
-"""Before a program of a machine starts: its name, its identity, and a disk in the place of everybody's."""
+"""Sets a machine's host name, its identity and its own disk before a program starts."""
 
 
 def ip(*arguments: str) -> None:

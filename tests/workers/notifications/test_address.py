@@ -73,7 +73,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
 def test_the_address_that_was_judged_is_the_one_connected_to(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A resolver that tells a public address first and the receiver's later: nobody asks it twice."""
+    """A resolver that changes its answer to a private address is asked only once."""
     answers = [_rows("93.184.216.34"), *[_rows("127.0.0.1")] * 5]
     connected: list[str] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers.pop(0))

@@ -37,6 +37,9 @@ def names_of(kind: str) -> set[str]:
 
 
 def test_it_asks_for_nothing_of_an_mpi_library_when_it_is_loaded() -> None:
-    """What it calls there it looks up by name, without a version: libraries of one interface need share no more than names and handles."""
+    """It looks MPI functions up by name, without a version.
+
+    Libraries of one interface need to share only names and handles.
+    """
     assert not {name for name in names_of("--undefined-only") if re.match(r"P?MPI_|p?mpi_|ompi_|ucp_", name)}
     assert {f"MPI_{function.name}" for function in FUNCTIONS} <= names_of("--defined-only")

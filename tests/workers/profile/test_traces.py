@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.mpi.calls import NO_ONE, Calls, calls_of, members_of
+from analysis.mpi.calls import NO_RANK, Calls, calls_of, members_of
 from tests.analysis.mpi.pages import PLACES
 from tests.workers.profile.ranks import MPICH, PROGRAMS, run
 
@@ -39,7 +39,7 @@ def test_a_receive_of_anyone_names_whom_it_took(partners: Calls) -> None:
 
 def test_an_exchange_names_both_partners(partners: Calls) -> None:
     for rank in range(4):
-        assert told(partners, rank, "Sendrecv", "source") == [(rank - 1) % 4, NO_ONE]
+        assert told(partners, rank, "Sendrecv", "source") == [(rank - 1) % 4, NO_RANK]
         assert told(partners, rank, "Sendrecv", "peer") == [(rank + 1) % 4, -1]
         assert told(partners, rank, "Sendrecv_replace", "source") == [(rank - 1) % 4]
 

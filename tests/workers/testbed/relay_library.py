@@ -34,7 +34,7 @@ class Way:
         return [library().relay_delay_ns(self.pointer) for _ in range(count)]
 
     def losses(self, count: int) -> list[bool]:
-        """Which of so many frames are lost."""
+        """Return for each of ``count`` frames if it is lost."""
         return [bool(library().relay_loses(self.pointer)) for _ in range(count)]
 
     def due_ns(self, read_ns: int) -> int:

@@ -18,7 +18,7 @@ from workers.testbed.certificate import Certificate, certify, paths
 from workers.testbed.plan import Plan
 from workers.testbed.probe import emulators
 
-# Datagrams go beside a TCP connection whose end stands behind the last of them in the same queue.
+# Datagrams go beside a TCP connection whose end is behind the last of them in the same queue.
 COUNT_DATAGRAMS = """
 import socket
 with socket.create_server(("10.77.0.2", 9000)) as server, socket.socket(type=socket.SOCK_DGRAM) as end:

@@ -145,7 +145,7 @@ def test_nothing_is_left_after_a_sigkill_of_the_agent_or_of_mpirun(
             worker.agent.kill()
         else:
             worker.only(victim).kill()
-        worker.process.wait(20)  # mpirun gone: the job ends; agent gone: the worker is told
+        worker.process.wait(20)  # mpirun gone: the job ends; agent gone: the worker is notified
         assert_nothing_is_left(worker, tmp_path, eventually)
 
 

@@ -23,7 +23,7 @@ def test_what_stays_within_the_second_site_is_recorded_there_and_nothing_twice(t
             counted = (near.stop().captured, far.stop().captured)
             after = session.sample()
             paths = [capture.save(tmp_path / f"{k}.pcapng.zst") for k, capture in enumerate((near, far))]
-        # Conservation: every frame crosses the interfaces of two hosts and stands in exactly one recording.
+        # Conservation: every frame crosses the interfaces of two hosts and is in exactly one recording.
         ports = sum(
             a.rx_packets + a.tx_packets - b.rx_packets - b.tx_packets
             for a, b in zip(after.hosts, before.hosts, strict=True)

@@ -39,7 +39,7 @@ def test_it_reports_that_its_worker_is_to_end(
     with TrialHeartbeat(trial) as beating:
         beating.show({"packets": 7})
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7})
-        monkeypatch.setattr(stopping, "is_asked", lambda: True)
+        monkeypatch.setattr(stopping, "is_stopping", lambda: True)
         eventually(lambda: Trial.objects.get(pk=trial.pk).progress == {"packets": 7, heartbeat.ENDING: True})
 
 
@@ -60,8 +60,8 @@ def test_stopped_worker_killed_while_the_database_is_away_costs_no_attempt(
     connection.close()
     services.postgres.stop()
     try:
-        monkeypatch.setattr(stopping, "is_asked", lambda: True)
-        eventually(lambda: stopping.is_noted_on_disk(worker))
+        monkeypatch.setattr(stopping, "is_stopping", lambda: True)
+        eventually(lambda: stopping.is_recorded_on_disk(worker))
         heartbeat._end.set()  # killed: the block is never left
         heartbeat._news.set()
         heartbeat._thread.join()
@@ -71,4 +71,4 @@ def test_stopped_worker_killed_while_the_database_is_away_costs_no_attempt(
     trial.refresh_from_db()
     assert (trial.state, trial.attempt, trial.worker) == (State.QUEUED, 1, "")
     assert experiment.trials.filter(attempt=2).count() == 0
-    assert not stopping.is_noted_on_disk(worker)
+    assert not stopping.is_recorded_on_disk(worker)

@@ -39,7 +39,7 @@ def test_it_holds_the_rest_and_reports_why(held: Experiment) -> None:
 
 
 def test_going_on_runs_the_rest_whatever_they_do(held: Experiment) -> None:
-    assert queue.go_on(held) == 3
+    assert queue.resume(held) == 3
     tasks.work(held.cluster_id)
     assert states(held) == [State.FAILED] * 4
 
@@ -102,6 +102,6 @@ def test_three_identical_failures_in_succession_hold_the_rest(
     assert states(experiment) == [State.FAILED] * 3 + [State.QUEUED] * 2
     assert experiment.hold == Hold.HELD
     assert "No such file" in experiment.why_held
-    assert queue.go_on(experiment) == 2
+    assert queue.resume(experiment) == 2
     tasks.work(experiment.cluster_id)
     assert states(experiment) == [State.FAILED] * 5

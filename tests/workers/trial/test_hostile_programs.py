@@ -38,11 +38,11 @@ def told(ended: Callable[..., Trial]) -> Callable[..., Any]:
     """Return the value of an expression at the end of a script inside of a trial."""
 
     def run(script: str, expression: str) -> Any:
-        trial = ended(f"{script}\nimport json\nprint('told', json.dumps({expression}))\n{GOOD}")
+        trial = ended(f"{script}\nimport json\nprint('value', json.dumps({expression}))\n{GOOD}")
         assert trial.state == State.FINISHED, trial.message + trial.traceback
         printed = trial.artifacts.get(name="stdout.txt").file.read_text()
-        (line,) = [line for line in printed.splitlines() if line.startswith("told ")]
-        return json.loads(line.removeprefix("told "))
+        (line,) = [line for line in printed.splitlines() if line.startswith("value ")]
+        return json.loads(line.removeprefix("value "))
 
     return run
 

@@ -21,11 +21,11 @@ from workers.launchers import BTL_PORTS
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [3]}}
 PINGPONG = {"workload": "pingpong", "sweep": {"hosts": [2]}}
-TALK_UNTIL_TOLD = """\
+TALK_UNTIL_STOPPED = """\
 import os, time
 from mpi4py import MPI
 world, end = MPI.COMM_WORLD, time.monotonic() + 45
-while world.bcast(not os.path.exists("{told}") and time.monotonic() < end):
+while world.bcast(not os.path.exists("{stop_file}") and time.monotonic() < end):
     world.allgather(bytes(10_000))
     time.sleep(0.005)
 if world.rank == 0:
@@ -94,8 +94,8 @@ def test_it_measures_on_nodes_of_slurm(run_all: Callable[..., list[Trial]], slur
     assert trial.experiment.cluster.hosts_to_suggest == 3
 
 
-def see_it_run(browser: Client, told: Path) -> tuple[dict[str, Any], str]:
-    """Progress and page of the running trial as soon as it has rates; then tells its program to end."""
+def see_it_run(browser: Client, stop_file: Path) -> tuple[dict[str, Any], str]:
+    """Return progress and page of the running trial once it has rates; then stop it."""
     deadline = time.monotonic() + LIVE_LIMIT_S
     try:
         while time.monotonic() < deadline:
@@ -107,7 +107,7 @@ def see_it_run(browser: Client, told: Path) -> tuple[dict[str, Any], str]:
             f"no rates in {LIVE_LIMIT_S:g} s: {list(Trial.objects.values_list('state', 'progress', 'message'))}"
         )
     finally:
-        told.touch()
+        stop_file.touch()
         connection.close()
 
 
@@ -122,10 +122,10 @@ def test_it_shows_rates_of_the_interfaces_and_cpu_of_every_host_while_it_runs(
     request: pytest.FixtureRequest,
 ) -> None:
     cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
-    slug, answer = add_cluster(kind, cluster.settings()), tmp_path / "told"
-    parameters = {"script": TALK_UNTIL_TOLD.format(told=answer)}
+    slug, stop_file = add_cluster(kind, cluster.settings()), tmp_path / "stop"
+    parameters = {"script": TALK_UNTIL_STOPPED.format(stop_file=stop_file)}
     with ThreadPoolExecutor(1) as parallel:
-        seen = parallel.submit(see_it_run, admin_client, answer)
+        seen = parallel.submit(see_it_run, admin_client, stop_file)
         (trial,) = run_all(cluster=slug, workload="script", parameters=parameters, sweep={"hosts": [3]})
     progress, html = seen.result()
     assert trial.state == State.FINISHED, trial.message + trial.traceback

@@ -152,7 +152,7 @@ def taken_at(moment: str, slurm: Slurm, patch: pytest.MonkeyPatch) -> list[str]:
             return plain_open(launcher, allocation, host_count)
 
         patch.setattr(SchedulerLauncher, "open_on", opening)
-    else:  # Slurm's signal reaches the launch command, which tells its end before the connection has any
+    else:  # Slurm's signal reaches the launch command, which reports its end before the connection has any
         plain_wait, plain_collect = RemoteJob.wait, RemoteSession.collect
 
         def waiting(process: RemoteJob, timeout_s: float | None = None) -> int | None:

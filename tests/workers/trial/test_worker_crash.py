@@ -74,12 +74,12 @@ def test_it_leaves_nothing_and_runs_the_trial_again(
 ) -> None:
     experiment = submit(**LONG_WATER, retries=1)
     worker = start_celery_worker()
-    queue.ring(experiment.cluster_id)
+    queue.wake_workers(experiment.cluster_id)
     trials = experiment.trials
     wait_until(lambda: trials.filter(state=moment).exists(), f"the trial is {moment}")
     if moment == State.RUNNING:
         wait_until(lambda: trials.get().progress.get("packets"), "packets flow")
-        wait_until(lambda: names(family(worker)) >= RUNNING, "what runs is seen")
+        wait_until(lambda: names(family(worker)) >= RUNNING, "the programs of the trial are running")
     processes = family(worker)
     namespaces = own_namespaces(processes)
     if moment == State.RUNNING:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Answer, Asked, Finding, Report, answer, facts, together
+from analysis.conclusions import Answer, ExperimentQuestion, Finding, Report, answer, experiment_intervals, facts
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.rules.report import Verdict, find
@@ -24,7 +24,7 @@ SLOPE = 0.02
 
 def experiment(
     order: Order, *, drift: float, times: dict[int, float] | None = None, repetitions: int = 3, sd: float = 0.005
-) -> Asked:
+) -> ExperimentQuestion:
     """A sweep over hosts whose trials are slower by ``drift`` each; flat if no ``times`` are given."""
     random = np.random.default_rng(7)
     times = times or dict.fromkeys(range(1, 6), 1.0)
@@ -32,10 +32,10 @@ def experiment(
     for (hosts, time), ran in zip(times.items(), places(len(times), repetitions, order, random), strict=True):
         values = time * np.exp(random.normal(0, sd, repetitions) + drift * np.array(ran))
         points.append(Point({"hosts": hosts}, {"elapsed_s": list(values)}, order={"elapsed_s": ran}))
-    return Asked(points, TIME, [HOSTS])
+    return ExperimentQuestion(points, TIME, [HOSTS])
 
 
-def answered(asked: Asked) -> Answer:
+def answered(asked: ExperimentQuestion) -> Answer:
     given = answer(asked)
     assert check(given, asked) == []
     return given
@@ -101,7 +101,7 @@ def test_tables_keep_the_values_as_measured_and_take_the_ratio_of_the_answer() -
     asked = experiment("interleaved", drift=SLOPE)
     middle = asked.points[0].median("elapsed_s") or 0.0
 
-    held = together(asked)
+    held = experiment_intervals(asked)
 
     low, high = ends(held.value({"hosts": 1}))
     assert low <= middle <= high

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.conclusions import Asked, Deciding
+from analysis.conclusions import Deciding, ExperimentQuestion
 from analysis.conclusions.observations.parts import division
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, LOOP, TIME, asks, checked, points
 from tests.analysis.conclusions.profiles import Rank, profiled, waiting
@@ -18,7 +18,7 @@ CPU = dict.fromkeys(LOOPS, 100.0)
 ONE = [Rank(computing=1.0)]
 
 
-def longer_by(asked: Asked) -> dict[str, float]:
+def longer_by(asked: ExperimentQuestion) -> dict[str, float]:
     """The parts of what the largest size takes longer than the smallest."""
     found = division(asked, asked.points[0], asked.points[-1])
     assert found is not None
@@ -26,7 +26,7 @@ def longer_by(asked: Asked) -> dict[str, float]:
     return {part.name: part.change_s for part in found.parts}
 
 
-def cause(asked: Asked) -> str:
+def cause(asked: ExperimentQuestion) -> str:
     """The part that the head line names; the launch overhead if it has its own sentence there."""
     given = checked(asked)
     assert given.causes[0].statement[1:] in given.sentence

@@ -93,7 +93,7 @@ def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd)
     assert shown > 0.7 * 200
 
 
-# Two values of a noisy point that happen to agree look like two of a steady one that lies elsewhere: no test tells them apart.
+# Two values of a noisy point that happen to agree look like two of a steady point at another value: no test separates them.
 @pytest.mark.parametrize(("repetitions", "share"), [(2, 0.17), (3, 0.06), (5, 0.05)])
 def test_a_noisy_point_among_steady_ones_is_rarely_separated_from_them(repetitions, share):
     random, count, trials = np.random.default_rng(6), 0, 100

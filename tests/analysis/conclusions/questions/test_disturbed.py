@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.conclusions import Asked
+from analysis.conclusions import ExperimentQuestion
 from analysis.scaling import DISTURBED
 from tests.analysis.conclusions.designs import HOSTS, asks, checked
 
 
-def disturbed(by_hosts: dict[int, int]) -> Asked:
+def disturbed(by_hosts: dict[int, int]) -> ExperimentQuestion:
     """Two hosts take longer than one, by trials of which so many were slowed; three each."""
     asked = asks([HOSTS], {1: 1.0, 2: 1.5})
     points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in asked.points]

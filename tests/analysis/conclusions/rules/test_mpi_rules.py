@@ -37,7 +37,7 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
     assert plain(finding.statement) == (
         "The load is uneven at 4 hosts: rank 5 spends 25 % more time outside MPI than the mean; the others wait for it in MPI."
     )
-    assert not _found(study, "load_imbalance"), "CPU time is not asked where there is a profile"
+    assert not _found(study, "load_imbalance"), "CPU time is not used if the trial has a profile"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analysis.conclusions import Asked, answer
+from analysis.conclusions import ExperimentQuestion, answer
 from analysis.conclusions.rules.report import find
 from analysis.scaling import Point, Study
 from tests.analysis.conclusions.designs import HOSTS, MOLECULES, TIME, asks, points
@@ -91,7 +91,7 @@ def test_verdict_of_a_slice_agrees_with_the_answer() -> None:
         own = points([HOSTS, MOLECULES], typical)
         for point in own:
             point.values["elapsed_s"] = list(point.values["elapsed_s"][1] * noise.lognormal(0, 0.03, 5))
-        asked = Asked(own, TIME, [HOSTS, MOLECULES])
+        asked = ExperimentQuestion(own, TIME, [HOSTS, MOLECULES])
         enough = {
             f.where["molecules"]: f.value
             for f in answer(asked).figures

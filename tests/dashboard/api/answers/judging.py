@@ -10,7 +10,7 @@ import jsonschema
 
 
 def errors(value: Any, schema: dict[str, Any]) -> list[str]:
-    """What is wrong with ``value``; the schema has the document's ``components`` beside it."""
+    """Return the errors of ``value``; ``schema`` includes ``components``."""
     judge = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
     data = [f"{error.json_path}: {error.message}" for error in judge.iter_errors(value)]
     return [*data, *(f"{name} is not in the schema" for name in _unknown(value, schema, schema["components"]))]

@@ -17,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from experiments import deletion
-from experiments.errors import NotBroughtBack, ReadOnly, StaleTrial
+from experiments.errors import CannotRestore, ReadOnly, StaleTrial
 from experiments.models import (
     Artifact,
     BackgroundTask,
@@ -120,7 +120,7 @@ def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment
     again = submit()
     assert again.slug == f"{measured.slug}-2"
     assert not {*kept.trials} & {*again.trials.values_list("pk", flat=True)}
-    assert deletion.bring_back(kept).slug == measured.slug
+    assert deletion.restore_deleted(kept).slug == measured.slug
     assert (TrialValues.objects.exists(), TrialValues.wrong()) == (True, [])
 
 
@@ -176,15 +176,15 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     assert all(file.exists() for file in files)
     assert retention.forget_deleted() == 1
     assert [file for file in (*files, other) if file.exists()] == [other]
-    with pytest.raises(NotBroughtBack, match="removed"):
-        deletion.bring_back(kept)
+    with pytest.raises(CannotRestore, match="removed"):
+        deletion.restore_deleted(kept)
 
 
 def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
     kept = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
-    with pytest.raises(NotBroughtBack, match="no longer fits"), transaction.atomic():
-        deletion.bring_back(kept)
+    with pytest.raises(CannotRestore, match="no longer fits"), transaction.atomic():
+        deletion.restore_deleted(kept)
     assert Deleted.objects.exists()
     assert not Experiment.objects.filter(uid=measured.uid).exists()
     page.post(UNDELETE, {"of": f"e:{kept.slug}"})

@@ -156,7 +156,7 @@ EXPECTED = "/history/chosen/expected/"
 
 
 def ticked(page) -> list[str]:
-    """What the boxes of the list send."""
+    """Return the values of the checkboxes in the list."""
     return re.findall(r'value="(c:\d+)"', page.get(reverse("histories")).content.decode())
 
 

@@ -77,7 +77,7 @@ STREAM_UNTIL_TWO_LONG_WAITS = """\
 from mpi4py import MPI
 import time
 world = MPI.COMM_WORLD
-message, told = bytearray(1000), bytearray(1)
+message, reply = bytearray(1000), bytearray(1)
 if world.rank == 0:
     for number in range(20_000):
         world.Send(message, 1)
@@ -85,7 +85,7 @@ if world.rank == 0:
             break
     message[0] = 1
     world.Send(message, 1)
-    world.Recv(told, 1)
+    world.Recv(reply, 1)
     print("answer 1")
 else:
     world.Recv(message, 0)
@@ -96,9 +96,9 @@ else:
         if time.monotonic() - began > 0.15:
             long_waits += 1
             if long_waits == 2:
-                world.Send(told, 0)
+                world.Send(reply, 0)
     if long_waits < 2:
-        world.Send(told, 0)
+        world.Send(reply, 0)
 """
 LONG_NS = 100_000_000
 """Nothing but a retransmission timer keeps a stream of small messages waiting for so long."""
@@ -127,7 +127,10 @@ def without(causes: Mapping[str, float]) -> float:
 
 
 def test_it_finds_each_cause_that_a_program_was_made_for(run_all: RunAll, script_workload: object) -> None:
-    """Late ranks on each host and in collectives, the full link, a rank that does not read, one without a core, and lost packets."""
+    """The causes are late ranks, a full link, closed windows and lost packets.
+
+    Ranks are late on each host and in collectives; one rank does not read, and one is descheduled.
+    """
     trial = ran(run_all, LATE_FULL_UNREAD_AND_WITHOUT_CORE, {"bandwidth": "10 Mbit/s"}, ranks_per_host=2)
     pairs = seconds(trial)
     late, full = pairs[0, 2], pairs[2, 0]
