@@ -88,7 +88,7 @@ def sign_in(client: Client) -> Any:
 
 def test_the_first_time_makes_an_account_with_the_roles_of_its_groups(provider: Provider, library: Project) -> None:
     client = Client()
-    assert "With the institute" in client.get("/sign-in/").content.decode()
+    assert "Sign in with the institute" in client.get("/sign-in/").content.decode()
     assert sign_in(client)["Location"] == "/"
     user = User.objects.get(username="newton")
     assert not user.has_usable_password()

@@ -41,7 +41,7 @@ def test_a_changed_password_says_what_it_ended(signed_in: Client) -> None:
     new = {"password1": "a long enough secret", "password2": "a long enough secret"}
     account = signed_in.post("/account/password/", {"oldpassword": PERSON["password"], **new}, follow=True)
     assert account.redirect_chain[-1][0] == "/account/"
-    assert "It ended all API tokens" in account.content.decode()
+    assert "All API tokens are revoked" in account.content.decode()
 
 
 def test_the_mail_with_a_link_says_who_it_is_for(person: User, client: Client, settings: Any, mailoutbox: Any) -> None:
