@@ -51,7 +51,8 @@ COMPILED_S = 250
 def checked_kernels() -> dict[str, str]:
     """Return the environment of a program whose kernels check every index.
 
-    The first program on a machine that needs these kernels waits for their compilation. The environment lacks the directory that ``analysis.kernels`` chose for this process: numba would take the unchecked kernels from there.
+    The first program on a machine that needs these kernels waits for their compilation. The environment lacks the
+    directory that ``analysis.kernels`` chose for this process: numba would take the unchecked kernels from there.
     """
     kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment = {**kept, "NUMBA_BOUNDSCHECK": "1"}

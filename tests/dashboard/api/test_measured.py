@@ -1,4 +1,4 @@
-"""REST: curves, tables and environments of trials, chosen fields, ETags, the catalogue, and running trials."""
+"""REST: curves, tables, environments, ETags, the catalogue, and running trials."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_empty_lists_show_the_next_step(client, person):
         ("trials", "No trials yet", reverse("new")),
         ("histories", "Add repetitions to an", reverse("experiments")),
         ("explore", "No configuration matches", reverse("new")),
-        ("reports", "No report yet", ""),
+        ("reports", "No reports yet", ""),
         ("clusters", "No clusters yet", reverse("cluster-new")),
     ):
         main = text_of(client.get(reverse(name))).partition("<main")[2]

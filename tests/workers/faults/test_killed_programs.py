@@ -1,4 +1,4 @@
-"""SIGKILL of each program of a trial: the trial reports the cause, the next one is unaffected."""
+"""SIGKILL of each program of a trial: the trial reports it, the next one succeeds."""
 
 from __future__ import annotations
 

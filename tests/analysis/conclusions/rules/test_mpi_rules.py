@@ -49,7 +49,7 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
             "all ranks together spend 143 % more time outside MPI",
         ),
         ({"mpi_descheduled_share": 0.2}, "mpi_no_core", "were descheduled, runnable without a CPU core, for 20 %"),
-        ({"mpi_no_core_share": 0.2}, "mpi_blocked_outside", "off the processor outside MPI for 20 %"),
+        ({"mpi_no_core_share": 0.2}, "mpi_blocked_outside", "off the CPU outside MPI for 20 %"),
         ({"mpi_transfer_efficiency": 0.6}, "transfer_costs", "The link costs 40 % of the run"),
         ({"mpi_serialisation_efficiency": 0.7}, "serialisation_costs", "wait for each other for 30 %"),
     ],

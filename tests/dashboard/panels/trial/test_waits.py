@@ -74,13 +74,13 @@ def test_there_is_nothing_without_a_trace():
 
 def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
     experiment()
-    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"nobody knows": 0.25})["waits"]
+    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"the cause is unknown": 0.25})["waits"]
     trial = with_profile(finished(), {**RECORDED, "waits": told})
     words = plain_text(text_of(page.get(trial.get_absolute_url())))
     assert "Waits explained by their packets" in words
     assert "0 → 1" in words
     assert "12 2 s 75 % 12.5 % – – – – – 12.5 %" in words
-    assert "Not explained, 250 ms: nobody knows." in words
+    assert "Not explained, 250 ms: the cause is unknown." in words
 
 
 def test_it_separates_transfers_of_collectives_from_unknown_waits():
