@@ -112,7 +112,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_STORE_BUCKET: str = setting(
         "",
-        "Bucket for the files of trials ([files in a bucket](#files-in-a-bucket)); without it they are in `RANKWIRE_VAR`",
+        "Bucket for the files of trials ([files in a bucket](../how-to/use-a-bucket.md)); without it they are in `RANKWIRE_VAR`",
         example="rankwire",
     )
     RANKWIRE_STORE_ENDPOINT: Address = setting(
@@ -232,7 +232,9 @@ class Environment(BaseModel):
         False, "1 behind a proxy that ends TLS and sets `X-Forwarded-Proto`: secure cookies, redirect to https, HSTS"
     )
     RANKWIRE_PREFIX: Prefix = setting(
-        "", "Path of the site below which all pages are; see [Behind a proxy](#behind-a-proxy)", example="/rankwire"
+        "",
+        "Path of the site below which all pages are; see [Behind a proxy](../how-to/run-behind-a-proxy.md)",
+        example="/rankwire",
     )
     RANKWIRE_SECRET_KEY: str = setting(
         "",
@@ -241,7 +243,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_ADDRESS: Address = setting(
         "http://127.0.0.1:8000",
-        "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](#notices)",
+        "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](../how-to/get-notified.md)",
     )
     RANKWIRE_NAME: str = setting(
         "",
@@ -264,7 +266,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_OIDC_SERVER: str = setting(
         "",
-        "Address of an OpenID Connect provider; see [People](#people)",
+        "Address of an OpenID Connect provider; see [manage accounts](../how-to/manage-accounts.md)",
         example="https://login.example.org/realms/lab",
     )
     RANKWIRE_OIDC_CLIENT_ID: str = setting("", "Client ID of this installation at the provider", example="rankwire")
@@ -281,7 +283,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_LDAP_SERVER: str = setting(
         "",
-        "Address of a directory, `ldaps://` or `ldap://` (then with StartTLS); see [People](#people)",
+        "Address of a directory, `ldaps://` or `ldap://` (then with StartTLS); see [manage accounts](../how-to/manage-accounts.md)",
         example="ldaps://ldap.example.org",
     )
     RANKWIRE_LDAP_PEOPLE: str = setting(

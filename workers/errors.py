@@ -1,4 +1,4 @@
-"""What can go wrong while a trial runs, apart from surprises.
+"""Expected failures of a running trial.
 
 Exception
 |-- TrialFailed            expected; str(error) is a sentence for the reader; the trial is FAILED

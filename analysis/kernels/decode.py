@@ -297,7 +297,9 @@ def decode(data: int, first_row: int, columns: Columns, handshakes: Any, tables:
             if frame_kind & (FRAGMENT | CUT):
                 continue
             beyond = ip_len > room
-            if ip_len == 0 or beyond:  # 0: a coalesced segment, BIG TCP or a jumbogram: the field could not hold its length
+            if (
+                ip_len == 0 or beyond
+            ):  # 0: a coalesced segment, BIG TCP or a jumbogram: the field could not hold its length
                 ip_len = room
             state.beyond_frame += beyond
             l4 = ip + transport

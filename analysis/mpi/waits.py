@@ -106,7 +106,7 @@ def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt
 
 
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
-    """Return the awaited rank of each wait: named, or the last to send; else NOBODY."""
+    """Return the awaited rank of each wait: named, or the last to send; else UNKNOWN_RANK."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
     senders, came_ns = np.full(len(waits), UNKNOWN_RANK, np.int64), np.full(len(waits), NEVER)
     if streams:

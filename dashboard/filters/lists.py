@@ -156,7 +156,7 @@ class HistoryFilter(ListFilter):
 
     @property
     def only_flagged(self) -> bool:
-        """Whether only flagged histories are requested."""
+        """Return whether only flagged histories are requested."""
         return self.is_valid() and bool(self.form.cleaned_data["flagged"])
 
     @property

@@ -4,30 +4,42 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('experiments', '0031_heartbeats'),
+        ("experiments", "0031_heartbeats"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='experiment',
-            name='hold',
-            field=models.CharField(blank=True, choices=[('', 'They start'), ('held', 'On hold: its first trial failed, and a user decides'), ('released', 'A user released them, whatever the first one does')], default='', max_length=8),
+            model_name="experiment",
+            name="hold",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("", "They start"),
+                    ("held", "On hold: its first trial failed, and a user decides"),
+                    ("released", "A user released them, whatever the first one does"),
+                ],
+                default="",
+                max_length=8,
+            ),
         ),
         migrations.AlterField(
-            model_name='prediction',
-            name='extended',
-            field=models.BooleanField(help_text='The link is outside of the measured range.'),
+            model_name="prediction",
+            name="extended",
+            field=models.BooleanField(help_text="The link is outside of the measured range."),
         ),
         migrations.AlterField(
-            model_name='prediction',
-            name='parameters',
-            field=models.JSONField(blank=True, default=dict, help_text='The configuration whose trials check it; empty if there is an obstacle.'),
+            model_name="prediction",
+            name="parameters",
+            field=models.JSONField(
+                blank=True,
+                default=dict,
+                help_text="The configuration whose trials check it; empty if there is an obstacle.",
+            ),
         ),
         migrations.AlterField(
-            model_name='trial',
-            name='superseded',
-            field=models.BooleanField(default=False, help_text='A newer attempt replaced this one.'),
+            model_name="trial",
+            name="superseded",
+            field=models.BooleanField(default=False, help_text="A newer attempt replaced this one."),
         ),
     ]

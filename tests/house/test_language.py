@@ -25,6 +25,7 @@ NOT_CHECKED = (
     "config/gunicorn.py",
     "tests/config/test_front.py",
     "tests/house/test_language.py",
+    "experiments/migrations/",
 )
 GENERATED = ("docs/reference/metrics.md", "docs/reference/terms.md")
 """Reference pages that are generated or read as a table by the program, and may be long."""
@@ -144,7 +145,7 @@ def test_documents_are_short_and_their_lines_too() -> None:
         found += [
             f"{path}:{number}: {len(line)} columns; at most {LONGEST_LINE}"
             for number, line in enumerate(lines, start=1)
-            if len(line) > LONGEST_LINE and not line.startswith(("|", "    "))
+            if len(line) > LONGEST_LINE and not line.startswith(("|", "!", "    "))
         ]
     assert not found, "\n".join(found)
 

@@ -110,7 +110,7 @@ class Session(ABC):
 
     @property
     def knows_ports(self) -> bool:
-        """Whether ports identify the MPI traffic of the prepared job."""
+        """Return whether ports identify the MPI traffic of the prepared job."""
         return True
 
     def argv(self, job: Job) -> list[str]:

@@ -45,7 +45,7 @@ class LocalLauncher(Launcher):
 
     @property
     def confined(self) -> bool:
-        """Whether trials run in a sandbox; an operator may switch it off."""
+        """Return whether trials run in a sandbox; an operator may switch it off."""
         return isinstance(self.settings, LocalSettings) and self.settings.confined
 
     def probe(self) -> list[str]:

@@ -71,7 +71,7 @@ class SessionPool:
 
     @property
     def holds_a_job(self) -> bool:
-        """Whether a job waits for further trials of its experiment."""
+        """Return whether a job waits for further trials of its experiment."""
         return self._held is not None
 
     @contextmanager

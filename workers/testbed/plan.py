@@ -53,12 +53,12 @@ class Plan:
 
     @property
     def impaired(self) -> bool:
-        """Whether the wire has more than a rate."""
+        """Return whether the wire has more than a rate."""
         return bool(self.delay_s or self.jitter_s or self.loss)
 
     @property
     def relayed(self) -> bool:
-        """Whether the relay joins TAP devices, in place of veth pairs, and keeps frames apart."""
+        """Return whether the relay joins TAP devices, in place of veth pairs, and keeps frames apart."""
         return self.impaired and self.emulator == "relay"
 
     def second_site(self, number: int) -> bool:

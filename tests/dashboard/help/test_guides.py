@@ -9,7 +9,7 @@ from django.urls import reverse
 from lxml import html
 
 from analysis.catalogue import METRICS
-from dashboard.help.guides import FOLDER, address, guides, search
+from dashboard.help.guides import FOLDER, INDEX, address, guides, search, url_of
 from dashboard.help.markdown import read
 
 
@@ -21,11 +21,11 @@ def content(client: Client, at: str) -> html.HtmlElement:
 
 def test_it_lists_every_document(page: Client) -> None:
     linked = set(content(page, reverse("help")).xpath("//main//a/@href"))
-    assert {reverse("guide", args=[path.stem]) for path in FOLDER.rglob("*.md")} <= linked
+    assert {url_of(path.stem) for path in FOLDER.rglob("*.md") if path.stem != INDEX} <= linked
 
 
 def test_every_link_of_a_guide_arrives(page: Client) -> None:
-    every = {reverse("guide", args=[name]): content(page, reverse("guide", args=[name])) for name in guides()}
+    every = {url_of(name): content(page, url_of(name)) for name in guides()}
     anchors = {at: {"", *document.xpath("//@id")} for at, document in every.items()}
     checked = 0
     for at, document in every.items():
@@ -40,7 +40,7 @@ def test_every_link_of_a_guide_arrives(page: Client) -> None:
 
 def test_anchors_of_a_guide_are_unique(page: Client) -> None:
     for name in guides():
-        identifiers = content(page, reverse("guide", args=[name])).xpath("//@id")
+        identifiers = content(page, url_of(name)).xpath("//@id")
         assert len(identifiers) == len(set(identifiers)), name
 
 
@@ -49,8 +49,9 @@ def test_every_metric_of_the_catalogue_has_an_anchor(page: Client) -> None:
     assert set(METRICS) <= set(identifiers)
 
 
-def test_a_guide_that_is_not_there_is_not_found(page: Client) -> None:
+def test_unknown_guide_is_not_found_and_a_former_one_leads_to_the_list(page: Client) -> None:
     assert page.get("/help/nothing/").status_code == 404
+    assert page.get("/help/user-guide/").url == "/help/"
 
 
 def test_it_shows_markup_in_a_document_as_text() -> None:
@@ -68,8 +69,9 @@ def test_headings_of_one_name_differ_in_their_anchors() -> None:
 
 
 def test_links_lead_to_pages_or_are_words() -> None:
-    assert address("user-guide.md#conditions") == "/help/user-guide/#conditions"
-    assert address("decisions/0014-cells.md") == "/help/0014-cells/"
+    assert address("../reference/rest.md#errors") == "/help/rest/#errors"
+    assert address("index.md") == "/help/"
+    assert address("../decisions/0014-cells.md") == "/help/0014-cells/"
     assert address("https://example.org/") == "https://example.org/"
     assert read("# A\n\nsee [this *list*](../script/packages.txt).", address).html == "<p>see this <em>list</em>.</p>\n"
 

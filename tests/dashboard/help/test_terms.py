@@ -70,4 +70,4 @@ def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
 
 
 def test_the_terms_are_a_guide_of_their_own() -> None:
-    assert guides()["terms"].purpose
+    assert guides()["terms"].page.title == "Terms"

@@ -47,7 +47,7 @@ class JobState:
 
     @property
     def running(self) -> bool:
-        """Whether it has its nodes, or has not returned all of them."""
+        """Return whether it has its nodes, or has not returned all of them."""
         return self.phase in ("running", "ending")
 
     def words(self) -> str:
