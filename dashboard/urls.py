@@ -90,6 +90,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("tasks/<int:pk>/forget/", background.forget, name="task-forget"),
     path("views/", views.save, name="view-save"),
     path("views/<int:pk>/", views.view, name="view"),
+    path("explore/views/<int:pk>/", views.view),  # links of earlier versions
     path("views/<int:pk>/rename/", views.rename, name="view-rename"),
     path("views/<int:pk>/forget/", views.forget, name="view-forget"),
     path("history/", histories.index, name="histories"),

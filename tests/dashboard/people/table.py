@@ -253,6 +253,7 @@ TABLE: Final = {
     "GET tasks/<pk>/file": "shhhihhs",
     "POST tasks/<pk>/forget/": "shhhihhs",
     "POST views/": "siiiiiis",
+    "GET explore/views/<pk>/": "shhhihhs",
     "GET views/<pk>/": "shhhihhs",
     "POST views/<pk>/rename/": "shhhihhs",
     "POST views/<pk>/forget/": "shhhihhs",
