@@ -46,7 +46,7 @@ def said(*options: str) -> str:
 
 
 def test_what_agrees_is_said_to_agree(trial: Trial) -> None:
-    assert said("--hashes") == "files and database agree\n"
+    assert said("--hashes") == "files and database match\n"
 
 
 def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) -> None:
@@ -60,7 +60,7 @@ def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) ->
     answer = said("--hashes")
     assert f"missing: {gone.path} (trial {trial.pk})" in answer
     assert f"changed: {stored.path} (trial {trial.pk})" in answer
-    assert "2 files and the database do not agree" in answer
+    assert "2 files differ from the database" in answer
     stored.file.write_bytes(b"longer than before\n")
     assert [artifact.name for artifact in store.check().resized] == ["stdout.txt"]
     assert f"wrong size: {stored.path} (trial {trial.pk})" in said()
@@ -82,14 +82,14 @@ def test_only_orphans_are_removed(trial: Trial) -> None:
     aged(leftover)
     aged(expected)
     assert set(store.check().orphans) == {stranger, leftover, link}
-    assert f"nobody's: {stranger}" in said()
+    assert f"orphan: {stranger}" in said()
     assert stranger.exists(), "unasked it deletes nothing"
     answer = said("--delete-orphans")
     assert all(f"deleted: {path}\n" in answer for path in (leftover, link))
-    assert f"nobody's: {stranger}\n1 file and the database do not agree" in answer, "a file in it was written today"
+    assert f"orphan: {stranger}\n1 file and the database do not agree" in answer, "a file in it was written today"
     aged(stranger / "stdout.txt")
     aged(stranger)
-    assert said("--delete-orphans") == f"deleted: {stranger}\nfiles and database agree\n"
+    assert said("--delete-orphans") == f"deleted: {stranger}\nfiles and database match\n"
     assert not stranger.exists()
     assert not link.is_symlink()
     assert sorted(path.name for path in expected.iterdir()) == ["stdout.txt"]

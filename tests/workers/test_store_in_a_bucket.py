@@ -55,7 +55,7 @@ def said(*options: str) -> str:
 
 
 def test_what_agrees_is_said_to_agree(experiment: Experiment) -> None:
-    assert said("--hashes") == "files and database agree\n"
+    assert said("--hashes") == "files and database match\n"
 
 
 def test_what_is_missing_changed_or_of_another_length_is_named(
@@ -71,7 +71,7 @@ def test_what_is_missing_changed_or_of_another_length_is_named(
         f"wrong size: {longer.path} (trial {longer.trial_id})",
         f"changed: {changed.path} (trial {changed.trial_id})",
     ]
-    assert "3 files and the database do not agree" in answer[-1]
+    assert "3 files differ from the database" in answer[-1]
 
 
 def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_pa
     assert {str(path) for path in store.check().orphans} == nobodys
     answer = said("--delete-orphans").splitlines()
     assert sorted(answer[:-1]) == sorted(f"deleted: {path}" for path in nobodys)
-    assert answer[-1] == "files and database agree"
+    assert answer[-1] == "files and database match"
     assert there(bucket) == named() | {f"trials/{again.pk}/upload-000000000000/on-its-way"}
 
 
@@ -92,9 +92,9 @@ def test_young_files_are_left_alone(
 ) -> None:
     put(bucket, "trials/999999/a", b"x", tmp_path)
     monkeypatch.setattr(store, "FORGOTTEN_S", 60.0)
-    assert "nobody's: trials/999999/a" in said("--delete-orphans")
+    assert "orphan: trials/999999/a" in said("--delete-orphans")
     monkeypatch.setattr(store, "SETTLED_S", 60.0)
-    assert said() == "files and database agree\n"
+    assert said() == "files and database match\n"
 
 
 def test_an_upload_that_was_not_ended_is_found_and_its_parts_are_removed(
@@ -107,7 +107,7 @@ def test_an_upload_that_was_not_ended_is_found_and_its_parts_are_removed(
     client.upload_part(**part, PartNumber=1, Body=bytes(5 << 20))
     assert f"unfinished upload: {path}" in said()
     assert f"deleted: {path}" in said("--delete-orphans")
-    assert said() == "files and database agree\n"
+    assert said() == "files and database match\n"
     assert not list(bucket.unfinished())
 
 
@@ -119,7 +119,7 @@ def test_old_captures_leave_the_bucket(experiment: Experiment, bucket: Bucket, s
     assert retention.remove_old_captures() == 1
     assert Artifact.objects.get(kind="capture").removed_at is not None
     assert there(bucket) == named()
-    assert said("--hashes") == "files and database agree\n"
+    assert said("--hashes") == "files and database match\n"
 
 
 def test_files_of_a_deleted_experiment_stay_until_it_is_forgotten(
@@ -127,7 +127,7 @@ def test_files_of_a_deleted_experiment_stay_until_it_is_forgotten(
 ) -> None:
     before = there(bucket)
     deletion.delete(experiment, by=None)
-    assert said("--delete-orphans") == "files and database agree\n"
+    assert said("--delete-orphans") == "files and database match\n"
     again = deletion.restore_deleted(Deleted.objects.get())
     assert there(bucket) == before == named()
     assert Artifact.objects.first().content() == b"hello\n"  # type: ignore[union-attr]

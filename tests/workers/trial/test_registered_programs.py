@@ -239,7 +239,7 @@ def test_it_runs_on_real_hosts(
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"name": "water"}, "name", "there is a workload 'water' already"),
+        ({"name": "water"}, "name", "a workload 'water' exists already"),
         ({"name": "Not A Name"}, "name", "small letters"),
         ({"program": []}, "program", "names no program"),
         ({"placeholders": {"steps": {"default": 1}, "size": {"default": 1}}}, "placeholders", "'size' changes nothing"),
@@ -274,7 +274,7 @@ def test_the_command_registers_a_file_and_prints_it(
     file = tmp_path / "solver.yaml"
     file.write_text(yaml.safe_dump(SOLVER))
     call_command("program", str(file))
-    assert "solver: version 1; in specifications, workload: solver" in capsys.readouterr().out
+    assert "solver: version 1; use it in specifications as workload: solver" in capsys.readouterr().out
     call_command("program", show="solver")
     assert yaml.safe_load(capsys.readouterr().out) == SOLVER
     file.write_text("name: solver\nprogram: [a]\nkeep: ['/etc/*']\n")
