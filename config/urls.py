@@ -1,7 +1,12 @@
 """URLs: pages, REST, Django's admin, health checks."""
 
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from allauth.account.decorators import secure_admin_login
+from django.conf import settings
 from django.contrib import admin
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import include, path
 
 from config.health import health, metrics
@@ -19,3 +24,20 @@ urlpatterns = [
     path("api/v1/", include("dashboard.api.urls")),
     path("", include("dashboard.urls")),
 ]
+
+
+def _first_words(patterns: Iterable[Any], before: str = "") -> Iterator[str]:
+    """Yield the first path component of each URL."""
+    for pattern in patterns:
+        start = before + str(pattern.pattern)
+        if "/" in start or not hasattr(pattern, "url_patterns"):
+            yield start.split("/")[0]
+        else:
+            yield from _first_words(pattern.url_patterns, start)
+
+
+if settings.PREFIX and settings.PREFIX.split("/")[1] in {"static", *_first_words(urlpatterns)}:
+    # A proxy may pass the prefix or remove it: a page with this name would make both readings valid.
+    raise ImproperlyConfigured(
+        f"RANKWIRE_PREFIX must not be {settings.PREFIX!r}: pages of Rankwire have URLs that begin so."
+    )

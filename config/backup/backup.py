@@ -93,7 +93,7 @@ def make(
             about.write(directory)
             sync_tree(directory)
             directory.rename(final)
-            sync(above)
+            sync(above.resolve())
         except OSError as error:
             raise BackupError(
                 f"the backup was not made: {error.strerror or error} ({error.filename or above})"
@@ -136,6 +136,9 @@ def _fill(
     sync_tree(directory)
     report("verifying the backup")
     programs.read_through(directory / DATABASE)
+    dumped = {(file.path, file.sha256) for file in programs.stored_files(directory / DATABASE)}
+    if dumped != {(file.path, file.sha256) for file in snapshot.files}:
+        raise BackupError(f"{directory / DATABASE} does not list the files that were copied")
     missing = {file.path for file in damaged} - taken.keys()
     size_bytes = sum(file.size_bytes for file in taken.values())
     sums = [(hash_file(directory / name)[0], name) for name in (DATABASE, *names)]

@@ -130,6 +130,7 @@ def restore_backup(directory: Path, *, replace: bool = False, report: Callable[[
                 programs.load(directory / DATABASE, places.new_database)
                 _bring_up_to_date(places.new_database)
                 with _files_put(directory, places, about, sums, report):
+                    _require_rows(places.new_database, about)
                     change_places(places, maintenance)
         except psycopg.errors.InsufficientPrivilege:
             user = connection.settings_dict["USER"]
@@ -176,6 +177,14 @@ def _require_known(about: About) -> None:
         ours = {migration for of, migration in migrations if of == app}
         if ours and name not in ours:
             raise BackupError(f"the backup is from a newer version of Rankwire (migration {app} {name})")
+
+
+def _require_rows(database: str, about: About) -> None:
+    """Refuse a database that lacks rows of files. Raise BackupError."""
+    with closing(psycopg.connect(**address(database))) as connected:
+        row = connected.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
+    if (missing := about.files - int(row[0] if row else 0)) > 0:
+        raise BackupError(f"{plural(missing, 'row')} of files did not arrive in the database")
 
 
 def _require_files(directory: Path, about: About, sums: dict[str, str], programs: Programs) -> None:

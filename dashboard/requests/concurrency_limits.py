@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -25,14 +26,15 @@ class Busy(Exception):
 class Slot(AbstractContextManager["Slot"]):
     """One of the slots of a user for one kind of work, until it is released."""
 
-    def __init__(self, keys: list[str]) -> None:
-        self._keys = keys
+    def __init__(self, keys: list[str], token: str) -> None:
+        self._keys, self._token = keys, token
 
     def release(self) -> None:
         """Free the slot; a second release does nothing."""
         keys, self._keys = self._keys, []
         try:
-            cache.delete_many(keys)
+            # A key that expired may belong to another request by now.
+            cache.delete_many(key for key, token in cache.get_many(keys).items() if token == self._token)
         except RedisError as error:
             log.warning("slot_not_released", keys=keys, reason=str(error))
 
@@ -45,12 +47,12 @@ def acquire(user: Any, work: str, *, total: int = 0, expires_s: int = EXPIRES_S)
 
     ``total`` is the number of slots of all users; 0 sets no such limit. Without Redis nothing is limited. Raise Busy.
     """
-    slot = Slot(keys := [])
+    slot = Slot(keys := [], token := secrets.token_hex(8))
     for owner, limit in ((f"user:{user.pk}", PER_USER), ("all", total)):
         if not limit:
             continue
         try:
-            keys.append(_free_key(f"limit:{work}:{owner}", limit, expires_s))
+            keys.append(_free_key(f"limit:{work}:{owner}", limit, token, expires_s))
         except RedisError:
             return slot
         except Busy:
@@ -59,9 +61,9 @@ def acquire(user: Any, work: str, *, total: int = 0, expires_s: int = EXPIRES_S)
     return slot
 
 
-def _free_key(prefix: str, limit: int, expires_s: int) -> str:
+def _free_key(prefix: str, limit: int, token: str, expires_s: int) -> str:
     for number in range(limit):
-        if cache.add(key := f"{prefix}:{number}", True, expires_s):
+        if cache.add(key := f"{prefix}:{number}", token, expires_s):
             return key
     raise Busy(f"{limit} of these are running already. Wait for one to finish, then try again.")
 

@@ -8,7 +8,6 @@ from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
 
 from experiments.access import visible_experiments, visible_trials
-from experiments.errors import CannotCompare
 from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.comparison import Compared, compare
 
@@ -25,9 +24,9 @@ def requested_members(params: QueryDict) -> list[str]:
 
 def requested_comparison(user: Any, params: QueryDict) -> Compared:
     """Return the comparison that a query string names. Raise CannotCompare."""
-    scope = params.get("scope", "").strip() or str(Measurement.Scope.ALL)
+    scope = params.get("scope", "").strip()
     if scope not in Measurement.Scope.values:
-        raise CannotCompare("The scope is all or mpi.")
+        scope = str(Measurement.Scope.ALL)
     baseline, at = (params.get(name, "").strip() for name in ("baseline", "at"))
     return compare(user, requested_members(params), baseline=baseline, at=at, scope=scope)
 

@@ -96,7 +96,10 @@ def download(request: Any, file: Path, name: str, etag: str = "") -> HttpRespons
         return _outside(size)
     opened.seek(first)
     headers = {name: response[name] for name in _KEPT if name in response} | part_headers
-    return StreamingHttpResponse(_part(opened, last - first + 1), status=206, headers=headers)
+    part = StreamingHttpResponse(_part(opened, last - first + 1), status=206, headers=headers)
+    # Also if no byte is read, as for HEAD.
+    part._resource_closers.append(opened.close)  # type: ignore[attr-defined]
+    return part
 
 
 def _requested_part(request: Any, etag: str) -> re.Match[str] | None:

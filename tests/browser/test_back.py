@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from experiments.models import Experiment
 
-WORDS = "Words of the name or a tag"
+WORDS = "Name or tag"
 
 
 def test_it_goes_back_through_the_questions_to_a_list(page: Page, finished: Experiment, page_errors: list[str]) -> None:

@@ -62,6 +62,10 @@ def test_example_of_every_setting_is_accepted(tmp_path: Path) -> None:
             "RANKWIRE_PREFIX must be a path such as /rankwire, of letters, digits and . _ ~ -, not '/lab/../x'.",
         ),
         (
+            {"RANKWIRE_PREFIX": "api/"},
+            "RANKWIRE_PREFIX must not be '/api': pages of Rankwire have URLs that begin so.",
+        ),
+        (
             {"DATABASE_URL": "postgresql://a:b@c/d", "RANKWIRE_DATABASE_PASSWORD": "e"},
             "RANKWIRE_DATABASE_PASSWORD is set, but the address has a password already.",
         ),

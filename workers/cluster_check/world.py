@@ -160,6 +160,13 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
             "Give the account the right to record on these hosts, then test again.",
             "sudo setcap cap_net_raw,cap_net_admin+eip $(command -v dumpcap)",
         )
+    if died := [host for host, report in reports.items() if report.died]:
+        return warning(
+            name,
+            f"The recorder ended early on {', '.join(died)}",
+            "Its packets cannot be counted.",
+            "Run dumpcap on these hosts for some seconds, and fix what ends it.",
+        )
     silent = [host for host, report in reports.items() if not report.captured]
     if silent and went_over_the_wire:
         return warning(

@@ -28,7 +28,7 @@ CASES = {
     "404": Failing(404, "Page not found", "Ask the sender of the address for membership", "/experiments/"),
     "403": Failing(403, "You do not have permission for this", "maintainers", "/projects/", PermissionDenied()),
     "too many": Failing(429, "Request refused", "Wait until one is over.", "/", Busy("Wait until one is over.")),
-    "too much": Failing(503, "Request refused", "Ask for less at once.", "/", budget.Exhausted()),
+    "too much": Failing(503, "Request refused", "Request less at once.", "/", budget.Exhausted()),
     "500": Failing(500, "Internal error", "Reload the page", "/", RuntimeError("not foreseen")),
     "too large": Failing(413, "Request refused", "Send less at once", "/"),
     "old form": Failing(403, "Form expired", "reload the page", "/"),
