@@ -40,7 +40,7 @@ def test_it_writes_programs_that_can_be_registered_and_a_sweep_of_the_first(monk
     programs = programs_from((1, ProgramDefinition.model_validate(yaml.safe_load(text))) for text in blocks("program"))
     monkeypatch.setattr(workloads, "_SOURCES", [lambda: programs])
     spec = parse_yaml(blocks("sweep")[0])
-    assert plan_launch("heat", expand(spec).configurations[1].parameters).program == ("/home/ada/heat/heat", "400")
+    assert plan_launch("heat", expand(spec).configurations[1].parameters).program == ("/opt/heat/heat", "400")
     wrapped = workloads.get("ocean", cluster="slurm-lab").command(workloads.get("ocean").parameters_type(), ranks=6)
     assert wrapped[:3] == ("/bin/bash", "-lc", 'export OCEAN_DATA=/scratch/ocean; module load openmpi/4.1 && exec "$@"')
     assert "exec /opt/ocean/bin/ocean deck.nml" in wrapped[-1]
