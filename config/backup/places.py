@@ -95,7 +95,14 @@ def put_in_order() -> None:
 def maintenance() -> Iterator[psycopg.Connection[Any]]:
     """Connect to the maintenance database of the server."""
     connections.close_all()
-    parameters: dict[str, Any] = {**connection.get_connection_params(), "dbname": "postgres", "autocommit": True}
+    with connected("postgres") as server:
+        yield server
+
+
+@contextmanager
+def connected(database: str) -> Iterator[psycopg.Connection[Any]]:
+    """Connect to a database of the server."""
+    parameters: dict[str, Any] = {**connection.get_connection_params(), "dbname": database, "autocommit": True}
     for name in ("cursor_factory", "context"):  # Django's own
         parameters.pop(name, None)
     with closing(psycopg.connect(**parameters)) as server:

@@ -44,7 +44,7 @@ from config.backup.layout import (
     sync_tree,
     verify,
 )
-from config.backup.places import Places, change_places, drop, lock, maintenance, put_in_order
+from config.backup.places import Places, change_places, connected, drop, lock, maintenance, put_in_order
 from config.celery import app as celery_app
 from config.services.lease import Lock
 from experiments import cluster_kinds, store
@@ -181,8 +181,8 @@ def _require_known(about: About) -> None:
 
 def _require_rows(database: str, about: About) -> None:
     """Refuse a database that lacks rows of files. Raise BackupError."""
-    with closing(psycopg.connect(**address(database))) as connected:
-        row = connected.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
+    with connected(database) as loaded:
+        row = loaded.execute("SELECT count(*) FROM experiments_artifact WHERE removed_at IS NULL").fetchone()
     if (missing := about.files - int(row[0] if row else 0)) > 0:
         raise BackupError(f"{plural(missing, 'row')} of files did not arrive in the database")
 

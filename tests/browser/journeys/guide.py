@@ -7,7 +7,7 @@ import re
 from config.services.lease import ROOT
 
 _DOCUMENTS = sorted([*(ROOT / "docs" / "tutorial").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
-_SECTION = re.compile(r"^## (.+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"^\d+\. .*(?:\n   .*)*", re.MULTILINE)
 
 

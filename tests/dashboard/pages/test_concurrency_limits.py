@@ -91,7 +91,7 @@ def test_nothing_is_limited_without_redis(monkeypatch: pytest.MonkeyPatch) -> No
     def broken(*_: object) -> bool:
         raise RedisError
 
-    monkeypatch.setattr(concurrency_limits, "cache", SimpleNamespace(add=broken, delete_many=broken))
+    monkeypatch.setattr(concurrency_limits, "cache", SimpleNamespace(add=broken, get_many=broken, delete_many=broken))
     for _ in range(PER_USER + 1):
         acquire(SimpleNamespace(pk=1), "tests").release()
 

@@ -64,7 +64,7 @@ def test_the_charts_keep_every_look_of_a_short_run() -> None:
     history = LiveHistory()
     for second in (1, 2, 3):
         history.add(second, {"Bps": 1000.0 * second, "pps": None}, [])
-    assert history.shown()["history"] == {"t_s": [1, 2, 3], "Bps": [1000, 2000, 3000], "pps": [0, 0, 0]}
+    assert history.columns()["history"] == {"t_s": [1, 2, 3], "Bps": [1000, 2000, 3000], "pps": [0, 0, 0]}
 
 
 def test_the_charts_of_a_long_run_have_means_over_equal_times_to_its_end() -> None:
@@ -72,7 +72,7 @@ def test_the_charts_of_a_long_run_have_means_over_equal_times_to_its_end() -> No
     looks = 10 * MOST
     for second in range(1, looks + 1):
         history.add(second, {"Bps": 500.0, "pps": float(second)}, [])
-    view = history.shown()["history"]
+    view = history.columns()["history"]
     times = view["t_s"]
     assert MOST / 4 <= len(times) < MOST
     steps = {later - earlier for earlier, later in pairwise(times)}
@@ -86,4 +86,4 @@ def test_what_an_ended_rank_used_stays() -> None:
     history = LiveHistory()
     history.add(1, {}, [host("n02", r10=0.5), host("n01", r2=0.25)])
     history.add(2, {}, [host("n02", r10=1.5), host("n01")])
-    assert history.shown()["ranks"] == [[2, "n01", 0.25], [10, "n02", 1.5]]
+    assert history.columns()["ranks"] == [[2, "n01", 0.25], [10, "n02", 1.5]]

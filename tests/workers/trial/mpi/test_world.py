@@ -62,7 +62,7 @@ def test_it_reports_why_a_world_is_another_one(ranks: list[tuple[str, Mapping[st
 
 def test_it_reports_what_could_not_be_checked() -> None:
     assert world(("", {}), ("", {})) == World(
-        told="not checked: no MPI library was seen in any of 2 ranks", checked=False
+        summary="not checked: no MPI library was seen in any of 2 ranks", checked=False
     )
     half = world((LIBMPI, by_open_mpi(0)), ("", {}))
     assert (half.checked, half.summary.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
