@@ -16,12 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.browser.proxies import caddy, nginx
-from tests.config.test_front import site
 from tests.conftest import SESSION, Services
 from tests.dashboard.people.directory_server import make_certificate
 from tests.web_process import Site, running_site
-
-__all__ = ["site"]
 
 pytestmark = [pytest.mark.django_db, pytest.mark.timeout(240)]
 HOST = b"Host: localhost\r\n"
@@ -30,6 +27,12 @@ POST = b"POST /healthz HTTP/1.1\r\n" + HOST
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n"
 MIB = 1 << 20
 LARGE = (NEXT * (1 + 9 * MIB // len(NEXT)))[: 9 * MIB]
+
+
+@pytest.fixture(scope="module")
+def site(services: Services, django_db_setup: None) -> Iterator[Site]:
+    with running_site(services) as running:
+        yield running
 
 
 @pytest.fixture

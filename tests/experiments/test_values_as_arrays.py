@@ -79,6 +79,6 @@ def test_store_check_repairs_changed_arrays(trial: Trial) -> None:
     out = StringIO()
     with pytest.raises(CommandError):
         call_command("store", "check", "--values", stdout=out)
-    assert f"values written anew: trial {trial.pk}" in out.getvalue()
+    assert f"values fixed: trial {trial.pk}" in out.getvalue()
     assert (TrialValues.wrong(), array_of(trial)) == ([], measured(trial))
     call_command("store", "check", "--values", stdout=StringIO())

@@ -126,7 +126,7 @@ def test_a_task_whose_worker_was_ended_is_done_by_another_and_given_up_in_the_en
         BackgroundTask.objects.update(told_at=timezone.now() - timedelta(hours=1))
         BackgroundTask.requeue_silent()
     task.refresh_from_db()
-    assert (task.state, "several times" in task.message) == ("failed", True)
+    assert (task.state, "3 attempts" in task.message) == ("failed", True)
     do(dead)
     task.refresh_from_db()
     assert task.state == "failed"

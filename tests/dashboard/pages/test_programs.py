@@ -71,7 +71,7 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
         ({"extract": "- {name: ["}, "cannot be read"),
         ({"program": "/opt/solver 'open"}, "cannot be read: No closing quotation"),
         ({"placeholders": ""}, "{steps} is not defined under placeholders"),
-        ({"name": "water"}, "there is a workload 'water' already"),
+        ({"name": "water"}, "a workload 'water' exists already"),
         ({"threads": "many"}, "must be a whole number"),
     ],
 )
@@ -101,7 +101,7 @@ def test_input_files_can_be_uploaded(maintainer):
     ("name", "content", "words"),
     [
         ("in.deck", b"\xff\xfe", "in.deck is not UTF-8 text"),
-        ("in.deck", b"x" * 200_001, "in.deck is longer than"),
+        ("in.deck", b"x" * 200_001, "or is longer than"),
         ("my deck", b"run", "'my deck' cannot be the name of an input file"),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
     ("fields", "words"),
     [
         ({"webhook-url": "ftp://example.org/", "webhook-ended": "on"}, "This is no address"),
-        ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "no name and password"),
+        ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "Remove the name and password"),
         ({"webhook-url": "https://example.org/"}, "Choose at least one event."),
     ],
 )

@@ -124,7 +124,7 @@ def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Rep
     report.refresh_from_db()
     assert (report.version, report.title) == (3, "Water")
     assert report.current.text.startswith("Words.")
-    assert report.current.note == "Version 1 again"
+    assert report.current.note == "Version 1 restored"
 
 
 def test_readers_see_only_parts_of_experiments_that_they_may_read(

@@ -60,7 +60,7 @@ def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Cli
     cluster = Cluster.objects.get(slug="bench-rack")
     assert not cluster.enabled
     assert not ClusterTest.objects.get(cluster=cluster).is_over
-    assert "kept switched off until its settings are saved" in text_of(set_up.get(response.url))
+    assert "is saved but switched off" in text_of(set_up.get(response.url))
     edit = reverse("cluster-edit", args=[cluster.slug])
     assert "Test these settings" not in text_of(set_up.get(edit))
     set_up.post(edit, {**RACK, "enabled": "on"})

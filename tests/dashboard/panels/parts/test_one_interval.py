@@ -83,7 +83,7 @@ def test_the_best_of_the_answer_is_the_best_of_the_table(page: Client, library: 
     values = iter([2.0, 2.0, 2.0, 1.9, 1.9, 4.0])
     specification = {**LADDER, "sweep": {"ns": [1000, 2000], "nb": [80, 160]}, "order": "sequential", **THRICE}
     experiment = measured(library, specification, lambda p: {"elapsed_s": 5.0, "hpl.gflops": next(values)})
-    assert "best so far nb 80" in diagnosis_of(experiment).answer.sentence
+    assert "Best so far: nb 80" in diagnosis_of(experiment).answer.sentence
     words = plain_text(text_of(page.get(reverse("experiment", args=[experiment.slug]))))
     assert "best 2 80 1 000" in plain(words)
 

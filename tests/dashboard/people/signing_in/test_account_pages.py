@@ -50,4 +50,4 @@ def test_the_mail_with_a_link_says_who_it_is_for(person: User, client: Client, s
     person.save()
     client.post("/account/password/reset/", {"email": "okafor@example.org"})
     assert mailoutbox[0].subject == "Rankwire: Choose a new password"
-    assert "a new password of okafor. To choose it, open:\n\nhttp" in mailoutbox[0].body
+    assert "a new password of okafor. Choose it here:\n\nhttp" in mailoutbox[0].body
