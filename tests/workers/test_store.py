@@ -60,7 +60,7 @@ def test_a_file_that_is_gone_and_one_that_was_changed_are_named(trial: Trial) ->
     answer = said("--hashes")
     assert f"missing: {gone.path} (trial {trial.pk})" in answer
     assert f"changed: {stored.path} (trial {trial.pk})" in answer
-    assert "2 files differ from the database" in answer
+    assert "files that differ from the database: 2" in answer
     stored.file.write_bytes(b"longer than before\n")
     assert [artifact.name for artifact in store.check().resized] == ["stdout.txt"]
     assert f"wrong size: {stored.path} (trial {trial.pk})" in said()
@@ -86,7 +86,7 @@ def test_only_orphans_are_removed(trial: Trial) -> None:
     assert stranger.exists(), "unasked it deletes nothing"
     answer = said("--delete-orphans")
     assert all(f"deleted: {path}\n" in answer for path in (leftover, link))
-    assert f"orphan: {stranger}\n1 file and the database do not agree" in answer, "a file in it was written today"
+    assert f"orphan: {stranger}\nfiles that differ from the database: 1" in answer, "a file in it was written today"
     aged(stranger / "stdout.txt")
     aged(stranger)
     assert said("--delete-orphans") == f"deleted: {stranger}\nfiles and database match\n"

@@ -71,7 +71,7 @@ def test_what_is_missing_changed_or_of_another_length_is_named(
         f"wrong size: {longer.path} (trial {longer.trial_id})",
         f"changed: {changed.path} (trial {changed.trial_id})",
     ]
-    assert "3 files differ from the database" in answer[-1]
+    assert "files that differ from the database: 3" in answer[-1]
 
 
 def test_only_orphans_are_removed(experiment: Experiment, bucket: Bucket, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         for upload in differences.unfinished:
             self.stdout.write(f"unfinished upload: {upload.path}")
         if differences:
-            raise CommandError(f"{plural(len(differences), 'file')} differ from the database")
+            raise CommandError(f"files that differ from the database: {len(differences)}")
         if wrong:
             raise CommandError(
                 f"the arrays of {plural(len(wrong), 'trial')} differed from the measurements, and were fixed"
