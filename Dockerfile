@@ -26,7 +26,7 @@ RUN XDG_CACHE_HOME=/srv/rankwire/var/cache .venv/bin/python -m analysis.warm_up
 USER 0
 # The libraries that trials load follow from these two.
 COPY workers workers
-RUN .venv/bin/python -c 'from workers.profile.library import TARGETS, library; from workers.testbed.relay_library import made_relay; library(); made_relay(); [library(m) for m in TARGETS]'
+RUN .venv/bin/python -c 'from workers.profile.library import TARGETS, library; from workers.testbed.probe import made_relay; library(); made_relay(); [library(m) for m in TARGETS]'
 COPY . .
 # The settings make a secret key if they find none: each installation makes its own.
 RUN script/bootstrap --no-packages --no-kernels \

@@ -43,7 +43,7 @@ from experiments.specification.expressions import Expression
 class ExperimentFilter(ListFilter):
     """Filters of the list of experiments."""
 
-    text = by_text("SearchInput of the name or a tag", "Part of the name, the slug or a tag.")
+    text = by_text("Name or tag", "Part of the name, the slug or a tag.")
     tag = django_filters.CharFilter(method="filter_tag", label="Tag", help_text="Has this tag.")
     workload = of_workload()
     cluster = of_cluster()
@@ -99,7 +99,7 @@ class ExperimentFilter(ListFilter):
 class ReportFilter(ListFilter):
     """Filters of the list of reports."""
 
-    text = by_text("SearchInput of the title or the text", "Part of the title or of the newest text.", "filter_text")
+    text = by_text("Title or text", "Part of the title or of the newest text.", "filter_text")
     project = of_project()
     owner = of_owner()
 
@@ -129,9 +129,7 @@ class PredictionFilter(ListFilter):
 class HistoryFilter(ListFilter):
     """Filters of the list of histories, by their experiments."""
 
-    text = by_text(
-        "SearchInput of an experiment's name or a tag", "SearchInput of an experiment's name, its slug or a tag."
-    )
+    text = by_text("Experiment or tag", "Part of an experiment's name, slug or tag.")
     workload = of_workload()
     cluster = of_cluster()
     flagged = TruthFilter(

@@ -152,7 +152,7 @@ def test_a_person_walks_through_it(
         page.locator("[name=sweep_values]").fill("1, 2")
         expect(page.locator("#startbar")).to_contain_text("Start 6 trials")
         page.locator("[name=sweep_values]").fill("0, 2")
-        expect(page.locator("#startbar")).to_contain_text("Not ready")
+        expect(page.locator("#startbar")).to_contain_text("Correct the marked fields")
         page.wait_for_load_state("networkidle")
         page.goto("/rankwire/")
         expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -19,7 +19,7 @@ from analysis.scaling import Point
 from analysis.statistics import Interval, ratio_interval
 
 DEPENDENT: Final = 1.05
-"""ExperimentIntervals more than 5 % away from the product of both alone: the effects depend on each other."""
+"""Effects together more than 5 % away from the product of both alone: the effects depend on each other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Installation:
         deadline = time.monotonic() + _READY_S
         while time.monotonic() < deadline:
             said = self.log.read_text(errors="replace")
-            if found := re.search(r"Rankwire is at (http://\S+)", said):
+            if found := re.search(r"Rankwire runs at (http://\S+)", said):
                 return found[1]
             if self._process.poll() is not None:
                 break

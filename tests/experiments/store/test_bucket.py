@@ -18,11 +18,11 @@ from experiments.errors import StoreUnavailable, Tampered
 from tests.s3_server import S3Server
 
 
-def kept(path: str, content: bytes) -> store.Kept:
-    return store.Kept(path, len(content), hashlib.sha256(content).hexdigest(), Path(path).name)
+def kept(path: str, content: bytes) -> store.StoredFile:
+    return store.StoredFile(path, len(content), hashlib.sha256(content).hexdigest(), Path(path).name)
 
 
-def sent(bucket: store.Bucket, name: str, content: bytes) -> store.Kept:
+def sent(bucket: store.Bucket, name: str, content: bytes) -> store.StoredFile:
     file = Path(settings.VAR) / "file"
     file.write_bytes(content)
     path = f"{bucket.place_of(7)}/{name}"

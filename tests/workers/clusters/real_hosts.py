@@ -57,9 +57,9 @@ class SshHosts:
         self.testbed = testbed
         self.directory = directory
         self.key = self._make_key("worker")
-        sandbox = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "sandbox", **GRID_ENGINE_PORTS}
+        grid_engine = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "cell", **GRID_ENGINE_PORTS}
         self.variables = [
-            f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **sandbox}.items()
+            f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **grid_engine}.items()
         ]
         """What logins see, so that the commands of schedulers find them."""
         self.config = directory / "ssh_config"

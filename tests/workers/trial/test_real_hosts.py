@@ -138,7 +138,7 @@ def test_it_shows_rates_of_the_interfaces_and_cpu_of_every_host_while_it_runs(
         assert row["memory_bytes"] > 0
     assert progress["pps"] == pytest.approx(sum(row["tx_pps"] for row in progress["hosts"]))
     assert "packets/s</span> now" in html
-    assert "sent by all hosts, by their interfaces" in " ".join(html.split())
+    assert "sent by the interfaces of all hosts" in " ".join(html.split())
     assert all(f'<td class="mono">{host}</td>' in html for host in ("n1", "n2", "n3"))
 
 

@@ -24,7 +24,7 @@ def test_it_shows_values_and_reasons_of_missing_ones() -> None:
     rows = {row.label: row for row in trust_rows(trial, measured, {"dropped_by_kernel": 0.0}, None)}
     assert rows["Captured packets"].value == "421\u202f866"
     assert rows["Dropped packets"].value == "0"
-    assert rows["Super-segments, share"].value == "1.25\u202f%"
+    assert rows["Coalesced segments, share"].value == "1.25\u202f%"
     assert rows["Unread bytes"].value == "17\u202fB"
     assert rows["Tail lost"].missing == "the capture tool's own report was not given"
     assert rows["ACKs for unseen data"].missing == "not counted"
