@@ -1,7 +1,7 @@
-"""The process that faces the network: a worker of gunicorn in which waitress speaks with people, so that slow ones hold no thread.
+"""Web worker: waitress inside a gunicorn worker, so that slow clients occupy no thread.
 
-One loop reads requests and writes answers of all connections, those of a slow writer or reader too; a thread is given to a
-request that is there as a whole, and is free again when its answer is in the buffer.
+One loop reads the requests and writes the answers of all connections. A thread gets a complete request and is free again
+when its answer is in the buffer.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from dashboard.middleware.front import limit_bytes
 HEALTH: Final = "/healthz"
 POLL_S: Final = 0.5
 HEAD_S: Final = 15.0
-"""So long may the first line and the headers of a request take, from the connection or the answer before."""
+"""Time limit of the first line and the headers of a request, from the connection or the answer before."""
 BODY_S: Final = 120.0
 IDLE_S: Final = 60
 SWITCH_S: Final = 0.001
-"""After so long a thread that computes lets another one go on: the loop, and the thread that tells of the health, do so often."""
+"""Interval after which a computing thread yields: the loop and the thread of health checks run often."""
 STATEMENT_MS: Final = 30_000
 ACCEPTED_AT_ONCE: Final = 100
 MOST_CONNECTIONS: Final = 1000
-"""Of one process. Beyond it those go that have waited longest for their own next byte."""
+"""Connections of one process. Beyond it, those that have sent nothing for the longest time are closed."""
 MOST_BUFFERED_BYTES: Final = 1 << 30
-"""Of one answer, on disk, before its thread waits for a slow reader."""
+"""Buffer of one answer, on disk, before its thread waits for a slow client."""
 
 
 _FOLDED: Final = re.compile(rb"\r\n[ \t]")
@@ -87,7 +87,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """One connection, which knows since when it owes the rest of a request."""
+    """A connection, with the time since which the rest of its request is due."""
 
     parser_class = Request
 
@@ -102,11 +102,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def owes(self) -> bool:
-        """Whether nothing happens before the other side sends more."""
+        """Return whether the server waits for the client."""
         return not self.requests and not self.total_outbufs_len
 
     def is_late(self, now: float) -> bool:
-        """Whether what it owes has taken longer than anybody needs."""
+        """Return whether the client exceeded the time limit of its request."""
         began_nothing = self.request is None and self.last_activity > self.creation_time
         if not self.owes or began_nothing:
             return False  # waitress ends connections that are idle between two requests
@@ -115,12 +115,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class _Server:
-    """Questions for the health have a thread of their own: they are answered while all others are busy."""
+    """Server with a thread of its own for health checks, which are answered while all others are busy."""
 
     channel_class = Channel
 
     def handle_accept(self) -> None:
-        """Take all that wait for a connection, not one in each turn of the loop: a crowd must not keep whoever comes after it."""
+        """Accept all waiting connections, not one per turn of the loop: a crowd must not delay later clients."""
         for _ in range(ACCEPTED_AT_ONCE):
             before = len(self.active_channels)  # type: ignore[attr-defined]
             super().handle_accept()  # type: ignore[misc]
@@ -134,18 +134,18 @@ class _Server:
 
 
 class TcpServer(_Server, TcpWSGIServer):  # type: ignore[misc]
-    """Listens on an address."""
+    """Server of an address."""
 
 
 class UnixServer(_Server, UnixWSGIServer):  # type: ignore[misc]
-    """Listens on a socket of the file system."""
+    """Server of a socket of the file system."""
 
 
 class BufferedWorker(Worker):  # type: ignore[misc]
-    """gunicorn starts it, hands it the listening sockets, watches its heartbeat and ends it."""
+    """Worker that gunicorn starts with the listening sockets, supervises by a heartbeat, and ends."""
 
     def run(self) -> None:
-        connection_created.connect(limit_questions)
+        connection_created.connect(limit_statements)
         sys.setswitchinterval(SWITCH_S)
         connections: dict[int, Any] = {}
         threads = ThreadedTaskDispatcher()
@@ -177,7 +177,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             max_request_body_size=settings.MAX_BODY_BYTES + 1,
             max_request_header_size=64 << 10,
             outbuf_high_watermark=MOST_BUFFERED_BYTES,
-            # Django believes X-Forwarded-Proto only where the administrator said that a proxy sets it.
+            # Django trusts X-Forwarded-Proto only if the administrator configured a proxy.
             clear_untrusted_proxy_headers=False,
         )
         kind = UnixServer if listener.family == socket.AF_UNIX else TcpServer
@@ -194,7 +194,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             wasyncore.poll2(left_s, connections)
 
     def _finish(self, servers: Iterable[Any], connections: dict[int, Any]) -> None:
-        """Take no more, and let the answers that are under way leave."""
+        """Accept no more connections, and send the answers in progress."""
         deadline = time.monotonic() + self.cfg.graceful_timeout
         for server in servers:
             server.accepting = False
@@ -206,14 +206,14 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             wasyncore.poll2(0.05, connections)
 
 
-def limit_questions(connection: Any, **_: Any) -> None:
-    """No page waits longer for the database, whatever a filter makes it search."""
+def limit_statements(connection: Any, **_: Any) -> None:
+    """Set the time limit of statements: no page waits longer for the database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, false)", [str(STATEMENT_MS)])
 
 
 def drop_late(channels: list[Channel]) -> None:
-    """Close the connections that keep theirs waiting too long and, of more than there may be, those that did so longest."""
+    """Close connections that exceed their time limit and, beyond the maximum, those that wait for the client longest."""
     now = time.monotonic()
     owing = sorted((each for each in channels if each.owes), key=lambda each: each.waits_since)
     too_many = set(owing[: max(len(channels) - MOST_CONNECTIONS, 0)])
@@ -226,23 +226,23 @@ def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
     """Return ``application`` with a line of gunicorn's access log for each answer, written when its body begins."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        began, told = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
+        began, answer = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)
 
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            told.status, told.headers = status, headers
-            told.sent = dict(headers).get("Content-Length")
+            answer.status, answer.headers = status, headers
+            answer.sent = dict(headers).get("Content-Length")
             return start_response(status, headers, *rest)
 
         body = application(environ, start)
         environ["RAW_URI"] = environ["REQUEST_URI"]  # as gunicorn calls it
-        log.access(told, SimpleNamespace(headers=[]), environ, timedelta(seconds=time.monotonic() - began))
+        log.access(answer, SimpleNamespace(headers=[]), environ, timedelta(seconds=time.monotonic() - began))
         return body
 
     return serve
 
 
 def _connection_limit() -> int:
-    """Let the process have as many files as it may, and leave some for the application."""
+    """Raise the limit of open files, and return the share of connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = 8192 if most == resource.RLIM_INFINITY else min(most, 8192)
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))

@@ -1,4 +1,4 @@
-"""gunicorn's configuration, for script/server and the container alike: `--config python:config.gunicorn`."""
+"""Configuration of gunicorn for script/server and the container: `--config python:config.gunicorn`."""
 
 from config import settings
 from config.log import logging_config
@@ -9,10 +9,10 @@ threads = 4
 preload_app = True  # loaded once, not once per process: half of the time until the first page
 graceful_timeout = 5
 accesslog = "-"
-control_socket_disable = True  # nobody asks it, and it would lie outside of RANKWIRE_VAR
+control_socket_disable = True  # not used, and outside of RANKWIRE_VAR
 worker_tmp_dir = "/dev/shm"  # noqa: S108 - its heartbeat file must not wait for a disk
 
-if settings.LOG_FORMAT == "json":  # else lines of its own would stand among the objects
+if settings.LOG_FORMAT == "json":  # else its own lines would be among the objects
     logconfig_dict = logging_config(level=settings.LOG_LEVEL, style=settings.LOG_FORMAT)
     logconfig_dict["loggers"] |= {
         name: {"level": settings.LOG_LEVEL, "handlers": [], "propagate": True}

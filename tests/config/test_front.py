@@ -1,4 +1,4 @@
-"""The web server as the network meets it: slow people, long bodies and many sign-ins leave it answering others within a second."""
+"""The web server under slow clients, long bodies and many sign-ins: it answers others within a second."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOW = 500
 
 
 def quick(waits: list[float]) -> bool:
-    """Whether it answered within a second; once the machine itself may have been busy with something else."""
+    """Return whether the median is below a second; one answer may be late, because the machine was busy."""
     return sorted(waits)[len(waits) // 2] < 1.0 and max(waits) < 5.0
 
 
@@ -38,8 +38,8 @@ def site(services: Services, django_db_setup: None) -> Iterator[Site]:
 
 
 @pytest.fixture
-def slow_people(site: Site) -> Iterator[list[socket.socket]]:
-    """Connections of three kinds: those that say nothing, those in the middle of their headers, those in the middle of a body."""
+def slow_clients(site: Site) -> Iterator[list[socket.socket]]:
+    """Open connections that sent nothing, a part of their headers, or a part of a body."""
     texts = (
         b"",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -53,10 +53,10 @@ def slow_people(site: Site) -> Iterator[list[socket.socket]]:
         person.close()
 
 
-def test_five_hundred_slow_people_hold_up_nobody(site: Site, slow_people: list[socket.socket]) -> None:
+def test_500_slow_clients_delay_no_other(site: Site, slow_clients: list[socket.socket]) -> None:
     waits = []
     for _ in range(5):
-        for person in slow_people:
+        for person in slow_clients:
             if person.fileno() % 3:
                 person.sendall(b"a")
         waits.append(site.health_s())
@@ -64,13 +64,13 @@ def test_five_hundred_slow_people_hold_up_nobody(site: Site, slow_people: list[s
     assert quick(waits)
 
 
-def test_nobody_can_steer_it_by_a_socket_on_disk(site: Site) -> None:
+def test_no_socket_on_disk_controls_it(site: Site) -> None:
     web = psutil.Process(site.process.pid)
     held = [each.laddr for process in (web, *web.children()) for each in process.net_connections("unix")]
     assert [place for place in held if place] == []
 
 
-def test_people_who_read_slowly_hold_no_thread(site: Site) -> None:
+def test_slow_readers_hold_no_thread(site: Site) -> None:
     readers = [site.connection() for _ in range(30)]
     for reader in readers:
         reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -80,7 +80,7 @@ def test_people_who_read_slowly_hold_no_thread(site: Site) -> None:
         reader.close()
 
 
-def test_fifty_who_sign_in_at_once_hold_up_nobody(site: Site, empty_redis: object) -> None:
+def test_50_sign_ins_at_once_delay_no_other(site: Site, empty_redis: object) -> None:
     token = "a" * 32
 
     def try_to(number: int) -> int:
@@ -116,9 +116,7 @@ def test_what_it_answered_is_in_the_log(site: Site) -> None:
     wait_for(lambda: b'"GET /sign-in/?asked=here HTTP/1.1" 200' in (SESSION / "web.log").read_bytes())
 
 
-def test_a_process_ends_with_slow_people_there_and_another_takes_its_place(
-    site: Site, slow_people: list[socket.socket]
-) -> None:
+def test_process_with_slow_clients_ends_and_another_replaces_it(site: Site, slow_clients: list[socket.socket]) -> None:
     [worker] = psutil.Process(site.process.pid).children()
     worker.terminate()
     assert psutil.wait_procs([worker], timeout=20)[0] == [worker]
@@ -155,13 +153,13 @@ def channel(**changes: Any) -> Any:
         ({"total_outbufs_len": 9}, False),
     ],
 )
-def test_who_keeps_it_waiting_for_headers_or_a_body_is_left(changes: dict[str, Any], late: bool) -> None:
+def test_connection_beyond_its_time_limit_is_closed(changes: dict[str, Any], late: bool) -> None:
     made = channel(**changes)
     front.drop_late([made])
     assert made.will_close is late
 
 
-def test_of_too_many_connections_those_go_that_owe_theirs_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_maximum_the_longest_waiting_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front, "MOST_CONNECTIONS", 2)
     now = time.monotonic()
     oldest, newest = channel(waits_since=now - 9), channel(waits_since=now)

@@ -21,9 +21,6 @@ from tests.house.repository import tracked
 
 NOT_CHECKED = (
     "benchmarks/notes/november-2026.md",  # a diary
-    "config/front.py",
-    "config/gunicorn.py",
-    "tests/config/test_front.py",
     "tests/house/test_language.py",
     "experiments/migrations/",
 )
