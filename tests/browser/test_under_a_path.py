@@ -156,7 +156,7 @@ def test_a_person_walks_through_it(
         page.wait_for_load_state("networkidle")
         page.goto("/rankwire/")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        page.goto("/rankwire/help/user-guide/")
+        page.goto("/rankwire/help/first-experiment/")
         expect(page.locator("article img")).not_to_have_count(0)
         page.wait_for_function(
             "() => [...document.querySelectorAll('article img')].every(e => e.complete && e.naturalWidth > 300)"

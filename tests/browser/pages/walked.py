@@ -75,7 +75,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "experiments/guster-2007-water/": "",
         "experiments/eadline-2006-hpl/": "",
         "experiments/york-staging/": "",
-        "help/user-guide/": "",
+        "help/first-experiment/": "",
     },
     "account": {
         "account/": "",

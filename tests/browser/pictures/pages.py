@@ -76,7 +76,7 @@ PAGES: Final = (
     Page("program-new", "/workloads/new/", (Picture("program-new"),)),
     Page("help", "/help/"),
     Page("help-search", "/help/?q=retransmissions"),
-    Page("guide", "/help/user-guide/"),
+    Page("guide", "/help/first-experiment/"),
     Page("account", "/account/", (Picture("account", height=600),)),
     Page("people", "/people/"),
     Page("projects", "/projects/"),
