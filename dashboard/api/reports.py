@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
-from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import mixins, serializers, viewsets
 from rest_framework.exceptions import NotFound, PermissionDenied
@@ -171,7 +170,10 @@ class ReportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         return Response(self._whole(request, report, version))
 
     def _report(self) -> Report:
-        return get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
+        report = self.get_queryset().filter(pk=self.kwargs["pk"]).first()
+        if report is None:
+            raise NotFound
+        return report
 
     def _whole(self, request: Request, report: Report, version: ReportVersion) -> dict[str, Any]:
         return dict(WholeReportSerializer(report, context={"request": request, "version": version}).data)

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views import defaults
-from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -66,8 +65,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, Busy | StoreUnavailable):
         status = 429 if isinstance(error, Busy) else 503
         return _answer(status, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
-    # Django names the model of a missing row; the answer is the same for rows that the user may not see.
-    response = exception_handler(NotFound() if isinstance(error, Http404) else error, context)
+    response = exception_handler(error, context)
     if response is not None:
         response.data = problem(response.status_code, list(_entries(response.data)))
         response.content_type = PROBLEM
