@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.capture.tables import tables_of
 from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
 from analysis.mpi import wait_tables
@@ -150,6 +149,8 @@ def explain_waits(
 def wire_of(capture: Path) -> Wire:
     """Return the ranks' bytes on the wire. Raises analysis.CaptureError."""
     packets = StreamAccumulator()
+    from analysis.capture.tables import tables_of  # loads numba, which pages with a preview do without
+
     for table in tables_of(capture):
         packets.update(table)
     return packets.result()
