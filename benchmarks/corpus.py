@@ -12,7 +12,7 @@ zero windows       tshark's tcp.analysis.zero_window
                    (not compared where a datagram begins in a first fragment: tshark counts all of it there, or nothing)
 unique bytes       a count of its own from tshark's sequence numbers: bytes of every connection's union, and bytes seen again
 
-A file is "equal", `told` (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
+A file is "equal", `reported` (different, with trust below good, or refused with a sentence), "wrong silently" (different, trust good),
 "read on" (more than what tshark had read where it and capinfos stopped at a block that is damaged inside, trust good: to be looked at),
 or "failed" (crash, time-out). Leaves with 1 when anything is wrong silently or has failed.
 """
@@ -44,7 +44,7 @@ PREFERENCES: Final = (
 )  # fmt: skip
 SYN, RST = 0x02, 0x04
 QUOTING: Final = ("icmp", "icmpv6", "sflow")
-"""What quotes packets that others have sent; so does whatever holds packets inside of a TCP connection, as OpenFlow does."""
+"""Protocols that quote packets of others; so do protocols with packets inside a TCP connection, such as OpenFlow."""
 DURATION_S: Final = 0.001
 
 
@@ -96,12 +96,12 @@ def by_capinfos(path: Path, timeout_s: float) -> dict[str, float]:
         return {}
     named = dict(zip(*lines, strict=True))
     numbers = {"packets": "Number of packets", "wire_bytes": "Data size (bytes)"}
-    told: dict[str, float] = {
+    reported: dict[str, float] = {
         name: int(named[column]) for name, column in numbers.items() if named.get(column, "").isdigit()
     }
     with contextlib.suppress(KeyError, ValueError):  # "n/a" where no packet has a stamp
-        told["duration_s"] = float(named["Capture duration (seconds)"])
-    return told
+        reported["duration_s"] = float(named["Capture duration (seconds)"])
+    return reported
 
 
 def first_of(values: str) -> str:
@@ -168,8 +168,8 @@ def by_us(path: Path, timeout_s: float) -> tuple[dict[str, Any] | None, str]:
         return None, done.stderr.strip()
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-500:] or f"status {done.returncode}")
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told, "; ".join(told["trust"]["reasons"])
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported, "; ".join(reported["trust"]["reasons"])
 
 
 def judged(path: Path, timeout_s: float) -> Outcome | None:
@@ -180,7 +180,7 @@ def judged(path: Path, timeout_s: float) -> Outcome | None:
     except (RuntimeError, ValueError, subprocess.TimeoutExpired) as error:
         return Outcome(str(path), "failed", said=str(error)[:500])
     if ours is None:
-        return Outcome(str(path), "told", said=said) if expected.get("packets") else None
+        return Outcome(str(path), "reported", said=said) if expected.get("packets") else None
     measured, trust = ours["metrics"], ours["trust"]["verdict"]
     differences = {
         name: [measured.get(name, 0), value]
@@ -189,7 +189,7 @@ def judged(path: Path, timeout_s: float) -> Outcome | None:
     }
     stopped = "packets" not in expected and all(ours_has >= value for ours_has, value in differences.values())
     silently = "read on" if stopped else "wrong silently"
-    verdict = "equal" if not differences else silently if trust == "good" else "told"
+    verdict = "equal" if not differences else silently if trust == "good" else "reported"
     return Outcome(str(path), verdict, trust, differences, said)
 
 

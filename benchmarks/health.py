@@ -36,8 +36,8 @@ def main() -> int:
         answers = apart.submit(crowd, place.netloc, options.people, until)
         beside = asked(place.netloc, until)
         statuses = answers.result()
-    told = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
-    print(f"sign-ins of {options.people} people in {options.seconds:.0f} s: {told}")
+    reported = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
+    print(f"sign-ins of {options.people} people in {options.seconds:.0f} s: {reported}")
     for name, waits in (("alone", alone), ("beside them", beside)):
         print(
             f"/healthz {name}: {len(waits)} answers, median {1000 * statistics.median(waits):.0f} ms, "

@@ -32,16 +32,16 @@ class Found:
     study: str
     name: str
     known: float
-    told: Quantity
+    measured: Quantity
 
     @property
     def error(self) -> float:
-        return self.told.value / self.known - 1
+        return self.measured.value / self.known - 1
 
     @property
     def is_held(self) -> bool:
         """Return True if the interval contains the known value."""
-        ends = self.told.interval
+        ends = self.measured.interval
         return (ends.low or 0.0) <= self.known <= (ends.high or float("inf"))
 
 
@@ -51,9 +51,9 @@ def main() -> int:
     print(_ROW.format("study", "quantity", "known", "found", "95 % interval", "error"))
     print(_ROW.format(*["---"] * 6))
     for row in rows:
-        ends = row.told.interval
+        ends = row.measured.interval
         between = f"{ends.low or 0:.5g} to {ends.high or 0:.5g}"
-        values = (f"{row.known:.5g}", f"{row.told.value:.5g}", between, f"{row.error:+.1%}")
+        values = (f"{row.known:.5g}", f"{row.measured.value:.5g}", between, f"{row.error:+.1%}")
         print(_ROW.format(row.study[:36], row.name, *values))
     rings = [row for row in rows if row.workload == _AIMED]
     if not rings:

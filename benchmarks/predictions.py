@@ -180,9 +180,11 @@ def _kept() -> Iterator[str]:
         name = f"{check.prediction.experiment.workload}, {check.prediction.get_predictor_display()}"
         groups.setdefault(name, []).append(check)
     for name, own in [*sorted(groups.items()), ("all", checks)]:
-        told = score(own)
+        reported = score(own)
         words = (
-            "none" if told.error is None else f"{told.inside} of {told.checked} inside, median error {told.error:.1%}"
+            "none"
+            if reported.error is None
+            else f"{reported.inside} of {reported.checked} inside, median error {reported.error:.1%}"
         )
         yield f"{name}: {words}"
 

@@ -68,11 +68,11 @@ def main() -> int:
             for kind, page in pages:  # whatever a process loads at a first use
                 ask(port, cookies[0], kind, page)
             begun, answers = readers(port, pages, cookies, options.seconds)
-            told = report(begun, answers)
+            reported = report(begun, answers)
             effect = effect_on_trials(port, pages, cookies, options)
     low, mean, high = effect
     print(f"elapsed time of a trial beside them: {mean:+.1f} % ({low:+.1f} to {high:+.1f})")
-    return 0 if told and mean < MOST_EFFECT else 1
+    return 0 if reported and mean < MOST_EFFECT else 1
 
 
 def addresses() -> list[tuple[str, str]]:

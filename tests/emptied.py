@@ -19,7 +19,7 @@ _HAS_ROWS = sql.SQL("SELECT {} WHERE EXISTS (SELECT FROM {})")
 _LONGEST_S = 30
 
 _first_rows: dict[str, bytes] | None = None
-"""What a flush leaves, by table; None before the first one."""
+"""Rows that a flush leaves, by table; None before the first one."""
 
 
 def empty_database() -> None:

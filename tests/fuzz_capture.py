@@ -178,10 +178,10 @@ def beside_capinfos(count: int, seed: int, keep: Path) -> int:
                     wrong.append([Path(name).name, our_packets, our_size, packets, size])
             for path in paths:
                 path.unlink()
-    told = count - compared
+    reported = count - compared
     print(
         json.dumps(
-            {"mutants": count, "compared": compared, "equal": equal, "not compared": told, "wrong silently": wrong}
+            {"mutants": count, "compared": compared, "equal": equal, "not compared": reported, "wrong silently": wrong}
         )
     )
     return 1 if wrong else 0

@@ -43,7 +43,7 @@ class CompressedSource:
 
     @property
     def unverified(self) -> str | None:
-        """Why damage may be unnoticed; None if the content has checksums."""
+        """Return the reason why damage may be unnoticed; None if the content has checksums."""
         if isinstance(self._stream, _Streams | _ZstdFile) and not self._stream.is_checked:
             return f"the {self.compression} stream has no checksum, so its content is not verified"
         return None

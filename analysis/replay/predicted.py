@@ -38,7 +38,7 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictedTime:
     """A time with a prediction interval for single trials, in seconds; ``error`` is that of a change."""
 
     value: float
@@ -53,7 +53,7 @@ def make_prediction(
     others: Sequence[Sequence[float]],
     calibration_scatter: float,
     level: float = 0.9,
-) -> Foretold:
+) -> PredictedTime:
     """Predict a trial: the geometric mean of ``trials`` and the replayed change.
 
     A time of at least half of the window changes by the seconds of the replay, a shorter one (of a message, of a step) by its ratio.
@@ -70,7 +70,7 @@ def make_prediction(
     error = max(error_here, _error_of_changes(replayed, here))
     spread = hypot(trial, _change(here, value) * error)
     reach = float(special.stdtrit(free, (1 + level) / 2)) * spread
-    return Foretold(value, value * exp(-reach), value * exp(reach), error)
+    return PredictedTime(value, value * exp(-reach), value * exp(reach), error)
 
 
 def _changed(replayed: Replayed, here: float, there_s: float) -> float:

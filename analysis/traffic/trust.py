@@ -41,14 +41,14 @@ _LEFT_OUT: Final = {
     "segments_forgotten": ("unacknowledged segment", "that did not fit into memory: round trips are missing"),
     "queue_pairs_beyond_limit": ("packet", "of RoCEv2 queue pairs beyond the limit: their retransmissions are unknown"),
 }  # fmt: skip
-"""What the metrics exclude, by its count among the facts, as noun and rest of a reason; never with trust "good"."""
+"""Exclusions of the metrics: name of the count -> noun and rest of a reason. Each lowers the trust below "good"."""
 _BEYOND_CAPACITY: Final = {
     "addresses_not_kept": ("address lookup", f"without room in the table of hosts (capacity: {grouped(MOST_HOSTS)})"),
     "packets_beyond_flow_limit": ("packet", f"of flows without room in their table (capacity: {grouped(MOST_FLOWS)})"),
     "untracked_packets": ("packet", f"of connections that are not followed (capacity: {grouped(MOST_FLOWS)})"),
     "missed_by_pairs": ("byte", "of pairs of hosts without room in the host matrix"),
 }
-"""What makes a capture unusable: metrics of hosts and connections are those of a part."""
+"""Reasons of an unusable capture: its metrics of hosts and connections are those of a part."""
 
 
 @dataclass(frozen=True, slots=True)

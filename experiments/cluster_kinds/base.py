@@ -30,7 +30,7 @@ class StoredCluster(Protocol):
     def settings(self) -> Mapping[str, Any]: ...
     @property
     def facts(self) -> Mapping[str, Any]: ...
-    def told(self, condition: str, default: Any = None) -> Any:
+    def recorded_condition(self, condition: str, default: Any = None) -> Any:
         """Return the condition as the latest trial recorded it; a query."""
 
 
@@ -104,7 +104,7 @@ class ClusterKind(ABC):
 
     def cores_to_suggest(self, cluster: StoredCluster) -> int | None:
         """Return the most ranks per host of a suggestion: its cores; None if not known."""
-        cores = cluster.told("cores", cluster.facts.get("cores_per_host"))
+        cores = cluster.recorded_condition("cores", cluster.facts.get("cores_per_host"))
         return cores if isinstance(cores, int) else None
 
     def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:

@@ -54,7 +54,7 @@ class SchedulerKind(ClusterKind):
 
     def hosts_to_suggest(self, cluster: StoredCluster) -> int | None:
         """Return the stated hosts or those that the scheduler last reported, the fewer."""
-        queue = cluster.told("partition", {})
+        queue = cluster.recorded_condition("partition", {})
         requested = cluster.settings.get("partition", cluster.settings.get("queue"))
         same = requested in (None, queue.get("name"))
         counts = [cluster.facts.get("hosts"), queue.get("hosts") if same else None]

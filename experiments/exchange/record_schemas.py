@@ -94,7 +94,7 @@ def _shaped(kind: Any) -> Callable[[Any], Any]:
 
 _Object = dict[str, Any]
 Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
-"""Whatever was noted, by name: shown as it is."""
+"""Recorded facts by name, shown unchanged."""
 Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters))]
 Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
 Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]

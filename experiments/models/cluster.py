@@ -95,7 +95,7 @@ class Cluster(models.Model):
         """Return the maximum ranks per host of a suggestion; None if unknown. May query."""
         return self.traits.cores_to_suggest(self)
 
-    def told(self, condition: str, default: Any = None) -> Any:
+    def recorded_condition(self, condition: str, default: Any = None) -> Any:
         """Return a condition recorded by the latest trial here that has it."""
         trials = self.trials.filter(conditions__has_key=condition).order_by("-pk")
         conditions = trials.values_list("conditions", flat=True).first()

@@ -67,7 +67,7 @@ class Query:
     facet: str = ""
     scope: str = "all"
     pooled: bool = True
-    """Whether all configurations of one position and colour form one cell."""
+    """True if all configurations of one position and colour form one cell."""
 
 
 def check(query: Query) -> None:

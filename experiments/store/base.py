@@ -38,7 +38,7 @@ class Store(ABC):
     """Files of trials by path, ``trials/`` and the number of the trial first."""
 
     is_here: ClassVar[bool]
-    """Whether the store is the directory to which trials write."""
+    """True if the store is the directory to which trials write."""
 
     @abstractmethod
     def place_of(self, trial_id: int) -> str:

@@ -74,8 +74,8 @@ def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(m
     machine.bootstrap()
     assert not [line for line in _lines(calls) if "slapd" in line]  # only the tests need it
     machine.bootstrap("--test")
-    told, installed = [line for line in calls.read_text().splitlines() if "slapd" in line]
-    assert told == "slapd slapd/no_configuration boolean true"
+    reported, installed = [line for line in calls.read_text().splitlines() if "slapd" in line]
+    assert reported == "slapd slapd/no_configuration boolean true"
     assert installed.split("--no-install-recommends")[1].split() == ["slapd"]
 
 

@@ -26,11 +26,11 @@ def experiment() -> Experiment:
 
 
 def event(
-    kind: str, key: str, experiment: Experiment, days: float, *, told: bool = True, trial: Trial | None = None
+    kind: str, key: str, experiment: Experiment, days: float, *, reported: bool = True, trial: Trial | None = None
 ) -> Event:
     at = timezone.now() - timedelta(days=days)
     return Event.objects.create(
-        kind=kind, key=f"{kind}:{key}", experiment=experiment, trial=trial, at=at, told_at=at if told else None
+        kind=kind, key=f"{kind}:{key}", experiment=experiment, trial=trial, at=at, told_at=at if reported else None
     )
 
 
@@ -42,7 +42,7 @@ def test_old_events_go_except_those_that_prevent_duplicates(experiment: Experime
     trial = experiment.trials.earliest("pk")
     event("imported", "old", experiment, 91)
     event("ended", "first", experiment, 95)
-    event("ended", "without_notifications", experiment, 94, told=False)
+    event("ended", "without_notifications", experiment, 94, reported=False)
     event("ended", "last", experiment, 92)
     event("failed", "once", experiment, 92, trial=trial)
     event("stepped", "level", experiment, 92, trial=trial)

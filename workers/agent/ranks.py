@@ -11,7 +11,10 @@ LOOKS = 3
 """A process that has just been forked has its parent's variables still."""
 MOST_RANKS = 256
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-"""As in workers.launchers.rank, which is not sent to other hosts. Variables of the agent itself identify no rank."""
+"""Variables that identify a rank, equal to those of workers.launchers.rank, which is not sent to other hosts.
+
+Variables of the agent itself identify no rank.
+"""
 _NAMES = tuple(f"{name}=".encode() for name in RANK_VARIABLES if name not in os.environ)
 
 

@@ -95,7 +95,7 @@ def remove_scratch(trial: Trial) -> None:
 
 
 def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, check: Callable[[], object]) -> None:
-    def told(state: RetryCallState) -> None:
+    def log_wait(state: RetryCallState) -> None:
         outcome = state.outcome.exception() if state.outcome else None
         log.warning("store_waited_for", trial=trial.pk, attempt=state.attempt_number, reason=str(outcome))
 
@@ -109,7 +109,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
         retry=retry_if_exception_type(StoreUnavailable),
         wait=wait_exponential(multiplier=0.5, max=15),
         stop=stop_after_delay(patience_s),
-        before_sleep=told,
+        before_sleep=log_wait,
         sleep=sleep,
         reraise=True,
     ):

@@ -29,11 +29,11 @@ def held_out_table(fitted: FittedNetwork) -> dict[str, Any] | None:
 
 
 def _row(outcome: Outcome) -> dict[str, Any]:
-    foretold = outcome.prediction.elapsed
+    predicted = outcome.prediction.elapsed
     return {
         "link": link_words(outcome.prediction.link),
-        "predicted": numbers.amount(foretold.value, "s", 3),
-        "interval": numbers.interval(foretold.interval, "s"),
+        "predicted": numbers.amount(predicted.value, "s", 3),
+        "interval": numbers.interval(predicted.interval, "s"),
         "measured": numbers.amount(median(outcome.seconds), "s", 3),
         "error": numbers.percent_change(1 + outcome.error),
         "inside": f"{outcome.inside} of {len(outcome.seconds)}",

@@ -64,10 +64,10 @@ def _answer_at(fitted: FittedNetwork) -> str:
 
 def _prediction(fitted: FittedNetwork) -> dict[str, str]:
     here = fitted.here
-    foretold = sensitivity.predict(fitted.fit, here)
-    low, high = foretold.elapsed.interval.low, foretold.elapsed.interval.high
+    predicted = sensitivity.predict(fitted.fit, here)
+    low, high = predicted.elapsed.interval.low, predicted.elapsed.interval.high
     return {
-        "elapsed": amount(foretold.elapsed.value, "s", 3),
+        "elapsed": amount(predicted.elapsed.value, "s", 3),
         "interval": between(low, high, "s"),
         "against": times(1.0),
         "delay": amount(here.delay_s, "s", 3),

@@ -24,7 +24,7 @@ MOST_CPU_S = 10.0
 MOST_RESIDENT_BYTES, PER_CONNECTION = 250_000_000, 1800
 
 SCATTER = 1.05
-"""Which thread's heap a piece of memory is taken from differs from run to run by some MB."""
+"""Tolerance: the heap from which memory is taken differs between runs by some MB."""
 
 MEASURE = """
 import json, sys, time

@@ -112,7 +112,7 @@ def test_collectives_of_several_communicators_are_distinguished():
 
 
 @pytest.mark.parametrize(
-    "comm", [0, comm_of(1, 0), comm_of(1, 3)], ids=["not told", "two groups", "a member is missing"]
+    "comm", [0, comm_of(1, 0), comm_of(1, 3)], ids=["not reported", "two groups", "a member is missing"]
 )
 def test_nothing_is_guessed_of_a_communicator_whose_members_are_not_known(comm):
     scene = Scene(greeted=False).call(0, "Barrier", 0, 60, comm=comm).call(1, "Barrier", 50, 60, comm=comm)

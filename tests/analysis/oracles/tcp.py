@@ -33,7 +33,7 @@ class Side:
     highest: int | None = None
     acked: int | None = None
     last_start: int | None = None
-    """Where the segment begins that ends at ``highest``."""
+    """Sequence number at which the segment begins that ends at ``highest``."""
     wscale: int | None = None
     """None: no SYN seen; -1: its SYN had no such option."""
     last_window: int | None = None

@@ -46,7 +46,7 @@ PROGRAMS = (
 
 
 @dataclass(frozen=True)
-class Told:
+class KnownQuantity:
     """An estimate and the truth."""
 
     quantity: str
@@ -63,7 +63,7 @@ class Told:
         return abs(self.estimate.value / self.truth - 1)
 
 
-def certified_study(program: Program, scatter: float, random: np.random.Generator) -> list[Told]:
+def certified_study(program: Program, scatter: float, random: np.random.Generator) -> list[KnownQuantity]:
     """Return the estimates of two trials on each of ten links, whose certificates err by 3 us and by 0.2 % of the rate."""
     runs = []
     for asked in LINKS:
@@ -78,10 +78,10 @@ def certified_study(program: Program, scatter: float, random: np.random.Generato
     bounds = needs(fitted, runs[0].link)
     most_delay_s = max(HERE.delay_s, program.hidden_delay_s) + TOLERATED * program.elapsed(HERE) / program.messages
     output = [
-        Told("messages", quantity(fitted.draws.messages), program.messages),
-        Told("bits", quantity(fitted.draws.bits), program.bits),
+        KnownQuantity("messages", quantity(fitted.draws.messages), program.messages),
+        KnownQuantity("bits", quantity(fitted.draws.bits), program.bits),
     ]
-    return output + ([Told("delay bound", bounds.most_delay, most_delay_s)] if bounds.most_delay else [])
+    return output + ([KnownQuantity("delay bound", bounds.most_delay, most_delay_s)] if bounds.most_delay else [])
 
 
 @pytest.mark.parametrize("scatter", [0.01, 0.05])
@@ -153,6 +153,6 @@ def test_bytes_that_a_shaper_hides_are_in_the_interval(payload_bytes: int, pause
             for link in LINKS
             for deviation in random.standard_normal(2)
         ]
-        output.append(Told("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
+        output.append(KnownQuantity("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
     assert sum(each.is_held for each in output) >= 9
     assert np.median([each.error for each in output]) <= 0.15

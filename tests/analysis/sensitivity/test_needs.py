@@ -44,9 +44,9 @@ def test_predictions_hold_trials_on_links_that_were_left_out() -> None:
     left_out = Link(0.35e-3, 150e6)
     held = []
     for _ in range(60):
-        foretold = predict(fit(PROGRAM.runs(0.05, seed=random)), left_out)
+        predicted = predict(fit(PROGRAM.runs(0.05, seed=random)), left_out)
         trial = PROGRAM.elapsed(left_out) * float(np.exp(0.05 * random.standard_normal()))
-        interval = foretold.elapsed.interval
+        interval = predicted.elapsed.interval
         held.append((interval.low or 0) <= trial <= (interval.high or np.inf))
     assert 0.8 <= np.mean(held) <= 0.98
 

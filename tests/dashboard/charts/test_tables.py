@@ -83,9 +83,9 @@ def test_every_chart_of_the_result_parts_has_one(page: Client, person: User, lib
         assert all(charts.table(name).rows for name in drawn), each.slug
         seen |= drawn
     assert {"envelope", "ladder", "phases", "map-1-1", "lines-1"} <= seen
-    told = client_of(person).get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
-    assert told["columns"][0] == "series"
-    assert any(row[1:3] == [10, 10] for row in told["rows"]), "ten jobs took ten times as long as one"
+    reported = client_of(person).get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
+    assert reported["columns"][0] == "series"
+    assert any(row[1:3] == [10, 10] for row in reported["rows"]), "ten jobs took ten times as long as one"
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ def test_the_first_and_the_last_keep_theirs_and_close_ones_between_do_not() -> N
 
 
 def test_of_many_settings_only_those_with_a_number_have_a_line() -> None:
-    told = ticks([float(size) for size in range(100)], 0, 99)
-    assert (told["tickvals"][0], told["tickvals"][-1]) == (0, 99)
-    assert len(told["tickvals"]) <= 24
-    assert "" not in told["ticktext"]
+    reported = ticks([float(size) for size in range(100)], 0, 99)
+    assert (reported["tickvals"][0], reported["tickvals"][-1]) == (0, 99)
+    assert len(reported["tickvals"]) <= 24
+    assert "" not in reported["ticktext"]
 
 
 def test_a_logarithmic_axis_is_measured_in_powers() -> None:

@@ -20,7 +20,7 @@ from tests.experiments import factories
 
 KINDS = ("state.", "trust.", "")
 NAMES = {metric.label for metric in METRICS.values()} | {parameter_label(path) for path in LINK_PARAMETERS}
-"""What metrics and settings are called on pages."""
+"""Names of metrics and settings on pages."""
 
 
 def unexplained(document: html.HtmlElement) -> set[str]:

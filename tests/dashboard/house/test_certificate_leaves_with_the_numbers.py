@@ -47,26 +47,26 @@ def test_it_gives_rest_the_certificate_with_the_trial_and_with_the_result(trial:
     detail = client.get(f"{TRIALS}{trial.pk}/").json()
     assert (detail["certificate"], detail["trust"]) == (OUTSIDE, "degraded")
     result = client.get(f"{EXPERIMENTS}{trial.experiment.slug}/result/").json()
-    told = {each["id"]: each for each in result["trials"]}
-    assert (told[trial.pk]["certificate"], told[trial.pk]["trust"]) == (OUTSIDE, "degraded")
-    assert {each["certificate"] is None for each in told.values()} == {True, False}
+    reported = {each["id"]: each for each in result["trials"]}
+    assert (reported[trial.pk]["certificate"], reported[trial.pk]["trust"]) == (OUTSIDE, "degraded")
+    assert {each["certificate"] is None for each in reported.values()} == {True, False}
 
 
 def test_the_explorers_exports_tell_the_worst_trust_and_the_achieved_link(trial: Trial, client: Client) -> None:
-    told = {
+    reported = {
         form: b"".join(client.get(f"/api/v1/explore/export/{form}/", {"columns": "elapsed_s"}))
         for form in ("csv", "json", "parquet")
     }
-    rows = {row["configuration"]: row for row in json.loads(told["json"])}
+    rows = {row["configuration"]: row for row in json.loads(reported["json"])}
     row = rows.pop(trial.configuration_id)
     assert (row["trust"], row["link_kept"]) == ("degraded", False)
     assert row["achieved.link.delay"] == pytest.approx((0.007 + 0.004) / 2)  # of a mean of two ways, and of one way
     assert (row["achieved.link.loss"], row["achieved.link.bandwidth"]) == (0.0, None)
     (other,) = rows.values()
     assert (other["trust"], other["link_kept"], other["achieved.link.delay"]) == ("good", None, None)
-    table = {r["configuration"]: r for r in pyarrow.parquet.read_table(io.BytesIO(told["parquet"])).to_pylist()}
+    table = {r["configuration"]: r for r in pyarrow.parquet.read_table(io.BytesIO(reported["parquet"])).to_pylist()}
     assert table[trial.configuration_id]["link_kept"] is False
     assert table[trial.configuration_id]["achieved.link.delay"] == row["achieved.link.delay"]
-    text = {int(r["configuration"]): r for r in csv.DictReader(io.StringIO(told["csv"].decode()))}
+    text = {int(r["configuration"]): r for r in csv.DictReader(io.StringIO(reported["csv"].decode()))}
     assert text[trial.configuration_id]["trust"] == "degraded"
     assert text[other["configuration"]]["link_kept"] == ""

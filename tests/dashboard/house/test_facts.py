@@ -16,8 +16,8 @@ FACTS = {
 
 
 def test_they_have_units_and_the_names_that_the_system_gives() -> None:
-    told = {name: value.replace("\N{NARROW NO-BREAK SPACE}", " ") for name, value in fact_rows(FACTS)}
-    assert told == {
+    reported = {name: value.replace("\N{NARROW NO-BREAK SPACE}", " ") for name, value in fact_rows(FACTS)}
+    assert reported == {
         "CPU · cores": "2",
         "memory": "25.28 GB",
         "TCP · net.ipv4.tcp_rmem": "4096 131072 33554432",

@@ -24,5 +24,7 @@ print([name for name in ("numba", "llvmlite") if name in sys.modules])
 def test_the_addresses_of_all_pages_load_none_of_them() -> None:
     settings = {"DJANGO_SETTINGS_MODULE": "config.settings", "RANKWIRE_SECRET_KEY": "x" * 50}
     argv = [sys.executable, "-c", LOADED]
-    told = subprocess.run(argv, cwd=ROOT, env={**os.environ, **settings}, capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    reported = subprocess.run(
+        argv, cwd=ROOT, env={**os.environ, **settings}, capture_output=True, text=True, check=True
+    )
+    assert reported.stdout.strip() == "[]"

@@ -41,6 +41,6 @@ def test_it_calls_a_size_one_and_leaves_the_unit_to_the_value():
 
 def test_a_configuration_is_named_by_hosts_and_settings_other_than_defaults() -> None:
     link = {f"link.{name}": field.default for name, field in Link.model_fields.items()}
-    told = {"steps": 8, **link, "link.bandwidth": 1e9, "link.mtu": 4000, "hosts": 2, "note": ""}
-    assert parameters_sentence(told, telling(told)) == "2 hosts, steps 8, bandwidth 1 Gbit/s, MTU 4\u202f000 B"
+    reported = {"steps": 8, **link, "link.bandwidth": 1e9, "link.mtu": 4000, "hosts": 2, "note": ""}
+    assert parameters_sentence(reported, telling(reported)) == "2 hosts, steps 8, bandwidth 1 Gbit/s, MTU 4\u202f000 B"
     assert value_words("link.loss_burst", 1.0) == "1"

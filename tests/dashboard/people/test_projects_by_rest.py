@@ -43,9 +43,9 @@ def roles(project: Project) -> dict[str, str]:
 def test_it_lists_the_caller_s_own_with_their_members_and_the_caller_s_role(optics: Project) -> None:
     Project.objects.create(slug="acoustics", name="Acoustics").set_role(user_of(optics, "ada"), "submitter")
     Project.objects.create(slug="secret", name="Secret")
-    told = answered(client_of(user_of(optics, "ada")), PROJECTS)
-    assert told["count"] == 2
-    assert told["results"] == [
+    reported = answered(client_of(user_of(optics, "ada")), PROJECTS)
+    assert reported["count"] == 2
+    assert reported["results"] == [
         {
             "slug": "acoustics",
             "name": "Acoustics",
@@ -75,8 +75,8 @@ def test_superusers_see_all_but_that_of_published_studies_and_have_a_role_where_
 ) -> None:
     root = factories.person("root", is_superuser=True)
     optics.set_role(root, "viewer")
-    told = answered(client_of(root), PROJECTS)["results"]
-    assert {each["slug"]: each["role"] for each in told} == {"default": None, "optics": "viewer"}
+    reported = answered(client_of(root), PROJECTS)["results"]
+    assert {each["slug"]: each["role"] for each in reported} == {"default": None, "optics": "viewer"}
     answered(client_of(root), f"{PROJECTS}{PUBLISHED_PROJECT}/", 404)
 
 
@@ -92,8 +92,8 @@ def test_it_comes_in_pages(optics: Project) -> None:
     ("query", "path"), [("colour=red", "colour"), ("limit=many", "limit"), ("offset=1.5", "offset")]
 )
 def test_unknown_filters_are_refused_by_name(optics: Project, query: str, path: str) -> None:
-    told = answered(client_of(user_of(optics, "mia")), f"{PROJECTS}?{query}", 400)
-    assert [each["path"] for each in told["errors"]] == [path]
+    reported = answered(client_of(user_of(optics, "mia")), f"{PROJECTS}?{query}", 400)
+    assert [each["path"] for each in reported["errors"]] == [path]
 
 
 def test_it_is_not_there_for_others_nor_for_a_token_of_another_project(optics: Project) -> None:

@@ -245,7 +245,7 @@ def test_import_refuses_an_analysis_of_extreme_compression(
 
 
 def test_import_stores_no_file_if_it_fails(bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong at the end: rows and files go together."""
+    """Test that rows and files go together after a failure at the end."""
     place = bundle()
     elsewhere()
     before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}

@@ -61,7 +61,7 @@ class SshHosts:
         self.variables = [
             f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **grid_engine}.items()
         ]
-        """What logins see, so that the commands of schedulers find them."""
+        """Set the environment of logins, in which the commands of schedulers are found."""
         self.config = directory / "ssh_config"
         self.inner_config = directory / "ssh_config_on_hosts"
         self._write_client_files()

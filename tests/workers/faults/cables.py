@@ -34,7 +34,7 @@ class Cables:
             "REDIS_URL": _with_port(services.redis.url, redis),
             "RANKWIRE_STORE_ENDPOINT": _with_port(store.address, bucket),
         }
-        """What the environment of a worker needs."""
+        """Variables that a worker needs."""
 
     def cut(self) -> None:
         self._whole.clear()

@@ -286,7 +286,7 @@ def test_grid_engine_forgets_a_job_at_its_end_and_silence_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "nodes"),
+    ("kind", "reported", "nodes"),
     [
         ("pbs", "n1/0*32+n2/0*32", ("n1", "n2")),
         ("lsf", "32*n1:32*n2", ("n1", "n2")),
@@ -295,9 +295,9 @@ def test_grid_engine_forgets_a_job_at_its_end_and_silence_is_none() -> None:
         ("gridengine", "n2 n1", ("n2", "n1")),
     ],
 )
-def test_nodes_are_named_in_the_schedulers_order(kind: str, told: str, nodes: tuple[str, ...]) -> None:
+def test_nodes_are_named_in_the_schedulers_order(kind: str, reported: str, nodes: tuple[str, ...]) -> None:
     queue = launcher_of(kind).queue
-    assert queue.nodes(JobState("12", "running", "", told, "running")) == nodes
+    assert queue.nodes(JobState("12", "running", "", reported, "running")) == nodes
     with pytest.raises(ClusterUnavailable, match="does not name the nodes of job 12"):
         queue.nodes(JobState("12", "running", "", "", "running"))
 

@@ -14,7 +14,7 @@ KEY = ("slurm", "settings", 7)
 
 
 def held(left_s: float | None, *, alive: bool = True, finished: int = 1, longest_s: float = 60.0) -> _Held:
-    class Told(Allocation):
+    class LimitedAllocation(Allocation):
         def alive(self) -> bool:
             return alive
 
@@ -23,7 +23,7 @@ def held(left_s: float | None, *, alive: bool = True, finished: int = 1, longest
 
     launcher = launchers.get("slurm")
     assert isinstance(launcher, SchedulerLauncher)
-    allocation = Told(launcher.queue, "12", ("n1", "n2", "n3"), Path("/scratch"))
+    allocation = LimitedAllocation(launcher.queue, "12", ("n1", "n2", "n3"), Path("/scratch"))
     return _Held(KEY, launcher, allocation, finished, longest_s)
 
 

@@ -24,7 +24,7 @@ def partners(tmp_path_factory: pytest.TempPathFactory) -> Calls:
     return calls
 
 
-def told(calls: Calls, rank: int, name: str, column: str) -> list[int]:
+def reported(calls: Calls, rank: int, name: str, column: str) -> list[int]:
     rows = calls.of(rank)
     values: list[int] = rows[column][rows["function"] == PLACES[name]].tolist()
     return values
@@ -32,39 +32,39 @@ def told(calls: Calls, rank: int, name: str, column: str) -> list[int]:
 
 def test_a_receive_of_anyone_names_whom_it_took(partners: Calls) -> None:
     for rank in (2, 3):
-        assert told(partners, rank, "Recv", "source") == [rank - 2]
-        assert told(partners, rank, "Irecv", "source") == [rank - 2] * 3
-        assert told(partners, rank, "Mprobe", "source") == [rank - 2]
+        assert reported(partners, rank, "Recv", "source") == [rank - 2]
+        assert reported(partners, rank, "Irecv", "source") == [rank - 2] * 3
+        assert reported(partners, rank, "Mprobe", "source") == [rank - 2]
 
 
 def test_an_exchange_names_both_partners(partners: Calls) -> None:
     for rank in range(4):
-        assert told(partners, rank, "Sendrecv", "source") == [(rank - 1) % 4, NO_RANK]
-        assert told(partners, rank, "Sendrecv", "peer") == [(rank + 1) % 4, -1]
-        assert told(partners, rank, "Sendrecv_replace", "source") == [(rank - 1) % 4]
+        assert reported(partners, rank, "Sendrecv", "source") == [(rank - 1) % 4, NO_RANK]
+        assert reported(partners, rank, "Sendrecv", "peer") == [(rank + 1) % 4, -1]
+        assert reported(partners, rank, "Sendrecv_replace", "source") == [(rank - 1) % 4]
 
 
 def test_all_members_call_a_communicator_the_same(partners: Calls) -> None:
     for rank in (0, 1):
-        half, twin, *others = told(partners, rank, "Send", "comm")
+        half, twin, *others = reported(partners, rank, "Send", "comm")
         assert half != twin
         assert set(others) == {half}
         assert members_of(half) == members_of(twin) == 2
-        assert told(partners, rank + 2, "Recv", "comm") == [half]
-        assert told(partners, rank + 2, "Irecv", "comm") == [twin, half, half]
+        assert reported(partners, rank + 2, "Recv", "comm") == [half]
+        assert reported(partners, rank + 2, "Irecv", "comm") == [twin, half, half]
         for member in (rank, rank + 2):
-            barriers = told(partners, member, "Barrier", "comm")
+            barriers = reported(partners, member, "Barrier", "comm")
             assert barriers[0] == half
             assert barriers[1] not in (half, twin)
-            assert told(partners, member, "Allreduce", "comm") == [twin]
-    worlds = {comm for rank in range(4) for comm in told(partners, rank, "Sendrecv_replace", "comm")}
+            assert reported(partners, member, "Allreduce", "comm") == [twin]
+    worlds = {comm for rank in range(4) for comm in reported(partners, rank, "Sendrecv_replace", "comm")}
     assert [members_of(comm) for comm in worlds] == [4]
-    assert told(partners, 0, "Send", "comm")[0] != told(partners, 1, "Send", "comm")[0]
+    assert reported(partners, 0, "Send", "comm")[0] != reported(partners, 1, "Send", "comm")[0]
 
 
 def test_it_reads_the_statuses_of_mpich(program: Program, tmp_path: Path) -> None:
     ran = run([program("mpich.c")], tmp_path, launcher=MPICH, level="trace")
     calls = calls_of(ran.profiles.values())
     assert calls is not None, ran.output
-    assert told(calls, 1, "Recv", "source") == [0]
-    assert told(calls, 1, "Recv", "comm") == told(calls, 0, "Send", "comm")
+    assert reported(calls, 1, "Recv", "source") == [0]
+    assert reported(calls, 1, "Recv", "comm") == reported(calls, 0, "Send", "comm")

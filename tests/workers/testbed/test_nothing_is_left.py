@@ -1,4 +1,4 @@
-"""Whatever is killed, whenever: no process, no namespace, no file stays."""
+"""No process, namespace or file stays after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ LIBRARIES = (
     "annotated_types", "numpy", "numpy.libs", "psutil", "pydantic", "pydantic_core", "re2", "scipy", "scipy.libs",
     "structlog", "typing_inspection", "yaml", "zstandard",
 )  # fmt: skip
-"""What the launchers import: another user cannot be expected to read this checkout's .venv."""
+"""Imports of the launchers: another user cannot be expected to read the .venv of this checkout."""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user runs all the other tests as one")

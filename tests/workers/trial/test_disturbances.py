@@ -30,15 +30,15 @@ def rank(number: int, host: str, cpu_s: float) -> RankUsage:
     return RankUsage(number, host, cpu_s, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0)
 
 
-def told(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: bool = False) -> str:
+def reported(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: bool = False) -> str:
     return "; ".join(disturbances(samples, ranks, foreign_share=0.1, own_machines=own_machines))
 
 
 def test_it_reports_what_others_took_while_no_core_was_free() -> None:
     busy = after(10, cpu_user_s=20.0, cpu_ours_s=11.2)
-    assert told(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
+    assert reported(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
     stolen = after(10, cpu_user_s=11.2, cpu_stolen_s=8.8, cpu_ours_s=11.2)
-    assert "other programs took 44" in told(after(0), stolen)
+    assert "other programs took 44" in reported(after(0), stolen)
 
 
 @pytest.mark.parametrize(
@@ -61,15 +61,15 @@ def test_it_reports_what_others_took_while_no_core_was_free() -> None:
     ],
 )
 def test_disturbances_ignores_load_that_costs_the_trial_nothing(course: tuple[Sample, ...]) -> None:
-    assert told(after(0), *course) == ""
+    assert reported(after(0), *course) == ""
 
 
 def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
     """The agent's total lacks ranks that have ended; their own reports do not."""
     course = after(0), after(10, cpu_user_s=20.0, cpu_ours_s=0.5)
     ranks = rank(0, "n1", 8.2), rank(1, "n2", 8.2)
-    assert told(*course, ranks=ranks).startswith("other programs took 18")
-    assert told(*course, ranks=(*ranks, rank(2, "n1", 2.0))) == ""
+    assert reported(*course, ranks=ranks).startswith("other programs took 18")
+    assert reported(*course, ranks=(*ranks, rank(2, "n1", 2.0))) == ""
 
 
 def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> None:
@@ -77,8 +77,8 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
     first, last = after(0), replace(after(8), machine=whole, further={"n2": replace(whole, cpu_ours_s=0.2)})
     begun = replace(first, further={"n2": STILL})
     ranks = rank(0, "n1", 15.4), rank(1, "n2", 15.0)
-    assert told(begun, last, ranks=ranks, own_machines=True) == ""
-    assert told(begun, last, ranks=ranks[:1], own_machines=True).endswith(
+    assert reported(begun, last, ranks=ranks, own_machines=True) == ""
+    assert reported(begun, last, ranks=ranks[:1], own_machines=True).endswith(
         "of the processors on n2 while no core was free"
     )
 
@@ -96,7 +96,7 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
     ],
 )
 def test_it_reports_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
-    said = told(after(0), after(1, cpu_idle_s=2.0, **counters))
+    said = reported(after(0), after(1, cpu_idle_s=2.0, **counters))
     assert said.startswith(words) if words else said == ""
 
 

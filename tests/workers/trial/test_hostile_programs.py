@@ -34,7 +34,7 @@ def ended(
 
 
 @pytest.fixture
-def told(ended: Callable[..., Trial]) -> Callable[..., Any]:
+def reported(ended: Callable[..., Trial]) -> Callable[..., Any]:
     """Return the value of an expression at the end of a script inside of a trial."""
 
     def run(script: str, expression: str) -> Any:
@@ -69,22 +69,24 @@ def read(name):
 """
 
 
-def test_they_read_no_secret_of_the_installation(told: Callable[..., Any], secret_files: tuple[list[str], str]) -> None:
+def test_they_read_no_secret_of_the_installation(
+    reported: Callable[..., Any], secret_files: tuple[list[str], str]
+) -> None:
     files, word = secret_files
-    assert word not in str(told(READ, f"[read(name) for name in {files!r}]"))
+    assert word not in str(reported(READ, f"[read(name) for name in {files!r}]"))
 
 
-def test_they_see_nothing_of_the_var_directory_but_their_own(told: Callable[..., Any]) -> None:
+def test_they_see_nothing_of_the_var_directory_but_their_own(reported: Callable[..., Any]) -> None:
     script = (
         f"import os\nseen = [os.path.join(at, n) for at, d, f in os.walk({str(django_settings.VAR)!r}) for n in d + f]"
     )
-    seen = [Path(name).relative_to(django_settings.VAR) for name in told(script, "seen")]
+    seen = [Path(name).relative_to(django_settings.VAR) for name in reported(script, "seen")]
     assert {path.parts[0] for path in seen} <= {"trials"}
     assert len({path.parts[1] for path in seen if len(path.parts) > 1}) <= 1
     assert {path.parts[2] for path in seen if len(path.parts) > 2} <= {"work", "ranks"}
 
 
-def test_they_reach_no_service_of_this_machine(told: Callable[..., Any], services: Any) -> None:
+def test_they_reach_no_service_of_this_machine(reported: Callable[..., Any], services: Any) -> None:
     abstract = f"rankwire-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"\0{abstract}")
@@ -102,7 +104,7 @@ ports = [("127.0.0.1", port) for port in ({services.postgres.port}, {services.re
 tried = [reached(socket.AF_INET, address) for address in ports]
 tried += [reached(socket.AF_UNIX, name) for name in {sockets!r} + ["\\0{abstract}"]]
 """
-        assert set(told(script, "tried")) == {False}
+        assert set(reported(script, "tried")) == {False}
 
 
 def test_they_change_no_file_of_another_trial(ended: Callable[..., Trial]) -> None:
@@ -114,7 +116,7 @@ def test_they_change_no_file_of_another_trial(ended: Callable[..., Trial]) -> No
     assert file.read_bytes() == before
 
 
-def test_they_change_nothing_outside_of_their_work(told: Callable[..., Any]) -> None:
+def test_they_change_nothing_outside_of_their_work(reported: Callable[..., Any]) -> None:
     script = """
 import os
 def written(name):
@@ -125,39 +127,39 @@ def written(name):
         return False
 places = ["/etc/x", "/usr/bin/x", "/x", "../stdout.txt", "../capture.pcapng.zst", "/proc/sys/net/ipv4/tcp_rmem"]
 """
-    assert told(script, "[place for place in places if written(place)]") == []
-    assert told(script, "[written(place) for place in ('here', '/tmp/here', '/dev/shm/here')]") == [True] * 3
+    assert reported(script, "[place for place in places if written(place)]") == []
+    assert reported(script, "[written(place) for place in ('here', '/tmp/here', '/dev/shm/here')]") == [True] * 3
 
 
-def test_they_see_no_temporary_file_of_others_and_leave_none(told: Callable[..., Any]) -> None:
+def test_they_see_no_temporary_file_of_others_and_leave_none(reported: Callable[..., Any]) -> None:
     with tempfile.NamedTemporaryFile() as other:
-        assert told("import os", f"os.path.exists({other.name!r})") is False
+        assert reported("import os", f"os.path.exists({other.name!r})") is False
     remaining = Path("/tmp", f"left-{os.getpid()}")  # noqa: S108
-    told("", f"open({str(remaining)!r}, 'w').close()")
+    reported("", f"open({str(remaining)!r}, 'w').close()")
     assert not remaining.exists()
 
 
-def test_they_have_no_capability_and_get_none(told: Callable[..., Any]) -> None:
-    lines = told("", "open('/proc/self/status').read().splitlines()")
+def test_they_have_no_capability_and_get_none(reported: Callable[..., Any]) -> None:
+    lines = reported("", "open('/proc/self/status').read().splitlines()")
     status = dict(line.split(":", 1) for line in lines)
     held = {name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
     assert set(held.values()) == {0}
     assert (status["NoNewPrivs"].strip(), status["Seccomp"].strip()) == ("1", "2")
 
 
-def test_they_make_no_namespace_and_mount_nothing(told: Callable[..., Any]) -> None:
+def test_they_make_no_namespace_and_mount_nothing(reported: Callable[..., Any]) -> None:
     script = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
 refused = [libc.unshare(flag) for flag in (0x10000000, 0x20000, 0x40000000)]
 refused += [libc.mount(b"none", b"/tmp", b"tmpfs", 0, None), libc.umount2(b"/tmp", 2)]
 """
-    assert set(told(script, "refused")) == {-1}
+    assert set(reported(script, "refused")) == {-1}
 
 
-def test_they_run_as_a_user_of_their_own_where_root_starts_them(told: Callable[..., Any]) -> None:
+def test_they_run_as_a_user_of_their_own_where_root_starts_them(reported: Callable[..., Any]) -> None:
     """An ordinary user has no second one to give: there they stay who the worker is, without its rights (decision 14)."""
-    user = told("import os", "os.getuid()")
+    user = reported("import os", "os.getuid()")
     assert user not in {0, os.getuid()} if os.geteuid() == 0 else user == os.getuid()
 
 
@@ -167,7 +169,7 @@ if os.path.exists("/proc/{os.getpid()}"):
 """
 
 
-def test_they_neither_see_nor_harm_the_worker_or_its_agent(told: Callable[..., Any]) -> None:
+def test_they_neither_see_nor_harm_the_worker_or_its_agent(reported: Callable[..., Any]) -> None:
     script = f"""
 import ctypes, os, signal
 {UNLESS_THE_WORKER_IS_SEEN}
@@ -185,7 +187,7 @@ for number in (signal.SIGTERM, signal.SIGKILL):
     try: os.kill(1, number)
     except OSError: pass
 """
-    assert set(told(script, "others")) == {False}
+    assert set(reported(script, "others")) == {False}
 
 
 def test_daemon_that_kills_all_it_sees_does_not_outlive_its_trial(ended: Callable[..., Trial]) -> None:

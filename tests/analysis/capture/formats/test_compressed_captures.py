@@ -52,7 +52,7 @@ def analysed(tmp_path: Path, data: bytes) -> analysis.CaptureAnalysis:
 
 
 def doubts(tmp_path: Path, data: bytes) -> str:
-    """Why it is not good, or is refused: bzip2 gives nothing of a block that is not whole."""
+    """Reason of a lower trust or a refusal: bzip2 returns nothing of an incomplete block."""
     try:
         trust = analysed(tmp_path, data).trust
     except analysis.UnreadableCapture as refused:

@@ -51,7 +51,7 @@ ROWS = (
     ExpectedChange,
     ShareLink.experiments.through,
 )
-"""Whose rows go with an experiment."""
+"""Models with rows of an experiment."""
 
 
 @pytest.fixture

@@ -99,9 +99,9 @@ def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_as
 
 def test_it_gives_rest_the_same_numbers(two, person, page):
     asked = {"of": ",".join(tokens(*two)), "at": "1"}
-    told = client_of(person).get("/api/v1/compare/", asked).json()
+    reported = client_of(person).get("/api/v1/compare/", asked).json()
     shown = page.get(ADDRESS, asked).context["compared"].to_dict()
-    assert told == json.loads(json.dumps(shown))
-    assert told["at"] == {"hosts": 2}
+    assert reported == json.loads(json.dumps(shown))
+    assert reported["at"] == {"hosts": 2}
     wrong = client_of(person).get("/api/v1/compare/", {**asked, "ofs": "1"})
     assert wrong.status_code == 400

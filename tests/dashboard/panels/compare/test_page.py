@@ -83,8 +83,8 @@ def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, pa
     )
     assert elapsed.against[1].p_adjusted == pytest.approx(2 / 70)
     assert {row.against[1].verdict for row in others} == {"no clear change"}
-    told = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs)), "at": "1"}).json()["metrics"][0]
-    assert (told["metric"], told["comparisons"][1]["words"]) == ("elapsed_s", "worse")
+    reported = page.get("/api/v1/compare/", {"of": ",".join(tokens(*runs)), "at": "1"}).json()["metrics"][0]
+    assert (reported["metric"], reported["comparisons"][1]["words"]) == ("elapsed_s", "worse")
 
 
 def test_three_trials_that_take_ten_times_as_long_are_a_verdict_with_its_interval(library, page):

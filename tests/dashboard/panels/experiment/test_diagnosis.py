@@ -118,14 +118,14 @@ def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fr
 
 
 def test_it_gives_rest_the_numbers_behind_the_page(measured, person):
-    told = client_of(person).get(f"/api/v1/experiments/{measured.slug}/diagnosis/").json()
-    (part,) = told["slices"]
+    reported = client_of(person).get(f"/api/v1/experiments/{measured.slug}/diagnosis/").json()
+    (part,) = reported["slices"]
     assert [row["size"] for row in part["rows"]] == [row["size"] for row in part["time"]] == [1, 2, 4]
     assert part["rows"][1]["speedup"]["value"] == pytest.approx(10.0 / 5.5, rel=0.01)
     model = part["models"]["elapsed_s"]
     assert (model["chosen"], model["curves"], model["extrapolated"]) == (None, [], False)
     assert [fit["model"] for fit in model["fits"]] == ["constant", "amdahl", "usl"]
-    assert told["report"]["verdict"]["best_size"] == 2
+    assert reported["report"]["verdict"]["best_size"] == 2
 
 
 @pytest.mark.parametrize("slug", ["guster-2007-water", "eadline-2006-hpl", "monarc-1999-readers", "pinning-2007-wan"])

@@ -74,8 +74,8 @@ def test_it_says_how_many_trials_the_explorer_leaves_out(measured, person, page)
     assert (left_out(person, text="doubtful", y="packets"), left_out(person, text="doubtful")) == (1, 0)
     html = page.get(reverse("explore"), {"text": "doubtful", "y": "packets"}).content.decode()
     assert "The traffic of 1 flagged trial is excluded" in html
-    told = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
-    assert told["flagged_left_out"] == 1
+    reported = client_of(person).get("/api/v1/explore/", {"text": "doubtful", "y": "packets"}).json()
+    assert reported["flagged_left_out"] == 1
 
 
 def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page):

@@ -14,7 +14,7 @@ from tests.dashboard.laboratory import specification
 from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
-def told(parameters: Any) -> dict[str, float]:
+def reported(parameters: Any) -> dict[str, float]:
     """4 hosts are fastest: 2 s, 10 000 sequential messages, 0.5 s of volume on the link."""
     seconds = {1: 3.0, 2: 4.0, 4: 2.0}[parameters["hosts"]]
     return {"elapsed_s": seconds, "chain_messages": 10_000, "chain_volume_s": 0.5}
@@ -23,7 +23,7 @@ def told(parameters: Any) -> dict[str, float]:
 @pytest.fixture
 def scaling(library: Project) -> Experiment:
     link = {"bandwidth": "400 Mbit/s", "mtu": 9000}
-    return measured(library, specification(link=link, repetitions=1, control=True), told)
+    return measured(library, specification(link=link, repetitions=1, control=True), reported)
 
 
 def test_it_studies_the_fastest_size_of_several_hosts_as_far_as_the_effects_matter(scaling: Experiment) -> None:

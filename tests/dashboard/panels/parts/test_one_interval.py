@@ -44,20 +44,20 @@ def test_a_ladder_gives_the_gain_of_a_step_once(page: Client, ladder: Experiment
         r"(\d) N[sb] [\d ]+ → [\d ]+? [\d.]+ ([\d.]+) \(([\d.]+) to ([\d.]+)\)", plain(words_of(page, ladder))
     )
     assert [int(step) for step, *_ in rows] == [2, 3, 4]
-    for step, *told in rows:
+    for step, *reported in rows:
         figure = gains[int(step)]
         assert figure.low is not None
         assert figure.high is not None
-        assert [float(n) for n in told] == pytest.approx([figure.value, figure.low, figure.high], rel=6e-3)
+        assert [float(n) for n in reported] == pytest.approx([figure.value, figure.low, figure.high], rel=6e-3)
 
 
 def test_a_caption_gives_the_interval_of_the_answer(page: Client, library: Project) -> None:
     experiment = measured(library, {**FACTORS, **THRICE}, unsteady(solve))
     best = [f for f in diagnosis_of(experiment).answer.figures if f.name == "times the best"]
     caption = plain(words_of(page, experiment)).partition("medians, intervals of the answer. ")[2][:200]
-    told = re.findall(r"80 → 160: ([\d.]+)× \(([\d.]+) to ([\d.]+)\)", caption)
-    assert len(told) == len(best) == 2
-    for row, figure in zip(told, best, strict=True):
+    reported = re.findall(r"80 → 160: ([\d.]+)× \(([\d.]+) to ([\d.]+)\)", caption)
+    assert len(reported) == len(best) == 2
+    for row, figure in zip(reported, best, strict=True):
         assert figure.low is not None
         assert figure.high is not None
         assert [float(n) for n in row] == pytest.approx([figure.value, figure.low, figure.high], rel=6e-3)
@@ -68,13 +68,13 @@ def test_the_table_by_size_is_that_of_the_answer(page: Client, library: Project)
     sizes.pop("study")
     experiment = measured(library, sizes, unsteady(lambda p: scaling({"link.delay": 0.0, "link.bandwidth": 1e9, **p})))
     words = diagnosed(page, experiment)
-    told = {f.where["hosts"]: f for f in diagnosis_of(experiment).answer.figures if f.name == "Elapsed time"}
+    reported = {f.where["hosts"]: f for f in diagnosis_of(experiment).answer.figures if f.name == "Elapsed time"}
     heading = "Scaling by size intervals of the answer"
     assert heading in words
     rows = re.findall(r"([124]) [\d.]+ s \(([\d.]+) to ([\d.]+) s\)", words.partition(heading)[2])
     assert [int(hosts) for hosts, *_ in rows[:3]] == [1, 2, 4]
     for hosts, low, high in rows[:3]:
-        figure = told[int(hosts)]
+        figure = reported[int(hosts)]
         assert (float(low), float(high)) == (pytest.approx(figure.low, rel=6e-3), pytest.approx(figure.high, rel=6e-3))
 
 

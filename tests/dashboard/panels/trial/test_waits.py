@@ -1,4 +1,4 @@
-"""Why ranks waited, on a trial's page."""
+"""Causes of waits on a trial's page."""
 
 import json
 from pathlib import Path
@@ -16,10 +16,10 @@ OLD_CAUSES = ["late_sender", "line_rate", "under_way", "retransmission", "receiv
 CAUSES = [*OLD_CAUSES[:4], "closed_window", "receiver", "no_core", "unknown"]
 
 
-def profile_with(pairs, **told):
+def profile_with(pairs, **reported):
     ranks = [{"rank": rank, "host": f"n{rank + 1}", "window_s": 10.0} for rank in range(4)]
     waits = {"causes": CAUSES, "long_wait_s": 5e-5, "pairs": pairs, "pairs_left_out": 0, "unknown_s": {}}
-    return {"ranks": ranks, "waits": {**waits, **told}}
+    return {"ranks": ranks, "waits": {**waits, **reported}}
 
 
 def sentence(*pairs):
@@ -27,14 +27,14 @@ def sentence(*pairs):
 
 
 def test_it_says_for_whom_the_rank_that_waits_longest_waits():
-    told = sentence([2, 3, 9, 3.77, 0, 0, 0.33, 0, 0, 0, 0], [0, 1, 9, 0, 3.0, *[0] * 6])
-    assert told == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
+    reported = sentence([2, 3, 9, 3.77, 0, 0, 0.33, 0, 0, 0, 0], [0, 1, 9, 0, 3.0, *[0] * 6])
+    assert reported == "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late."
 
 
 def test_it_adds_up_what_many_senders_cost():
     late, full = [1.0, *[0] * 7], [0, 1.6, *[0] * 6]
-    told = sentence([0, 3, 9, *late], [1, 3, 9, 1.5, *late[1:]], [2, 3, 9, *full])
-    assert told == "Rank 3 waits 41 % of its time, 61 % of it is “Late sender”: 37 % because rank 1 sends late."
+    reported = sentence([0, 3, 9, *late], [1, 3, 9, 1.5, *late[1:]], [2, 3, 9, *full])
+    assert reported == "Rank 3 waits 41 % of its time, 61 % of it is “Late sender”: 37 % because rank 1 sends late."
 
 
 def test_a_small_share_is_shown_without_powers_of_ten():
@@ -74,8 +74,10 @@ def test_there_is_nothing_without_a_trace():
 
 def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
     experiment()
-    told = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"the cause is unknown": 0.25})["waits"]
-    trial = with_profile(finished(), {**RECORDED, "waits": told})
+    reported = profile_with([[0, 1, 12, 1.5, 0.25, 0, 0, 0, 0, 0, 0.25]], unknown_s={"the cause is unknown": 0.25})[
+        "waits"
+    ]
+    trial = with_profile(finished(), {**RECORDED, "waits": reported})
     words = plain_text(text_of(page.get(trial.get_absolute_url())))
     assert "Waits explained by their packets" in words
     assert "0 → 1" in words

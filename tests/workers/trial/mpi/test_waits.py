@@ -119,7 +119,7 @@ def seconds(trial: Trial) -> dict[tuple[int, int], dict[str, float]]:
 
 
 BUSY = ("receiver", "no_core", "closed_window")
-"""What other load of this machine adds to: how busy it is belongs to no construction."""
+"""Parts to which other load of this machine adds: it is in no construction."""
 
 
 def without(causes: Mapping[str, float]) -> float:
