@@ -16,7 +16,15 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from analysis import numbers
-from dashboard.labels import command_lines, fact_rows, parameter_label, parameters_sentence, trial_role, value_words
+from dashboard.labels import (
+    command_lines,
+    fact_rows,
+    parameter_label,
+    parameters_sentence,
+    telling,
+    trial_role,
+    value_words,
+)
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.trial.host_charts import host_views
 from dashboard.panels.trial.host_samples import NoSamples, samples_of
@@ -177,7 +185,10 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
 
 
 def _point(trial: Trial) -> str:
-    return parameters_sentence(trial.configuration.parameters, swept_of(trial.experiment))
+    """Return the swept values, or those that identify the configuration if it has none of them."""
+    parameters = trial.configuration.parameters
+    swept = parameters_sentence(parameters, swept_of(trial.experiment))
+    return swept or parameters_sentence(parameters, telling(parameters))
 
 
 def _title(trial: Trial) -> str:

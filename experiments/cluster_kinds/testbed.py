@@ -30,4 +30,4 @@ class Testbed(MachineKind):
         return MOST_HOSTS
 
     def hosts_in_words(self, cluster: StoredCluster) -> str:
-        return "as asked"
+        return "as requested"

@@ -91,6 +91,13 @@ def test_it_shows_a_finished_trial_with_tiles_and_dots(page, submit, run):
     assert 'rel="prev"' in text
 
 
+def test_trial_of_a_published_study_is_named_by_its_own_parameters(page, library):
+    trials = Trial.objects.filter(experiment__published=True).order_by("experiment_id", "-pk").distinct("experiment_id")
+    titles = [page.get(trial.get_absolute_url()).context["title"] for trial in trials]
+    assert len(titles) == 5
+    assert all(re.fullmatch(r"Trial at \w.*, repetition 1", title) for title in titles), titles
+
+
 def test_it_polls_a_waiting_trial_and_reloads_once_it_is_over(page, submit, run):
     trial = submit().trials.first()
     assert 'hx-trigger="every 800ms"' in text_of(page.get(trial.get_absolute_url()))

@@ -101,7 +101,7 @@ def test_it_lists_the_clusters_with_the_hosts_that_are_known(page):
         )
     )
     assert shown["lab-3"] == "3"
-    assert (shown["alone"], shown["virtual"]) == ("1", "as asked")
+    assert (shown["alone"], shown["virtual"]) == ("1", "as requested")
     assert (shown["stated"], shown["unstated"]) == ("2", "as allocated")
 
 
