@@ -144,6 +144,7 @@ def run_experiment(program: list[str], *, hosts: int, **fields: Any) -> Any:
         "parameters": {"program": program},
         "sweep": {"hosts": [hosts]},
         "warmups": 0,
+        "disturbed": "keep",  # a repeat would wait
         **fields,
     }
     experiment = queue.submit(parse(spec), project=load_defaults())

@@ -22,6 +22,20 @@ _CURSOR: Final = {
 }
 
 
+class _ByKeys:
+    """Rows far down a list, by their keys: the joins of all rows before the page are not computed."""
+
+    def __init__(self, rows: QuerySet[Any]) -> None:
+        self._rows = rows
+
+    def count(self) -> int:
+        return self._rows.count()
+
+    def __getitem__(self, page: slice) -> QuerySet[Any]:
+        keys = list(self._rows.values_list("pk", flat=True)[page])
+        return self._rows.filter(pk__in=keys)
+
+
 class CursorPages(CursorPagination):
     """Pages by cursor, which new rows do not shift, of at most 500 rows."""
 
@@ -57,7 +71,9 @@ class Pagination(LimitOffsetPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         if "cursor" not in request.query_params:
-            return super().paginate_queryset(queryset, request, view)
+            far = self.get_offset(request) > MOST and isinstance(queryset, QuerySet)
+            rows: Any = _ByKeys(queryset) if far else queryset
+            return super().paginate_queryset(rows, request, view)
         if not _order(view):
             raise ValidationError({"cursor": ["this list is short: it takes limit and offset"]})
         for name in ("offset", "ordering"):
