@@ -65,7 +65,7 @@ def test_a_rate_is_better_where_it_is_higher():
     given = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
 
     assert values(given, "best size") == [2]
-    assert "67 % of it" in given.sentence
+    assert "4 hosts reach 67 % of what 2 hosts give" in given.sentence
 
 
 def test_equal_sizes_make_no_difference_and_bound_it():
