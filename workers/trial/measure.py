@@ -168,7 +168,7 @@ class TrialRun:
         record = certificate.to_dict()
         patiently(lambda: self.trial.certify(record))
         if certificate.reasons and self.spec.certificate == "require":
-            raise TrialFailed(f"The link is not what was asked for: {'; '.join(certificate.reasons)}.")
+            raise TrialFailed(f"The link is not as requested: {'; '.join(certificate.reasons)}.")
         return certificate.reasons
 
     def _conditions(self, session: Session) -> dict[str, Any]:

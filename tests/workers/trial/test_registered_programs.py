@@ -232,7 +232,7 @@ def test_it_runs_on_real_hosts(
     (trial,) = run_all(workload="solver", cluster=f"real-{kind}", parameters={"hosts": 2})
     assert trial.state == State.FINISHED, trial.message
     assert trial.measurements.get(metric="solver.sum").value == 3.0
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     assert trial.artifacts.get(name="in.deck").file.read_text() == "of 2 ranks"
 
 
