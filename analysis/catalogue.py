@@ -1,4 +1,4 @@
-"""Catalogue of all metrics, the source of pages, REST, CSV headers, the command line and docs/reference/metrics.md."""
+"""Catalogue of all metrics: source of pages, REST, CSV, command line and docs."""
 
 # ruff: noqa: E501 - one metric per line reads as the table it is
 

@@ -1,4 +1,4 @@
-"""Trials whose worker is gone: marked LOST, and queued again if the experiment allows it."""
+"""Trials whose worker is gone: marked LOST, and requeued if allowed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ log = structlog.get_logger()
 
 
 def reap() -> int:
-    """Mark trials LOST whose worker died or is silent; return how many. Safe at any time.
+    """Mark trials LOST whose worker died or is silent; return how many.
 
-    The trial of a stopped worker is requeued, uncounted: an update of the installation is not its fault.
+    Safe at any time. The trial of a stopped worker is requeued, uncounted: an update of the installation is not its
+    fault.
     """
     lost = 0
     for trial in Trial.objects.active().select_related("experiment"):

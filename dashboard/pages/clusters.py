@@ -90,7 +90,7 @@ def _processor(cluster: Cluster) -> str:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a cluster with its facts, and its settings to users with the right to change them."""
+    """Show a cluster with its facts; its settings to users who can change them."""
     cluster = get_object_or_404(Cluster, slug=slug)
     may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))

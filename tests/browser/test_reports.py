@@ -1,4 +1,4 @@
-"""Reports in a browser: a part is chosen and inserted, previewed, saved; the downloaded file draws its charts without a network."""
+"""Reports in a browser: insert a part, preview, save, draw offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python client and command with a real server; network faults with a replaced transport."""
+"""Python client and command with a real server, or a broken transport."""
 
 from __future__ import annotations
 

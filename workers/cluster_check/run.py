@@ -1,4 +1,4 @@
-"""Cluster check, step by step; a step whose requirement failed is skipped with the reason."""
+"""Cluster check by steps; a step without its requirement is skipped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 
 
 def run_requested(cluster: Cluster) -> bool:
-    """Run the requested check and store its steps, whatever happens; False without one."""
+    """Run the requested check and store its steps; return False without one."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
         return False
@@ -62,7 +62,7 @@ def run_requested(cluster: Cluster) -> bool:
 
 
 def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
-    """Return the steps of a check; ``tell`` receives the next step and the results so far."""
+    """Return the steps of a check; ``tell`` gets the next step and the results."""
     steps: list[Step] = []
     tell("the settings", steps)
     try:

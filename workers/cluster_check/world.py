@@ -1,4 +1,4 @@
-"""MPI hello: real ranks join a world, and the check verifies that it is the requested one."""
+"""MPI hello: real ranks join a world, which must be the requested one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HelloResult:
 
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
-    """Run one rank on each of ``hosts``. Raises TrialFailed if the launch command cannot start."""
+    """Run one rank on each of ``hosts``. Raises TrialFailed if none can start."""
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()

@@ -1,6 +1,7 @@
-"""Match of launch command and MPI library, before the start and from the ranks' reports. Pure.
+"""Match of launch command and MPI library, before the start and after. Pure.
 
-A program whose library does not understand its launcher does not fail: each of n ranks runs as a program of one rank.
+After the start, from the ranks' reports. A program whose library does not understand its launcher does not fail: each
+of n ranks runs as a program of one rank.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _OWN_LAUNCH: Final = "its script launches a world of its own. Start the program 
 
 
 def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, setting: bool) -> str | None:
-    """Return why the program would run as ``ranks`` single ranks, with a fix; else None.
+    """Return why each of ``ranks`` would run alone, with a fix; else None.
 
     ``setting``: whether the cluster's settings choose the launching library.
     """

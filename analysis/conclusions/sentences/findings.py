@@ -1,4 +1,4 @@
-"""Texts of findings by rule: group, chart, statement, suggested next step and caveat."""
+"""Texts of findings by rule: group, chart, statement, next step and caveat."""
 
 from __future__ import annotations
 

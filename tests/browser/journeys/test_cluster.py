@@ -1,4 +1,4 @@
-"""Journey: a cluster of hosts over ssh is added, tested and taken into use; its hosts have a real sshd each."""
+"""Journey: add, test and use a cluster over ssh, with a real sshd."""
 
 from __future__ import annotations
 

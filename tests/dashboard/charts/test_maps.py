@@ -47,7 +47,7 @@ def test_a_difference_map_is_centred_in_percent_and_as_ratio() -> None:
 
 
 def wide_area(**fields: object) -> Experiment:
-    """A finished grid of delay and loss, 4 MiB: 0.1 s, 0.1 s more with loss, 0.2 s more with delay."""
+    """A finished grid of delay and loss, 4 MiB."""
     spec = parse(
         {
             "name": "wide area",

@@ -15,7 +15,7 @@ BACK = timedelta(days=2)
 
 @pytest.fixture
 def half_done(submit, run) -> Experiment:
-    """One trial ended before it began, one that began in the future runs, two wait; an earlier one took two minutes."""
+    """Trials that ended before they began, began in the future, or wait."""
     submit(name="Steady", sweep={"hosts": [1]}, repetitions=1)
     run()
     Trial.objects.update(ended_at=F("preparing_at") + timedelta(minutes=2))

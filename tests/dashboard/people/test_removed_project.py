@@ -1,4 +1,4 @@
-"""A project is removed by superusers while it holds nothing, and what it holds is said instead."""
+"""Superusers remove empty projects; contents of others are listed."""
 
 from __future__ import annotations
 

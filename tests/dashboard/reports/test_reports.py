@@ -130,7 +130,7 @@ def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Rep
 def test_readers_see_only_parts_of_experiments_that_they_may_read(
     page: Client, report: Report, experiment: Experiment, person: User
 ) -> None:
-    """Frozen data too; a user can edit the text around a hidden part without losing it."""
+    """Frozen data too; a user can edit the text around a hidden part."""
     frozen = report.current.text.replace(" time ", " time frozen ")
     page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": frozen, "base": "1"})
     assert report.versions.latest("number").frozen

@@ -1,4 +1,4 @@
-"""Bundles leave and enter: identity, provenance, and what cannot be done with what was measured elsewhere."""
+"""Export and import of bundles: identity, provenance, refusals."""
 
 from __future__ import annotations
 

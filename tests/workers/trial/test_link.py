@@ -1,4 +1,4 @@
-"""The network as a parameter: its certificate is kept, and a trial on a network that is not the one asked for says so."""
+"""The network as a parameter: its certificate, and wrong networks."""
 
 from __future__ import annotations
 

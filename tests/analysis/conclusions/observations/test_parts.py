@@ -1,4 +1,4 @@
-"""Division of the change of a time: programs of known truth, with and without a profile."""
+"""Division of the change of a time: known programs, with and without profile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def longer_by(asked: ExperimentQuestion) -> dict[str, float]:
 
 
 def cause(asked: ExperimentQuestion) -> str:
-    """The part that the head line names, with its seconds."""
+    """Return the part that the head line names, with its seconds."""
     given = checked(asked)
     assert _more(given.causes[0]) in given.sentence
     return given.causes[0].part

@@ -1,4 +1,4 @@
-"""Points of the charts of result parts are of configurations, and lead to their trials."""
+"""Points of charts of result parts lead to their trials."""
 
 from __future__ import annotations
 

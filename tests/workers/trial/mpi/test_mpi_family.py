@@ -67,7 +67,7 @@ def test_it_reports_nothing_of_what_fits_or_is_not_known() -> None:
 
 @pytest.mark.timeout(120)
 def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
-    """Each is launched by its own library, in one world across the hosts, and its messages are on the wire."""
+    """Each library's launcher makes one world across the hosts, on the wire."""
     answer = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
     script = hidden_in_script(open_path, f"exec {sum_over_mpich(open_path)}")
     request: dict[str, Any] = {"sweep": {"hosts": [2]}, "certificate": "skip", "retries": 0}

@@ -1,4 +1,4 @@
-"""n ranks count only if they were one world, seen in the programs and in their messages."""
+"""Ranks count only if they were one world, by program and messages."""
 
 from __future__ import annotations
 
