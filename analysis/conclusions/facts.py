@@ -86,7 +86,7 @@ def _doubted(fact: Fact, most: str) -> Fact:
 
 
 def _of_trials(asked: ExperimentQuestion, answer: Answer, drift: Drift | None) -> Iterator[Fact]:
-    """Yield the facts about single trials: a drift over their order, outliers, other load."""
+    """Yield the facts about single trials: drift, outliers, other load."""
     if drift is not None and drift.is_found:
         yield _of_drift(asked, drift)
     elif drift is not None and answer.drift is not None:

@@ -78,7 +78,7 @@ def first_up(words: str) -> str:
 
 
 def clauses(texts: Sequence[str]) -> str:
-    """Join clauses to one sentence without its full stop; a last one counts those that it has no room for."""
+    """Join clauses to one sentence; its last one counts those without room."""
     for count in range(len(texts), 0, -1):
         more = len(texts) - count
         words = "; ".join([*texts[:count], *([f"{more} more in the key figures"] if more else [])])
@@ -88,7 +88,7 @@ def clauses(texts: Sequence[str]) -> str:
 
 
 def words_of(sentence: str) -> int:
-    """Return the number of words; a number with its unit is one, and so is an interval in parentheses."""
+    """Return the number of words; a number with its unit is one, an interval too."""
     return len(_INTERVAL.sub("", sentence).replace(numbers.NARROW, "").split())
 
 

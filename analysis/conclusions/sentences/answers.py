@@ -237,7 +237,7 @@ def too_few(curve: SizeGrid, resolution: float | None) -> str:
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
-    """Return the comparison with 80 %, ``line``, and the efficiency of the largest size."""
+    """Return the efficiency of the largest size after ``line``, its verdict."""
     about = f" ({words})" if (words := numbers.between(*ends, SHARE, 2)) else ""
     words = f"it is {percent(share)}{about}" if share <= 1 else f"nothing is lost{about}"
     return f"{first_up(line)}. At {size_of(curve, len(curve.points) - 1)} {words}{because}."
@@ -265,7 +265,7 @@ _LISTED: Final = 2
 
 
 def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str:
-    """Return how fast a choice is; at several sizes, the smallest and the largest first."""
+    """Return how fast a choice is, at the smallest and the largest size first."""
     head = f"{first_up(choice)} against {baseline}"
     ends = [grid.points[0], *grid.points[:0:-1]]
     words = [f"{factor_words(grid.typical(point), grid.interval(point))} as fast" for point in ends]

@@ -38,7 +38,7 @@ SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a 
 
 
 def needs(asked: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]:
-    """Return the bounds of one combination of the other factors, and its critical path."""
+    """Return the bounds of one combination and its critical path."""
     needs = needed.needs
     bounds = (
         f"the run stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's')} {_bounds(needed)}"
@@ -154,7 +154,7 @@ def _largest(grid: Grid, effect: Effect) -> str:
 
 
 def _in_short(grid: Grid, effect: Effect) -> str:
-    """Return a further effect: "1 % loss 1.5 times", "1 % loss 1.5 times at 16 ms delay"."""
+    """Return a further effect: "1 % loss 1.5 times at 16 ms delay"."""
     if effect.clear or effect.harshest is None:
         return _times(grid, effect)
     return f"{_times(grid, effect.harshest)}{_elsewhere(grid, effect.harshest)}"

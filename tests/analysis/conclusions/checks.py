@@ -80,7 +80,10 @@ def _sentences(answer: Answer) -> Iterator[str]:
 
 
 def _head_line(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
-    """A head line is two short sentences, and causes are one; numbers are rounded, but for levels as the user wrote them."""
+    """Check that a head line is two short sentences of rounded numbers.
+
+    Levels of parameters are as the user wrote them.
+    """
     sentences = re.split(r"(?<=\.)[ ]", answer.sentence)
     if len(sentences) > 2:
         yield f"{len(sentences)} sentences: {answer.sentence}"
