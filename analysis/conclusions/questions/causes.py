@@ -29,7 +29,7 @@ class Explanation:
 
     @property
     def because(self) -> str:
-        """Return the largest cause, and a larger launch overhead, as the end of a sentence: ": 0.9 s more in MPI"."""
+        """Return the end of a sentence: ": 0.9 s more in MPI"."""
         causes = [] if self._is_launch or not self.largest else [self.largest]
         if self.launch is not None and self._has_largest_launch:
             causes.append(words.more_launch(self.launch.explains or 0.0))

@@ -162,7 +162,7 @@ def _at(curve: SizeGrid) -> str:
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
-    """Return the first sentence, with equal sizes; ``alone`` is the verdict without any."""
+    """Return the first sentence; ``alone`` is the verdict without equal sizes."""
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
