@@ -48,7 +48,7 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
     assert steps["Reach"].value == "3 of 3"
     hello = steps["MPI hello across two hosts"]
     assert hello.value.startswith("2 ranks, ")
-    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank met all others."
+    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank reached all others."
     assert steps["MPI hello across all hosts"].value.startswith("3 ranks, ")
     assert "n1 " in steps["Capture permission"].seen
     assert "n3 " in steps["Capture permission"].seen
