@@ -208,7 +208,9 @@ def _end_by_error(trial: Trial, error: Exception) -> None:
     """Requeue the trial if the database was away, uncounted; else store the error."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
-        _store(lambda: _hand_back(trial, "Queued again, no attempt lost: the database did not answer during the trial."))
+        _store(
+            lambda: _hand_back(trial, "Queued again, no attempt lost: the database did not answer during the trial.")
+        )
         return
     sentence = storage_failure(error) if isinstance(error, OSError) else None
     if sentence is not None:

@@ -112,7 +112,7 @@ def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts
     steps = found("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
     hello = steps["MPI hello across two hosts"]
     assert hello.state == "problem"
-    assert "log in to the others without being asked" in hello.remedy, hello
+    assert "log in to the others without a password" in hello.remedy, hello
     assert "ssh -o BatchMode=yes n2 hostname" in hello.commands
     assert steps["MPI hello across all hosts"].seen == "Because it failed on two."
 

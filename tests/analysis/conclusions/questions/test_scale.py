@@ -87,7 +87,9 @@ def test_one_repetition_without_known_scatter_is_open():
 
 def test_one_repetition_with_known_scatter_is_moderate():
     given = checked(
-        asks([HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and controls"))
+        asks(
+            [HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and control runs")
+        )
     )
 
     assert given.strength == "moderate"
