@@ -69,7 +69,7 @@ def _limits(project: Project, waiting: int, hours: tuple[float, int], stored_byt
     most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
     return [
         Quota("queued_trials", "Queued", "trials", "repetitions", waiting, most_queued),
-        Quota("machine_hours", "Machines in 30 days", "hours", "cluster", *hours),
+        Quota("machine_hours", "Machine-hours in 30 days", "hours", "cluster", *hours),
         Quota("disk_gib", "Files", "GiB", "repetitions", stored_bytes[0] / GIB, most_disk),
         Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]

@@ -1,7 +1,7 @@
 """Every text that a user can read, with its place: script/ui-text [PATH ...].
 
-To read in one go: texts of templates, mails and JavaScript, strings of several words in Python, labels, and the descriptions of the library. Placeholders
-are in braces. The list is generous: some strings are seen only by a log or another program.
+Texts of templates, mails and JavaScript, strings of several words in Python, labels, and the descriptions
+of the library. Placeholders are in braces. The list is generous: some strings are seen only by a log or another program.
 """
 
 from __future__ import annotations
