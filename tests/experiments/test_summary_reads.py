@@ -27,7 +27,8 @@ def _read() -> int:
     """Return the rows of trials that this transaction has read."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = %s", [Trial._meta.db_table]
+            "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = %s",
+            [Trial._meta.db_table],
         )
         return int(cursor.fetchone()[0])
 
