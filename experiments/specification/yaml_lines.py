@@ -181,17 +181,12 @@ class YamlDocument:
         """Yield the numbers at fields (or in their lists) that a text would lose: ``1.10`` is 1.1."""
         for path in paths:
             _, node, rest = (0, self._root, "") if self._root is None else self._nearest(self._root, path)
-            for item in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-                number = (
-                    _NUMBERS[item.tag](item.value)
-                    if isinstance(item, yaml.ScalarNode) and item.tag in _NUMBERS
-                    else None
-                )
-                if number is not None and not rest and str(number) != item.value:
-                    line = item.start_mark.line + 1
-                    yield FieldError(
-                        path, f"YAML takes {item.value} for the number {number}: write {number} or '{item.value}'", line
-                    )
+            items = [] if rest else node.value if isinstance(node, yaml.SequenceNode) else [node]
+            for item in (item for item in items if isinstance(item, yaml.ScalarNode) and item.tag in _NUMBERS):
+                word, number = item.value, _NUMBERS[item.tag](item.value)
+                if str(number) != word and math.isfinite(number):
+                    why = f"YAML takes {word} for the number {number}: write {number} or '{word}'"
+                    yield FieldError(path, why, item.start_mark.line + 1)
 
     def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node, str]:
         """Return line and node of a field, or of its nearest written parent, and the unwritten rest of the path."""
