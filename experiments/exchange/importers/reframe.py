@@ -165,7 +165,8 @@ def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] |
     if not figures:
         left_out.append(f"{case_name}: no figure of it can be read")
         return None
-    varied = {"environ": case.environ, **_own_parameters(case)}
+    own = {f"{_TOOL}_{name}" if name == "environ" else name: value for name, value in _own_parameters(case).items()}
+    varied = {"environ": case.environ, **own}
     counts = {"hosts": case.hosts, "ranks": case.ranks}
     return {
         "parameters": {**parameters(varied, _TOOL), **counts},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from experiments import workloads
 from experiments.common import external_figures
-from experiments.common.storable import is_storable_text
+from experiments.common.storable import is_storable_text, storable
+from experiments.common.storable import problems as storable_problems
 from experiments.exchange import records
 from experiments.exchange.table import DECIMAL
 from experiments.metrics import why_impossible
@@ -91,18 +94,25 @@ def described(name: str, program: str, tool: str, cluster: str, source: str) -> 
 
 
 def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """Return numbers and texts of ``values``; reserved names begin with ``tool``."""
-    usable: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, bool):
-            value = str(value).lower()
-        if isinstance(value, float) and not math.isfinite(value):
-            continue
-        if isinstance(value, str) and not (is_storable_text(value) and len(value) <= _LONGEST_TEXT):
-            continue
-        if isinstance(value, int | float | str) and is_storable_text(name) and len(name) <= 80:
-            usable[f"{tool}_{name}" if name in RESERVED else name] = value
-    return usable
+    """Return values as numbers and texts; reserved names get ``tool`` in front."""
+    return {
+        f"{tool}_{name}" if name in RESERVED else _shortened(name, 80): _usable(value) for name, value in values.items()
+    }
+
+
+def _usable(value: Any) -> int | float | str:
+    """Return a value that differs wherever the written one does, or runs would be repetitions that are none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and not any(storable_problems(value)):
+        return value  # type: ignore[no-any-return]
+    return _shortened(value if isinstance(value, str) else json.dumps(value, sort_keys=True), _LONGEST_TEXT)
+
+
+def _shortened(text: str, length: int) -> str:
+    """Return the text; the beginning and a hash of one that is too long or cannot be stored."""
+    if len(text) <= length and is_storable_text(text):
+        return text
+    return f"{storable(text)[: length - 14]}… {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
 
 def keep_apart(trials: Sequence[dict[str, Any]]) -> None:

@@ -410,11 +410,26 @@ def ramble(first: Any, second: Any, **more: Any) -> Any:
         ("1", "1.0", ["1", "1.0"]),
         ("2.5", "3", [2.5, 3]),
         (True, "1", ["true", 1]),
+        (None, "null ", ["null", "null "]),
+        (["a"], ["b"], ['["a"]', '["b"]']),
+        (2**70, "1", [str(2**70), 1]),
     ],
 )
 def test_read_report_keeps_variables_of_ramble_as_written(first: Any, second: Any, values: list[Any]) -> None:
     (described_set,) = ramble(first, second).sets
     assert [point["v"] for point in checked(described_set)[1]] == values
+
+
+def test_read_report_keeps_long_texts_apart() -> None:
+    (described_set,) = ramble("x" * 300 + "a", "x" * 300 + "b").sets
+    first, second = (point["v"] for point in checked(described_set)[1])
+    assert first != second
+    assert len(first) == len(second) == 200
+
+
+def test_read_report_keeps_a_parameter_beside_the_environment_of_reframe() -> None:
+    report = read_report(json.dumps(case(display_name="ring_test %environ=cray")))
+    assert report.sets[0]["trials"][1]["parameters"].items() >= {"environ": "gnu", "reframe_environ": "cray"}.items()
 
 
 def test_read_report_takes_no_directory_of_a_repeat_for_a_parameter() -> None:
