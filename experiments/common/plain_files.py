@@ -5,6 +5,7 @@ A link would lead out of the trial, a pipe would block its reader, and a device 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
@@ -64,11 +65,29 @@ def read_text(file: Path, *, limit_bytes: int) -> str:
 
     Invalid bytes become U+FFFD.
     """
+    return _content(file, limit_bytes).decode(errors="replace")
+
+
+def read_utf8(file: Path, *, limit_bytes: int) -> str:
+    """Return the text of a plain file. Raise NotPlain, with the line of the first invalid byte, or OSError."""
+    content = _content(file, limit_bytes)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NotPlain(f"{file.name} is text in UTF-16: save it as UTF-8")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NotPlain(
+            f"{file.name} is not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"
+        ) from None
+
+
+def _content(file: Path, limit_bytes: int) -> bytes:
     with opened(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
         raise NotPlain(f"{file.name} is longer than {limit_bytes} bytes")
-    return content.decode(errors="replace")
+    return content
 
 
 def write(file: Path, content: bytes) -> None:

@@ -17,6 +17,7 @@ from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
 from experiments.specification.ranges import expand_values
+from experiments.specification.yaml_lines import Dumper, dump
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
@@ -58,14 +59,14 @@ def as_yaml(draft: Mapping[str, Any]) -> str:
     if isinstance(draft.get("sweep"), Mapping):
         ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
     rest = {name: value for name, value in draft.items() if name not in ordered}
-    return yaml.dump(ordered | rest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=88)
+    return dump(ordered | rest, _Dumper, width=88)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(Dumper):
     """Represent lists on one line, like swept values."""
 
 
-def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+def _flow_list(dumper: Dumper, values: list[Any]) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=True)
 
 
