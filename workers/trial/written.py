@@ -5,13 +5,12 @@ Only plain files: patterns skip links, and a link in place of a named file is an
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from analysis.numbers import size
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.errors import NotPlain
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
 from workers.errors import TrialFailed
@@ -78,15 +77,8 @@ def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
 
 def _plain_names(work: Path) -> Iterator[str]:
     """Yield the plain files of a directory and below, without following links."""
-    count = 0
-    for directory, directories, files in os.walk(work, followlinks=False):
-        below = Path(directory).relative_to(work)
-        if len(below.parts) >= MOST_PARTS - 1:
-            directories.clear()
-        for name in files:
-            count += 1
-            if count > _MOST_LOOKED_AT:
-                return
-            file = Path(directory, name)
-            if file.is_file() and not file.is_symlink():
-                yield str(below / name)
+    for count, entry in enumerate(trees.walk(work, levels=MOST_PARTS)):
+        if count >= _MOST_LOOKED_AT:
+            return
+        if entry.is_file:
+            yield "/".join((*entry.above, entry.name))
