@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 from pathlib import Path
 
-from workers.agent import linux, sandbox, spawn
+from workers.agent import linux, process_table, sandbox, spawn
 
 SECRET = "RANKWIRE_SCENE_SECRET"
 PROGRAM_USER = 65530
@@ -94,7 +93,13 @@ of_the_same_trial = traced(child)
 os.kill(child, signal.SIGKILL)
 outside = [pid for pid in range(2, 5000) if pid != os.getpid() and pid not in pids() and pid != child and traced(pid)]
 report({"descriptors": names, "first": first, "others": others, "of_the_same_trial": of_the_same_trial, "outside": outside,
-        "status": read("/proc/self/status").decode()})
+        "status": read("/proc/self/status").decode(), "shmall": int(read("/proc/sys/kernel/shmall"))})
+import mmap
+memory = mmap.mmap(-1, 32 << 20)
+memory.write(bytes(32 << 20))
+open("/tmp/file", "wb").write(bytes(8 << 20))
+open("filled", "w").close()
+time.sleep(60)
 """
 ATTACKS = {"watch": WATCH, "stop": STOP, "look": LOOK}
 
@@ -133,10 +138,16 @@ def main(attack: str, directory: Path) -> None:
     linux.adopt_orphans()
     neighbour, scene = Scene(directory / "neighbour"), Scene(directory / "work")
     neighbour.python("import time; time.sleep(60)")
-    scene.python(START + ATTACKS[attack])
-    outcomes = []
+    attacker = scene.python(START + ATTACKS[attack])
+    outcomes, use = [], {}
     if attack == "look":
-        (scene.work / "stop").touch()
+        wait_for(scene.work / "filled")
+        use = {
+            "scratch": scene.sandbox.scratch_use_bytes(),
+            "shared": process_table.shared_memory_bytes(attacker),
+            "proportional": process_table.shared_memory_bytes(attacker, proportional=True),
+            "private": process_table.private_memory_bytes(attacker),
+        }
     else:
         wait_for(scene.work / "ready")
         spawn.START_LIMIT_S = 2.0 if attack == "stop" else 30.0
@@ -151,7 +162,7 @@ def main(attack: str, directory: Path) -> None:
     wait_for(scene.work / "result")
     result = json.loads((scene.work / "result").read_text())
     alive = os.waitpid(scene.sandbox.pid, os.WNOHANG) == (0, 0)
-    print(json.dumps({"result": result, "outcomes": outcomes, "alive": alive, "threads": threading.active_count()}))
+    print(json.dumps({"result": result, "outcomes": outcomes, "alive": alive, "use": use}))
     sys.stdout.flush()
     scene.sandbox.end()
     neighbour.sandbox.end()

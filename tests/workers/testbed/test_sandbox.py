@@ -93,3 +93,14 @@ def test_program_inherits_its_streams_alone_and_sees_its_own_trial_alone(
     status = dict(line.split(":\t", 1) for line in seen["status"].splitlines() if ":\t" in line)
     assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+
+
+def test_agent_sees_the_memory_of_its_programs(attacked: Callable[[str], dict[str, Any]]) -> None:
+    scene = attacked("look")
+    use = scene["use"]
+    assert 8 << 20 <= use["scratch"] < 9 << 20
+    assert 32 << 20 <= use["shared"] < 33 << 20
+    assert 32 << 20 <= use["proportional"] < 33 << 20
+    assert 1 << 20 < use["private"] < 32 << 20
+    if os.geteuid() == 0 or tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 9):
+        assert scene["result"]["shmall"] == sandbox_scene.LIMITS["scratch_bytes"] // os.sysconf("SC_PAGE_SIZE")
