@@ -213,7 +213,8 @@ def verify(directory: Path, about: About, progress: Progress | None = None) -> d
 
 def sync_tree(directory: Path) -> None:
     """Flush all files and directories below ``directory`` to disk. Raise OSError."""
-    files, directories = [], []
+    files: list[Path] = []
+    directories: list[Path] = []
     for entry in trees.walk(directory, leaves_first=True):
         if entry.is_directory or entry.is_file:
             (directories if entry.is_directory else files).append(Path(directory, *entry.above, entry.name))
