@@ -93,7 +93,7 @@ def move(file: Path, target: Path) -> Path:
 
 
 def discard(tree: Path) -> bool:
-    """Remove a tree that is no longer needed; log the reason and return False if anything is left."""
+    """Remove a tree; log the reason and return False if anything is left."""
     try:
         trees.remove(tree)
     except OSError as error:

@@ -1,7 +1,8 @@
-"""Walk and removal of directory trees that programs of trials can write: of any depth, with any names, modes and links.
+"""Walk and removal of directory trees that programs of trials can write.
 
-Every step opens one name below an open directory, so that no path becomes too long, no link is followed and nothing recurses.
-Agents on other machines use this module too, with Python 3.9.
+Their depth, names, modes and links are the program's choice. Every step opens one name below an open directory, so that
+no path becomes too long, no link is followed and nothing recurses. Agents on other machines use this module too, with
+Python 3.9.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Entry(NamedTuple):
-    """Entry of the open directory `descriptor`, below the directories `above`; both are valid until the next entry."""
+    """Entry of the open directory `descriptor`, below the directories `above`.
+
+    Both are valid until the next entry.
+    """
 
     above: list[str]
     descriptor: int
@@ -39,9 +43,10 @@ class Entry(NamedTuple):
 
 
 def walk(top: Path, *, levels: int | None = None, leaves_first: bool = False) -> Iterator[Entry]:
-    """Yield the entries of a tree, at most `levels` deep; with `leaves_first` a directory after its entries.
+    """Yield the entries of a tree, at most `levels` deep.
 
-    Directories that their owner closed are opened again. Raise OSError if `top` is no directory, or if one moves meanwhile.
+    With `leaves_first` a directory comes after its entries. Directories that their owner closed are opened again. Raise
+    OSError if `top` is no directory, or if one moves meanwhile.
     """
     rights = stat.S_IRWXU if leaves_first else stat.S_IRUSR | stat.S_IXUSR
     current = _open(top, rights)
@@ -83,7 +88,7 @@ def walk(top: Path, *, levels: int | None = None, leaves_first: bool = False) ->
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a tree, if it exists. Raise OSError if anything is left."""
+    """Remove a file, link or tree, if it exists. Raise OSError if anything is left."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISDIR(path.lstat().st_mode):
             path.unlink()

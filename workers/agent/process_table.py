@@ -57,7 +57,7 @@ def read(pid: int) -> Entry | None:
 
 
 def tree(ancestor: int) -> list[Entry]:
-    """Return all descendants of `ancestor`, zombies included; each is read after its parent."""
+    """Return all descendants of `ancestor`, parents first, zombies included."""
     children: dict[int, list[Entry]] = {}
     for entry in entries():
         children.setdefault(entry.parent, []).append(entry)
@@ -77,14 +77,14 @@ def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) ->
 
 
 def private_memory_bytes(pid: int) -> int:
-    """Return the resident memory that a process has for itself; 0 if it has ended."""
+    """Return the resident memory of a process alone; 0 if it has ended."""
     return _bytes_of(f"/proc/{pid}/status", "RssAnon")
 
 
 def shared_memory_bytes(pid: int, *, proportional: bool = False) -> int:
-    """Return the resident memory that belongs to no file of a disk and that other processes may share; 0 if it has ended.
+    """Return a process's resident memory that others may share; 0 if it has ended.
 
-    `proportional`: its share of each page, which costs a look at all of its pages (Linux 5.3).
+    Files of a disk are left out. `proportional`: its share of each page, which costs a look at all of them (Linux 5.3).
     """
     if proportional:
         return _bytes_of(f"/proc/{pid}/smaps_rollup", "Pss_Shmem")

@@ -1,4 +1,4 @@
-"""Last steps of a trial's process before its program: limits, user, capabilities, system call filter.
+"""Last steps before a trial's program: limits, user, capabilities, filter.
 
 None of it can be undone: `no_new_privs` holds for the program and all that it starts. Nothing here may import or look up a codec
 in the child: the interpreter's own files may be out of sight.
@@ -88,7 +88,7 @@ class Comparison(ctypes.Structure):
 
 
 class Filter:
-    """System call filter for this machine's processor: classic BPF, made by libseccomp."""
+    """System call filter of this processor: classic BPF, made by libseccomp."""
 
     def __init__(self) -> None:
         """Make the filter. Raises OSError without the library."""
@@ -188,7 +188,7 @@ def _drop_capabilities() -> None:
 
 
 def restrict(user: int | None, limits: dict[str, Any], calls: Filter) -> None:
-    """Apply limits, user and filter in the process that will execute a program. Raises OSError."""
+    """Apply limits, user and filter in the starting process. Raises OSError."""
     limit(limits)
     give_up_rights(user)
     calls.load()

@@ -1,6 +1,7 @@
-"""Files that a run wrote: those that its workload parses and stores, by name and pattern.
+"""Files that a run wrote, which its workload parses and stores.
 
-Only plain files: patterns skip links, and a link in place of a named file is an error.
+They are found by name and pattern. Only plain files: patterns skip links, and a link in place of a named file is an
+error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_LOOKED_AT: Final = 100_000
 
 
 def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
-    """Return the files of the patterns, those without a wildcard first. Raise NotPlain."""
+    """Return files of the patterns, without a wildcard first. Raise NotPlain."""
     plain = [name for name in patterns if "/" not in name and not has_wildcard(name)]
     there = [name for name in plain if plain_files.is_there(work / name)]
     others = [pattern for pattern in patterns if pattern not in plain]
@@ -36,7 +37,7 @@ def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
 
 
 def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
-    """Return the texts of these files by name. Raise NotPlain, also if they are too long."""
+    """Return texts of these files by name. Raise NotPlain, also if too long."""
     texts: dict[str, str] = {}
     room = FILE_LIMIT_BYTES
     for name in names_of(work, patterns):
@@ -46,9 +47,10 @@ def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
 
 
 def require_room(files: Sequence[Path], *, limit_bytes: int) -> None:
-    """Raise TrialFailed if files to store are longer than a trial's disk limit, or have too many holes.
+    """Raise TrialFailed if files to store are too long together or mostly holes.
 
-    Holes take no disk, so the limit of a run does not see them; hashing and downloading read them as bytes.
+    `limit_bytes`: of a trial on disk. Holes take no disk, so the limit of a run does not see them; hashing and
+    downloading read them as bytes.
     """
     length = sum(file.lstat().st_size for file in files)
     if length > limit_bytes:
@@ -79,7 +81,7 @@ def name_in(file: Path, directory: Path) -> str:
 
 
 def _holes_bytes(file: Path, limit_bytes: int) -> int:
-    """Return the bytes of a plain file that were never written, counted until they exceed a limit. Raise NotPlain."""
+    """Return the bytes of a file's holes, counted up to a limit. Raise NotPlain."""
     with plain_files.opened(file) as stream:
         end = os.fstat(stream.fileno()).st_size
         data = holes = 0

@@ -18,7 +18,7 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 
 
 def nest(top: Path, depth: int) -> None:
-    """Make directories whose path is too long for one system call, with a file in the deepest."""
+    """Make directories with a path too long for one call, a file in the deepest."""
     current = os.open(top, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("a" * 20, dir_fd=current)

@@ -1,4 +1,7 @@
-"""Interpreter of the classic BPF that filters system calls (linux/bpf_common.h, linux/seccomp.h)."""
+"""Interpreter of classic BPF that filters system calls.
+
+linux/bpf_common.h, linux/seccomp.h.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""An agent and its sandbox, attacked from inside: `python sandbox_scene.py ATTACK DIRECTORY`, in namespaces of `unshare`.
+"""An agent and its sandbox, attacked from inside.
 
-It needs the system's Python, `workers.agent` and `experiments.common`, so that another user can run a copy. Prints JSON.
+`python sandbox_scene.py ATTACK DIRECTORY`, in namespaces of `unshare`, prints JSON. It needs the system's Python,
+`workers.agent` and `experiments.common`, so that another user can run a copy.
 """
 
 from __future__ import annotations

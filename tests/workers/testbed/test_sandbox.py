@@ -1,4 +1,7 @@
-"""The sandbox of an agent that root runs, and of one that an ordinary user runs, attacked by programs inside."""
+"""The sandbox, attacked by programs inside.
+
+Of an agent that root runs, and of one that an ordinary user runs.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Callable[[
 def test_program_cannot_touch_a_process_that_has_not_become_its_program(
     attacked: Callable[[str], dict[str, Any]],
 ) -> None:
-    """Between the loss of its rights and execve it still has the memory and the sockets of the agent."""
+    """Until execve it has the memory and the sockets of the agent."""
     scene = attacked("watch")
     assert scene["result"].pop("seen") > 0
     assert set(scene["result"].values()) == {0}, scene["result"]

@@ -1,4 +1,4 @@
-"""The filter of system calls, number by number, against the kernel's own table of names."""
+"""The filter of system calls, number by number, against the kernel's table."""
 
 from __future__ import annotations
 
