@@ -57,7 +57,7 @@ def walk(top: Path, *, levels: int | None = None, leaves_first: bool = False) ->
         while True:
             waiting.append([])
             with os.scandir(current) as items:
-                for item in list(items) if leaves_first else items:
+                for item in items:
                     if is_directory := item.is_dir(follow_symlinks=False):
                         waiting[-1].append(item.name)
                     if not (is_directory and leaves_first):
@@ -111,7 +111,7 @@ def _open(path: str | Path, rights: int, above: int | None = None) -> int:
     closed = os.open(path, os.O_PATH | _DIRECTORY, dir_fd=above)
     try:
         mode = os.fstat(closed).st_mode
-        if mode & rights != rights:
+        if mode & rights != rights and os.geteuid() != 0:
             os.chmod(f"/proc/self/fd/{closed}", stat.S_IMODE(mode) | rights)  # noqa: PTH101 - of the open directory
         return os.open(".", os.O_RDONLY | _DIRECTORY, dir_fd=closed)
     finally:
