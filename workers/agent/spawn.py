@@ -16,7 +16,7 @@ from workers.agent import linux
 
 NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
-START_LIMIT_S = 10.0
+START_LIMIT_S = 20.0  # below the time that a worker waits for an answer; other programs of a sandbox can stop a new one
 
 
 class Sandbox(Protocol):
@@ -62,7 +62,7 @@ def start(order: Order) -> int:
     if select.select([report_reader], [], [], START_LIMIT_S)[0]:
         report = os.read(report_reader, select.PIPE_BUF)
     else:
-        report = b"%d another program of its sandbox stopped it" % errno.ETIMEDOUT
+        report = b"%d it did not start in time" % errno.ETIMEDOUT
     os.close(report_reader)
     if report:
         os.kill(pid, signal.SIGKILL)
