@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from analysis.numbers import read_number
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
 from experiments.workloads.kept_files import is_pattern, is_reserved
@@ -26,8 +26,6 @@ _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "median": median,
     "sum": sum,
 }
-_FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
-"""``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
 
 
 class Extractor(BaseModel):
@@ -119,19 +117,11 @@ class Extractor(BaseModel):
     def _number(self, printed: Any) -> float:
         if not isinstance(printed, str):
             return float(printed)
-        word = printed.strip()
-        grouped = re.fullmatch(rf"([+-]?\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+)((?:[.,]\d*)?)", word)
-        if self.thousands and grouped is not None:
-            word = grouped[1].replace(self.thousands, "") + grouped[2].replace(",", ".")
-        elif self.thousands == ".":
-            word = word.replace(",", ".")
-        elif (fortran := _FORTRAN.fullmatch(word)) is not None:
-            word = f"{fortran[1]}e{fortran[2] or fortran[3]}"
         try:
-            return float(word)
-        except ValueError:
-            hint = "set thousands if it has separators, or search a text with success"
-            raise ValueError(f"{word!r} is no number; {hint}") from None
+            return read_number(printed, self.thousands)
+        except ValueError as error:
+            hint = "" if self.thousands else "; set thousands if it has separators, or search a text with success"
+            raise ValueError(f"{error}{hint}") from None
 
     def _place(self) -> str:
         file = f"in {self.file}" if self.file else "in the output"
