@@ -104,14 +104,16 @@ def test_extractor_reads_the_notation_of_fortran(printed, number):
 
 def test_failure_fails_a_run_with_the_line_that_it_matches():
     assert parsed(GOOD, failure=r"FAILED\b") == {"command.t_s": 2.5}
-    assert refused(BAD, failure=r"FAILED\b") == "the program said that it failed: Verification   =   FAILED"
+    assert (
+        refused(BAD, failure=r"FAILED\b") == "the program says that it failed, in line 2: 'Verification   =   FAILED.'"
+    )
     assert parsed(BAD) == {"command.t_s": 3.0}
 
 
 def test_success_fails_a_run_without_a_line_that_it_matches():
     assert parsed(GOOD, success=r"=\s*SUCCESSFUL") == {"command.t_s": 2.5}
     assert "no line of the standard output matches /SUCCESSFUL/" in refused(BAD, success="SUCCESSFUL")
-    assert refused(BAD, success="SUCCESSFUL", failure="FAILED").startswith("the program said that it failed")
+    assert refused(BAD, success="SUCCESSFUL", failure="FAILED").startswith("the program says that it failed")
 
 
 def test_required_figure_is_the_verdict_that_a_file_holds():
