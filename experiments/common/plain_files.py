@@ -5,6 +5,7 @@ A link would lead out of the trial, a pipe would block its reader, and a device 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
@@ -60,15 +61,18 @@ def is_there(file: Path) -> bool:
 
 
 def read_text(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError.
-
-    Invalid bytes become U+FFFD.
-    """
+    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError."""
     with opened(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
         raise NotPlain(f"{file.name} is longer than {limit_bytes} bytes")
-    return content.decode(errors="replace")
+    return decoded(content)
+
+
+def decoded(content: bytes) -> str:
+    """Return a text in UTF-8, or in UTF-16 with its mark; invalid bytes become U+FFFD."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
 
 
 def write(file: Path, content: bytes) -> None:

@@ -215,7 +215,7 @@ def _contradicted(described: DescribedRuns, number: int, error: Contradiction) -
     elif name in described.parameters:
         at = f"parameters.{name}"
     how = "" if name in {**described.parameters, **trial.parameters} else "; ranks are hosts times ranks_per_host"
-    return FieldError(at, f"{trial.output} says that {error}{how}")
+    return FieldError(at, f"{trial.output} says that {error.words}{how}")
 
 
 def _origin(described: DescribedRuns, path: Path, digest: str, owner: Any) -> dict[str, Any]:

@@ -73,7 +73,8 @@ class Contradiction(OutputError):
         elif name == "benchmark":
             words = f"the table is of {ran}, not {requested}"
         lines: Sequence[Line] = getattr(ran, "lines", ())
-        super().__init__(f"{words}, in {lines[0]}" if lines else words)
+        self.words = f"{words}, in {lines[0]}" if lines else words
+        super().__init__(f"its output says that {self.words}")
 
 
 def _written(value: Any) -> str:

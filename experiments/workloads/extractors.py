@@ -134,9 +134,11 @@ class Extractor(BaseModel):
 
     def _printed(self, text: Text) -> Iterator[Figure]:
         if self.regex is not None:
+            last, end = None, 0  # of the match before in the same line
             for line, match in search(self.regex, text):
                 if match[1] is not None:
-                    yield self._number(match[1], line, self._cut(match))
+                    yield self._number(match[1], line, self._cut(match, end if line is last else 0))
+                last, end = line, match.end()
         elif self.json_pointer is not None:
             for value, offset in _resolve(text, self.json_pointer):
                 yield self._number(value, text.line_at(offset))
@@ -175,10 +177,10 @@ class Extractor(BaseModel):
             hint = "" if self.thousands else "; set thousands if it has separators, or search a text with success"
             raise ValueError(f"{error}{hint}, in {line}") from None
 
-    def _cut(self, match: Any) -> str:
+    def _cut(self, match: Any, searched: int) -> str:
         """Return why the first group is not the number that is printed there, or an empty text."""
         begin, end = match.span(1)
-        window = max(0, begin - _LONGEST_NUMBER)
+        window = max(searched, begin - _LONGEST_NUMBER)
         for token in _TOKEN.finditer(match.string, window, end + _LONGEST_NUMBER):
             is_cut = (token.start() < begin == match.start() < token.end()) or (
                 token.start() < end == match.end() < token.end()

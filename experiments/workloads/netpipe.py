@@ -16,7 +16,7 @@ from experiments.workloads.transfer import curve_figures, curve_of, describe_cur
 RESULT: Final = "np.out"
 
 _SCREEN_ROW = re.compile(r"(?:\d+:)?\s*(\S+) bytes +(\S+) times --> +(\S+) Mbps in +(\S+) usec")
-_ROW_BEGINS = re.compile(r"\d+\s|(?:\d+:)?\s*\S+ bytes +\S+ times")
+_SCREEN_ROW_BEGINS = re.compile(r"(?:\d+:)?\s*\S+ bytes +\S+ times")
 
 
 class NetPipeParameters(Parameters):
@@ -113,7 +113,7 @@ def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
         if screen := _SCREEN_ROW.fullmatch(line.text):
             size, rate, seconds = screen[1], screen[3], line.figure(screen[4], "1e-6")
             more = {"repeats": int(line.whole(screen[2]))}
-        elif _ROW_BEGINS.match(line.text):
+        elif line.is_row or _SCREEN_ROW_BEGINS.match(line.text):
             (size, rate, time), more = line.cells(("bytes", "Mbps", "time_s")).values(), {}
             seconds = line.figure(time)
         else:

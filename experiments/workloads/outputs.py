@@ -53,6 +53,11 @@ class Line:
         """Return the error that names this line and shows its text."""
         return OutputError(f"{why}, in {self}")
 
+    @property
+    def is_row(self) -> bool:
+        """Whether it begins with a number, and other numbers are expected to follow."""
+        return _ROW.match(self.text) is not None and _WORDS.match(self.text) is None
+
     def cells(self, columns: Sequence[str], words: Sequence[str] | None = None) -> dict[str, str]:
         """Return the words of a row by column. Raise OutputError if it has more or fewer."""
         words = self.text.split() if words is None else words
@@ -259,6 +264,6 @@ def read_tables(
                 tables[-1].columns = names(tables[-1].title, match[1])
             else:
                 tables[-1].notes.append(line)
-        elif tables and _ROW.match(line.text) and not _WORDS.match(line.text):
+        elif tables and line.is_row:
             tables[-1].add(line, good)
     return [table for table in tables if table.rows]
