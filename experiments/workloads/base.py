@@ -54,7 +54,7 @@ class Parsed:
     others: Sequence[Parsed] = ()
     """Further results of the same output, which may be those of the requested settings."""
     refusal: OutputError | None = None
-    """Why this one is no result, by the program's own words."""
+    """The reason if the program itself says that this one is wrong."""
 
 
 def alternatives(results: Sequence[Parsed]) -> Parsed:

@@ -55,7 +55,7 @@ class Line:
 
     @property
     def is_row(self) -> bool:
-        """Whether it begins with a number, and other numbers are expected to follow."""
+        """Return whether it begins with a number, so that other numbers follow."""
         return _ROW.match(self.text) is not None and _WORDS.match(self.text) is None
 
     def cells(self, columns: Sequence[str], words: Sequence[str] | None = None) -> dict[str, str]:
