@@ -1,4 +1,4 @@
-"""Trials that go wrong: each ends FAILED with a sentence, and the next one still runs."""
+"""Trials that go wrong end FAILED with a sentence, and the next one runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TALK = "from mpi4py import MPI; [MPI.COMM_WORLD.allreduce(1) for _ in range(500)
 
 @pytest.fixture
 def outcome(run_all: Callable[..., list[Trial]], script_workload: object) -> Callable[..., Trial]:
-    """Runs the given script, then a good one; returns the first trial after checking the second."""
+    """Run the given script, then a good one; return the first trial."""
 
     def run(script: str, **fields: object) -> Trial:
         first, second = run_all(workload="script", sweep={"script": [script, GOOD]}, **fields)
