@@ -64,11 +64,14 @@ def is_there(file: Path) -> bool:
 
 
 def read_text(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError.
+    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError."""
+    return decoded(_content(file, limit_bytes))
 
-    Invalid bytes become U+FFFD.
-    """
-    return _content(file, limit_bytes).decode(errors="replace")
+
+def decoded(content: bytes) -> str:
+    """Return a text in UTF-8, or in UTF-16 with its mark; invalid bytes become U+FFFD."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
 
 
 def read_utf8(file: Path, *, limit_bytes: int) -> str:
