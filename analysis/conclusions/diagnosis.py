@@ -135,7 +135,7 @@ class Diagnosis:
 
 
 def diagnose(
-    study: Study, *, largest_size: Callable[[Study], float], asked: ExperimentQuestion | None = None
+    study: Study, *, largest_size: Callable[[Study], float], question: ExperimentQuestion | None = None
 ) -> Diagnosis:
     """Conclude from the study of an experiment that asks ``asked``.
 
@@ -155,7 +155,7 @@ def diagnose(
         return choices[where]
 
     return Diagnosis(
-        report=find(study, choice_of, asked),
+        report=find(study, choice_of, question),
         trials=sum(max(map(len, p.values.values()), default=0) for p in study.points),
         kind=study.kind,
         axis=study.axis,

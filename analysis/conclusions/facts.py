@@ -58,23 +58,23 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
     return () if is_in_sentence else answer.causes[:MOST_CAUSES]
 
 
-def facts(asked: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
+def facts(question: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
     """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     slices = [part.where for part in report.slices] or [report.where]
-    merged = [_merged(findings, slices, asked.factors) for findings in by_rule.values()]
+    merged = [_merged(findings, slices, question.factors) for findings in by_rule.values()]
     causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
     most = MOST_CAUSES - len(causes_of(answer))
     folded = (replace(cause, fold="run") for cause in causes[most:])
     ranked = (*causes[:most], *(f for f in merged if f.fold != "cause"), *folded)
-    drift = drift_of(asked)
+    drift = drift_of(question)
     if drift is None or not drift.is_found:
         return ranked
     if not drift.is_balanced:
         ranked = tuple(_doubted(fact, "weak" if answer.strength == "open" else "moderate") for fact in ranked)
-    return (*ranked, _of_drift(asked, drift))
+    return (*ranked, _of_drift(question, drift))
 
 
 def _doubted(fact: Fact, most: str) -> Fact:
@@ -84,14 +84,14 @@ def _doubted(fact: Fact, most: str) -> Fact:
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
-def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
-    whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
+def _of_drift(question: ExperimentQuestion, drift: Drift) -> Fact:
+    whole, metric = exp(drift.slope * (drift.trials - 1)), question.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
     evidence = (
         Observation("Change per trial", drift.slope, "share", metric, interval=interval),
         Observation("Change over the experiment", whole - 1, "share", metric),
     )
-    statement, next_step = drift_fact(asked.deciding.label, drift, whole)
+    statement, next_step = drift_fact(question.deciding.label, drift, whole)
     return Fact("drift", "run", statement, "", None, "strong", "time", next_step, evidence=evidence)
 
 

@@ -54,7 +54,7 @@ def joined(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def place(factors: Sequence[Factor], parameters: Any) -> str:
+def point_words(factors: Sequence[Factor], parameters: Any) -> str:
     """Return the point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
     levels = []
     for factor in factors:
@@ -75,7 +75,7 @@ def first_up(words: str) -> str:
 
 
 def value(
-    asked: ExperimentQuestion, amount: float, interval: Interval | None = None, *, with_level: bool = False
+    question: ExperimentQuestion, amount: float, interval: Interval | None = None, *, with_level: bool = False
 ) -> str:
     """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
@@ -85,9 +85,9 @@ def value(
     if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _NARROW * amount:
         interval = None  # ends that read like the value add nothing
     if interval is not None and with_level:
-        words = f"{percent_level(interval.level)} CI {numbers.interval(interval, asked.deciding.unit)}"
-        return f"{numbers.amount(amount, asked.deciding.unit, _VALUE_DIGITS)} ({words})"
-    return numbers.with_interval(amount, interval, asked.deciding.unit, _VALUE_DIGITS)
+        words = f"{percent_level(interval.level)} CI {numbers.interval(interval, question.deciding.unit)}"
+        return f"{numbers.amount(amount, question.deciding.unit, _VALUE_DIGITS)} ({words})"
+    return numbers.with_interval(amount, interval, question.deciding.unit, _VALUE_DIGITS)
 
 
 def percent_level(level: float) -> str:

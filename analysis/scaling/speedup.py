@@ -69,11 +69,11 @@ def scaling_table(study: Study) -> list[ScalingRow]:
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    intervals = study.intervals or _Own(study, [point for _, point in sized])
+    intervals = study.intervals or _TimeIntervals(study, [point for _, point in sized])
     return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
 
 
-class _Own:
+class _TimeIntervals:
     """Intervals of a study's time without an answer about it."""
 
     def __init__(self, study: Study, points: Sequence[Point]) -> None:

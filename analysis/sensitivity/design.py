@@ -23,7 +23,7 @@ _SLOWEST: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class EarlierTrial:
     """Facts of an earlier trial of the program at this size; None if unknown."""
 
     elapsed_s: float | None = None
@@ -41,7 +41,7 @@ class Range:
     least_rate_bps: float
 
     @classmethod
-    def around(cls, here: Link, earlier: Known | None = None) -> Range:
+    def around(cls, here: Link, earlier: EarlierTrial | None = None) -> Range:
         """Return a range in which the effects match the program's own time.
 
         Without knowledge: a millisecond and a tenth of the rate.

@@ -193,9 +193,9 @@ class _Parts:
         """
         priors = np.zeros(len(bends))
         grids = ((self.delay_bends, self.delay_range), (self.rate_bends, self.rate_range))
-        for place, (grid, reach) in enumerate(grids):
+        for index, (grid, reach) in enumerate(grids):
             if len(grid) > 1:
-                priors += np.where(bends[:, place] == 0, np.log(reach / (grid[1] - grid[0])), 0.0)
+                priors += np.where(bends[:, index] == 0, np.log(reach / (grid[1] - grid[0])), 0.0)
         return priors
 
     @property

@@ -158,12 +158,12 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
     """
     rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
-    place = rng.beta(middle, n - middle + 1, _RESAMPLES)
-    first = (n * place).astype(np.int32)
+    position = rng.beta(middle, n - middle + 1, _RESAMPLES)
+    first = (n * position).astype(np.int32)
     if n % 2:
         return first, None
     # given the middle one, the next is the least of the n - middle draws above it
-    following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
+    following = position + (1 - position) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
     return first, np.minimum(n * following, n - 1).astype(np.int32)
 
 

@@ -20,7 +20,7 @@ MOST_TRIALS: Final = 2000
 _TAKEN: Final = "analysis.json.zst"
 """Name of the analysis of a capture, which is stored with these files."""
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=120, strip_whitespace=True)]
-_Place = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+_Location = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 class _Described(BaseModel):
@@ -32,9 +32,9 @@ class DescribedTrial(_Described):
 
     parameters: dict[str, Any] = {}
     figures: dict[str, FiniteFloat] = {}
-    output: _Place | None = None
-    files: Annotated[list[_Place], Field(max_length=20)] = []
-    capture: _Place | None = None
+    output: _Location | None = None
+    files: Annotated[list[_Location], Field(max_length=20)] = []
+    capture: _Location | None = None
     command: list[str] = []
     ended_at: AwareDatetime | None = None
 

@@ -87,7 +87,7 @@ class Extractor(BaseModel):
     def figure(self, slug: str) -> FigureOfMerit:
         """Return the description of the figure, named by the workload."""
         label = self.label or self.name.replace("_", " ").capitalize()
-        definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._place()}."
+        definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._source_words()}."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, *texts: str) -> float | None:
@@ -95,12 +95,12 @@ class Extractor(BaseModel):
         try:
             values = [self._number(printed) for text in texts for printed in self._printed(text)]
         except (ValueError, TypeError, csv.Error) as error:
-            raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
+            raise OutputError(f"{self.name}: {self._source_words()} gives no number: {error}") from None
         if not values:
             return None
         value = _PICKS[self.pick](values) * self.factor
         if not math.isfinite(value):
-            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement")
+            raise OutputError(f"{self.name}: {self._source_words()} gives {value}, which is not a measurement")
         if self.at_least is not None and value < self.at_least:
             raise OutputError(f"{self.name} is {value:g}, and a good run has at least {self.at_least:g}")
         if self.at_most is not None and value > self.at_most:
@@ -133,7 +133,7 @@ class Extractor(BaseModel):
             hint = "set thousands if it has separators, or search a text with success"
             raise ValueError(f"{word!r} is no number; {hint}") from None
 
-    def _place(self) -> str:
+    def _source_words(self) -> str:
         file = f"in {self.file}" if self.file else "in the output"
         source = self.csv_column if self.json_pointer is None else self.json_pointer
         return f"/{self.regex}/ {file}" if self.regex else f"{source!r} {file}"

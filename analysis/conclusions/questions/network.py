@@ -15,7 +15,7 @@ from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import NetworkNeeds, is_clear, needed_of
 from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
 from analysis.conclusions.sentences import network as words
-from analysis.conclusions.wording import place
+from analysis.conclusions.wording import point_words
 from analysis.scaling import Point
 
 
@@ -34,16 +34,16 @@ class _Part:
 
     @classmethod
     def of(cls, grid: Grid, points: Sequence[Point]) -> _Part:
-        network = grid.asked.of_role("network")
-        others = [f for f in grid.asked.factors if f.role != "network"]
+        network = grid.question.of_role("network")
+        others = [f for f in grid.question.factors if f.role != "network"]
         return cls(
             grid,
-            place(others, points[0].parameters),
+            point_words(others, points[0].parameters),
             {f.name: points[0].parameters.get(f.name) for f in others},
             points,
             effects_of(grid, network, points),
             slopes_of(grid, network, points),
-            needed_of(grid.asked, points),
+            needed_of(grid.question, points),
         )
 
     @property
@@ -56,7 +56,7 @@ class _Part:
     @property
     def sentence(self) -> str:
         if self.needed is not None:
-            return words.needs(self.grid.asked, self.at, self.needed)
+            return words.needs(self.grid.question, self.at, self.needed)
         return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
 
     def causes(self) -> list[Cause]:
@@ -94,9 +94,9 @@ class _Part:
         return [*figures, *(Figure.within(name, s.per_unit, "1", s.interval, s.where) for s in self.slopes)]
 
 
-def answer_network(asked: ExperimentQuestion) -> Answer:
+def answer_network(question: ExperimentQuestion) -> Answer:
     """Return the answer of a network sweep, for every level of the other factors."""
-    grid = Grid(asked)
+    grid = Grid(question)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
     if not parts:
         return Answer("network", words.SECOND_SETTING, "open")
@@ -107,7 +107,7 @@ def answer_network(asked: ExperimentQuestion) -> Answer:
     return Answer(
         "network",
         words.combinations([part.sentence for part in parts]),
-        strength(asked, grid.claims),
+        strength(question, grid.claims),
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
         repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
@@ -119,7 +119,7 @@ def answer_network(asked: ExperimentQuestion) -> Answer:
 
 def _combinations(grid: Grid) -> list[list[Point]]:
     """Return the points by ascending levels of the other factors, without single ones."""
-    others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
+    others: list[Factor] = [f for f in grid.question.factors if f.role != "network"]
 
     def key(point: Point) -> tuple[Any, ...]:
         return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
@@ -130,8 +130,8 @@ def _combinations(grid: Grid) -> list[list[Point]]:
 
 def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
     """Return the answer without a measurable effect, with the largest possible one."""
-    asked, network = grid.asked, grid.asked.of_role("network")
-    if asked.published:
+    question, network = grid.question, grid.question.of_role("network")
+    if question.published:
         return Answer("network", words.no_effect(network, printed=grid.claims.PRINTED - 1), "printed", figures)
     size = grid.claims.resolution()
     ends = [f for f in figures if f.name.startswith("factor of ")]
@@ -142,4 +142,4 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
     sentence = words.no_effect(network, most=most - 1)
-    return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)
+    return Answer("network", sentence, strength(question, grid.claims), figures, scatter=grid.claims.scatter)

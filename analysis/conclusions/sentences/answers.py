@@ -24,7 +24,7 @@ from analysis.conclusions.wording import (
     lower_first,
     percent,
     percent_level,
-    place,
+    point_words,
     value,
 )
 from analysis.numbers import amount, between, change, grouped, plural, signed, significant
@@ -95,7 +95,7 @@ def also_at(
     by_name = {factor.name: factor for factor in factors}
     varying = [name for name in where if len({repr(other.get(name)) for other in slices}) > 1]
     named = [by_name.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
-    label = place(named, where)
+    label = point_words(named, where)
     if not others:
         return label
     if len(named) == 1:
@@ -120,7 +120,7 @@ def _are(curve: SizeGrid, i: int) -> str:
 
 def _at(curve: SizeGrid) -> str:
     point = curve.points[curve.enough]
-    return value(curve.asked, curve.typical(point), curve.interval(point), with_level=True)
+    return value(curve.question, curve.typical(point), curve.interval(point), with_level=True)
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
@@ -128,7 +128,7 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
-    deciding = curve.asked.deciding
+    deciding = curve.question.deciding
     better = "faster" if deciding.unit == "s" and not deciding.higher_is_better else "better"
     are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
     names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
@@ -154,7 +154,7 @@ def stop(curve: SizeGrid, because: str) -> str:
     ratio, interval, _ = curve.worse(last, curve.best)
     is_one = curve.level(last) == 1
     beyond = f"{'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long"
-    if curve.asked.deciding.higher_is_better:
+    if curve.question.deciding.higher_is_better:
         beyond = f"{'reaches' if is_one else 'reach'} {percent(1 / ratio)} of it"
     against = "" if curve.enough == curve.best else f" as {best}"
     head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {best}")
@@ -166,7 +166,7 @@ def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
-    much = "much" if curve.asked.deciding.higher_is_better else "fast"
+    much = "much" if curve.question.deciding.higher_is_better else "fast"
     words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
     if len(curve.as_good) > 1:
         return _with(_verdict(curve), f"{size_of(curve, enough)} {_are(curve, enough)} {words}")
@@ -194,7 +194,7 @@ def equal(curve: SizeGrid, most: float | None) -> str:
     head = f"{first_up(size_of(curve, 0))} {_are(curve, 0)} enough: between {first} and {last}"
     if most is None:
         return f"{head} the printed values differ by less than 5 %."
-    label = lower_first(curve.asked.deciding.label)
+    label = lower_first(curve.question.deciding.label)
     return f"{head} {label} changes by less than {percent(most)} ({percent_level(curve.claims.level)} CI)."
 
 
@@ -202,7 +202,9 @@ def too_few(curve: SizeGrid, resolution: float | None) -> str:
     reason = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
     best = curve.best
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
-    return f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
+    return (
+        f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.question, curve.typical(curve.points[best]))}."
+    )
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
@@ -213,10 +215,10 @@ def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | 
 
 
 def one_point(
-    asked: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
+    question: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
 ) -> str:
-    typical = value(asked, middle, interval)
-    if asked.published:
+    typical = value(question, middle, interval)
+    if question.published:
         return f"{typical}, printed without repetitions."
     if scatter is None:
         return f"{typical}, measured once: its scatter is not known."
@@ -242,8 +244,8 @@ def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str
     return f"{first_up(', '.join(clauses))}."
 
 
-def _better(asked: ExperimentQuestion) -> str:
-    return "as much" if asked.deciding.higher_is_better else "as fast"
+def _better(question: ExperimentQuestion) -> str:
+    return "as much" if question.deciding.higher_is_better else "as fast"
 
 
 def _limit(grid: Grid) -> str:
@@ -252,11 +254,11 @@ def _limit(grid: Grid) -> str:
 
 
 def _typical(grid: Grid, point: Point) -> str:
-    return value(grid.asked, grid.typical(point), grid.interval(point))
+    return value(grid.question, grid.typical(point), grid.interval(point))
 
 
 def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
-    leading = f"{place(choices, best.parameters)}, {_typical(grid, best)}"
+    leading = f"{point_words(choices, best.parameters)}, {_typical(grid, best)}"
     return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
 
 
@@ -264,15 +266,15 @@ def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], 
     best, worst = ranked[0], ranked[-1]
     ratio, interval, _ = grid.compare(worst, best)
     return first_up(
-        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}: {_typical(grid, best)}, "
-        f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}."
+        f"{point_words(choices, best.parameters)} is best{_equal_words(choices, equal)}: {_typical(grid, best)}, "
+        f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}."
     )
 
 
-def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
+def _equal_words(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
     if not equal:
         return ""
-    named = [place(choices, p.parameters) for p in equal[:_LISTED]]
+    named = [point_words(choices, p.parameters) for p in equal[:_LISTED]]
     more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
     return f" ({'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse)"
 
@@ -301,29 +303,29 @@ def best_over_sizes(
     equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
     lead = "" if since is None else f" from {level(scale, since)} on" if since else " at every size"
     end = "" if size == largest else f"; at {level(scale, largest)} no choice is measurably better"
-    before = f"; at {level(scale, other[0])} {place(choices, other[1])} is" if other else ""
-    medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
+    before = f"; at {level(scale, other[0])} {point_words(choices, other[1])} is" if other else ""
+    medians = [value(grid.question, grid.typical(point)) for point in (best, worst)]
     return first_up(
-        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}{lead}: "
-        f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)} "
-        f"({' against '.join(medians)}{_also(grid.asked, best, worst)}){before}{end}."
+        f"{point_words(choices, best.parameters)} is best{_equal_words(choices, equal)}{lead}: "
+        f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)} "
+        f"({' against '.join(medians)}{_also(grid.question, best, worst)}){before}{end}."
     )
 
 
-def _also(asked: ExperimentQuestion, best: Point, worst: Point) -> str:
-    if asked.also is None:
+def _also(question: ExperimentQuestion, best: Point, worst: Point) -> str:
+    if question.also is None:
         return ""
-    medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
+    medians = [m for point in (best, worst) if (m := point.median(question.also.metric)) is not None]
     if len(medians) < 2:
         return ""
-    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit, 3) for m in medians)}"
+    return f"; {lower_first(question.also.label)} {' against '.join(amount(m, question.also.unit, 3) for m in medians)}"
 
 
 def growth_of_choice(
     grid: Grid, scale: Factor, choices: Sequence[Factor], ends: Sequence[Point], times: tuple[float, Interval | None]
 ) -> str:
     first, last = (level(scale, point.parameters[scale.name]) for point in ends)
-    name, label = place(choices, ends[0].parameters), lower_first(grid.asked.deciding.label)
+    name, label = point_words(choices, ends[0].parameters), lower_first(grid.question.deciding.label)
     return f"{name}: {label} at {last} {factor_words(*times)} what it is at {first}"
 
 
@@ -333,43 +335,43 @@ SECOND_STEP: Final = "Not enough data yet: a change needs a second step to compa
 
 
 def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | None) -> str:
-    asked, step = grid.asked, step_of(grid.asked, best)
-    reached = f"{_typical(grid, best)}{_share(asked, grid.typical(best))}"
+    question, step = grid.question, step_of(grid.question, best)
+    reached = f"{_typical(grid, best)}{_share(question, grid.typical(best))}"
     if paid is None:
         return f"No single change measurably paid off. Best so far is step {step}: {reached}."
-    names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
+    names = joined([str(step_of(question, p)) for p in equal]) if equal else ""
     equals = (
         f" ({'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse)"
         if equal
         else ""
     )
     times = factor_words(paid.gain, paid.interval)
-    gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
-    change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
+    gave = f"gave {times} as much as" if question.deciding.higher_is_better else f"was {times} as fast as"
+    change = f"the best single change, step {paid.step} ({changed(question, paid)}), {gave} step {paid.over}"
     return f"Step {step} is best{equals}: {reached}; {change}."
 
 
-def paid(asked: ExperimentQuestion, advance: Advance) -> str:
+def paid(question: ExperimentQuestion, advance: Advance) -> str:
     times = factor_words(advance.gain, advance.interval)
-    return f"step {advance.step} ({changed(asked, advance)}): {times} step {advance.over}"
+    return f"step {advance.step} ({changed(question, advance)}): {times} step {advance.over}"
 
 
-def lost(asked: ExperimentQuestion, advance: Advance) -> str:
-    return f"step {advance.step} ({changed(asked, advance)}): only {percent(advance.gain)} of step {advance.over}"
+def lost(question: ExperimentQuestion, advance: Advance) -> str:
+    return f"step {advance.step} ({changed(question, advance)}): only {percent(advance.gain)} of step {advance.over}"
 
 
-def _share(asked: ExperimentQuestion, reached: float) -> str:
-    if not asked.peak:
+def _share(question: ExperimentQuestion, reached: float) -> str:
+    if not question.peak:
         return ""
-    if reached > asked.peak:
+    if reached > question.peak:
         return ", more than the stated peak: check the stated facts of the cluster"
-    return f", {percent(reached / asked.peak)} of the peak"
+    return f", {percent(reached / question.peak)} of the peak"
 
 
-def changed(asked: ExperimentQuestion, advance: Advance) -> str:
+def changed(question: ExperimentQuestion, advance: Advance) -> str:
     """Return the settings that differ from the step that the gain is over."""
     before, after = advance.before.parameters, advance.point.parameters
-    differing = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
+    differing = [f for f in question.factors if before.get(f.name) != after.get(f.name)]
     named = [(f, level(f, after.get(f.name))) for f in differing[:3]]
     return ", ".join(words if f.plural else f"{f.label} {words}" for f, words in named) or "nothing"
 
@@ -452,15 +454,15 @@ def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
     return f"{first_up('; '.join(clauses))}."
 
 
-def no_growth(asked: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
+def no_growth(question: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
     start, end = (level(factor, point.parameters[factor.name]) for point in ends)
-    if asked.published:
+    if question.published:
         return f"From {start} to {end} the printed values differ by less than 5 %."
     return f"Not enough repetitions: no growth from {start} to {end} was measured."
 
 
 def growth(
-    asked: ExperimentQuestion,
+    question: ExperimentQuestion,
     factor: Factor,
     ends: Sequence[Point],
     times: tuple[float, Interval | None],
@@ -474,4 +476,4 @@ def growth(
     shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
         shape = f"; no single power law fits: sizes deviate from it by {percent(misfit)}"
-    return f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."
+    return f"From {start} to {end} {lower_first(question.deciding.label)} {grows}{shape}."

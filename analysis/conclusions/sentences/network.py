@@ -14,7 +14,7 @@ from analysis.conclusions.observations.effects import Effect, Slope, first_matte
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, NetworkNeeds, is_clear
 from analysis.conclusions.sentences.answers import more_combinations
-from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, place
+from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, point_words
 from analysis.numbers import amount, between, plural, rounded
 from analysis.scaling import Point
 from analysis.sensitivity import Quantity
@@ -39,23 +39,23 @@ def combinations(sentences: Sequence[str]) -> str:
     return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(remaining)])
 
 
-def needs(asked: ExperimentQuestion, at: str, needed: NetworkNeeds) -> str:
+def needs(question: ExperimentQuestion, at: str, needed: NetworkNeeds) -> str:
     """Return the bounds of one combination of the other factors and its critical path."""
     needs = needed.needs
     bounds = (
         f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)} {_bounds(needed)}"
     )
     other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
-    without = _without_need(needed, other) if other in {f.name for f in asked.factors} else ""
+    without = _without_need(needed, other) if other in {f.name for f in question.factors} else ""
     sentences = [_with_place(at, bounds), "; ".join(filter(None, [_critical_path(needed), without]))]
-    return " ".join(f"{first_up(each)}." for each in sentences if each)
+    return " ".join(f"{first_up(sentence)}." for sentence in sentences if sentence)
 
 
 def _bounds(needed: NetworkNeeds) -> str:
     """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is ..."."""
     needs = needed.needs
-    if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
-        delay, rate = (_bound(needed, each, unit) for each, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
+    if needs.joint is not None and all(np.isfinite(bound.value) for bound in needs.joint):
+        delay, rate = (_bound(needed, bound, unit) for bound, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
         return f"if one-way delay is below {delay} and the rate is above {rate}"
     if needs.most_delay is not None:
         here = amount(needs.here.rate_bps, "bit/s", 3)
@@ -157,20 +157,20 @@ def _alone(grid: Grid, effect: Effect) -> str:
     start = level(effect.factor, effect.cheapest.parameters[effect.factor.name])
     rate = effect.factor.unit == "bit/s"  # says itself what it is
     words = to if rate else f"{to} {effect.factor.label}"
-    if grid.asked.deciding.higher_is_better:
+    if grid.question.deciding.higher_is_better:
         return f"{words} {'leave' if rate else 'leaves'} {percent(1 / effect.ratio)} of what {start} gives"
     return f"{words} {'take' if rate else 'takes'} {_factor(effect.ratio, effect.interval)} as long as {start}"
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
-    others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
-    return f" at {place(others, effect.costliest.parameters)}"
+    others = [f for f in grid.question.of_role("network") if f is not effect.factor]
+    return f" at {point_words(others, effect.costliest.parameters)}"
 
 
 def _also_harshest(grid: Grid, effect: Effect) -> str:
     """Return the effect at the costliest other levels: ", 1.6 times at 16 ms delay"."""
     harshest = effect.harshest
-    if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
+    if harshest is None or not harshest.clear or grid.question.deciding.higher_is_better:
         return ""
     words = _factor(harshest.ratio, harshest.interval)
     return f", {'also ' if words == _factor(effect.ratio, effect.interval) else ''}{words}{_elsewhere(grid, harshest)}"

@@ -19,7 +19,7 @@ def _tally(
     random = np.random.default_rng([7, round(100 * effect), round(1000 * sd), repetitions])
     design, verdicts = QUESTIONS[question](effect), Counter[str]()
     for _ in range(trials):
-        asked = design.asked(sd, repetitions, random, prior=prior)
+        asked = design.simulate(sd, repetitions, random, prior=prior)
         given, verdict = answered(design, asked)
         assert check(given, asked) == []
         verdicts[verdict] += 1

@@ -52,7 +52,7 @@ class Design:
     points: int = 0
     """Points whose claims hold together."""
 
-    def asked(
+    def simulate(
         self,
         sd: float,
         repetitions: int,

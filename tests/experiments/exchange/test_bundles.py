@@ -153,7 +153,7 @@ def test_imported_experiments_are_read_only_and_free(bundle: Callable[..., Path]
 
 
 def test_origin_keeps_earlier_installations(bundle: Callable[..., Path]) -> None:
-    place, first = bundle(by="okafor"), Installation.own()
+    place, first = bundle(by="okafor"), Installation.current()
     elsewhere()
     Installation.objects.all().delete()
     import_bundle(place, project=load_defaults())

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.specification import parse
 from experiments.specification.design import expand, link_of
-from experiments.specification.parameters import LINK_PARAMETERS, Link, shown
+from experiments.specification.parameters import LINK_PARAMETERS, Link, display_value
 from tests.experiments.specifications import errors_of
 from tests.words import plain
 
@@ -39,7 +39,7 @@ def test_values_are_read_with_their_units_and_shown_with_them() -> None:
         "two sites, 300 Mbit/s, ports 1 Gbit/s; 100 Mbit/s, 4 ms delay, 200 us normal jitter, 0.1 % loss in bursts of 3, "
         "MTU 9 000 B, queue 1 MiB, TCP reno, TCP buffers 256 KiB"
     )
-    assert shown("link.queue", 3000) == "3000 B"
+    assert display_value("link.queue", 3000) == "3000 B"
 
 
 def test_describe_is_short_for_a_plain_link() -> None:

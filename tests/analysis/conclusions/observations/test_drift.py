@@ -196,7 +196,7 @@ def test_conclusive_answers_are_rarely_wrong_under_a_drift(order: Order, drift: 
         design = QUESTIONS[question](1.0)
         for sd, repetitions in ((0.01, 3), (0.05, 2)):
             for _ in range(10):
-                given = answer(design.asked(sd, repetitions, random, order=order, drift=drift))
+                given = answer(design.simulate(sd, repetitions, random, order=order, drift=drift))
                 false += given.strength == "firm" and design.judge(given) == "wrong"
                 trials += 1
 

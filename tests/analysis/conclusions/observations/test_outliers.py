@@ -83,10 +83,10 @@ def test_trials_that_are_far_better_than_the_others_make_a_noisy_point():
 def test_two_pairs_of_a_level_are_too_few_for_a_scatter_of_its_own():
     pairs = [[1.0, 1.0001], [1.1, 1.1001], [1.2, 1.26], [1.3, 1.36]]
 
-    assert "'a'" not in ScatterGroups.found(pairs, [["'a'", "'a'", "'b'", "'b'"]]).of
+    assert "'a'" not in ScatterGroups.from_values(pairs, [["'a'", "'a'", "'b'", "'b'"]]).of
     three = [*pairs[:2], [1.1, 1.1002], *pairs[2:], [1.1, 1.16]]
-    assert ScatterGroups.found(three, [["'a'"] * 3 + ["'b'"] * 3]).of == ["'a'"] * 3 + ["'b'"] * 3
-    assert set(ScatterGroups.found([[1.0, 1.01]] * 4, [["a", "a", "b", "b"]]).of) == {COMMON}
+    assert ScatterGroups.from_values(three, [["'a'"] * 3 + ["'b'"] * 3]).of == ["'a'"] * 3 + ["'b'"] * 3
+    assert set(ScatterGroups.from_values([[1.0, 1.01]] * 4, [["a", "a", "b", "b"]]).of) == {COMMON}
 
 
 @pytest.mark.parametrize("groups", [[], [[1.0], [2.0]]])

@@ -81,7 +81,7 @@ def test_weak_scaling_is_judged_by_its_efficiency(growth: float, verdict: str, b
 
 def test_the_verdict_is_the_answer_to_what_the_experiment_asks() -> None:
     asked = replace(asks([HOSTS], {}, own_time="loop_s"), points=_LIMITED.points)
-    assert find(_LIMITED, asked=asked).verdict.sentence == answer(asked).sentence
+    assert find(_LIMITED, question=asked).verdict.sentence == answer(asked).sentence
 
 
 def test_verdict_of_a_slice_agrees_with_the_answer() -> None:
@@ -97,6 +97,6 @@ def test_verdict_of_a_slice_agrees_with_the_answer() -> None:
             for f in answer(asked).figures
             if f.name == "enough" and "molecules" in f.where
         }
-        verdicts = {s.where["molecules"]: s.verdict.best_size for s in find(Study(own), asked=asked).slices}
+        verdicts = {s.where["molecules"]: s.verdict.best_size for s in find(Study(own), question=asked).slices}
         assert enough
         assert {m: verdicts[m] for m in enough} == enough

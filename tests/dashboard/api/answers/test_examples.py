@@ -54,14 +54,14 @@ def test_every_example_is_valid_against_its_schema(document: dict[str, Any]) -> 
 
 def test_no_example_is_of_an_operation_that_is_not_there(document: dict[str, Any]) -> None:
     shown = {place.rpartition(" ")[0] for place, _, data in bodies(document) if values(data)}
-    assert set(examples.known()) <= shown
+    assert set(examples.all_examples()) <= shown
     used = sum(kind == "application/json" and len(values(data)) for place, kind, data in bodies(document))
-    told_here = list(examples.known().values())
+    told_here = list(examples.all_examples().values())
     json_bodies = sum("application/json" in each.get("request", {}) for each in told_here)
     assert used == json_bodies + sum(len(each["answers"]) for each in told_here)
 
 
 def test_a_specification_of_an_example_can_be_submitted(document: dict[str, Any]) -> None:
     for operation in ("POST experiments/", "PUT experiments/{slug}/", "POST validate/"):
-        sent = examples.known()[operation]["request"]
+        sent = examples.all_examples()[operation]["request"]
         assert parse(sent["application/json"]) == parse_yaml(sent["application/yaml"])
