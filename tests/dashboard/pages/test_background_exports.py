@@ -50,9 +50,9 @@ def test_large_export_equals_a_direct_export(
     assert "Waiting" in page.get(f"/tasks/{task.pk}/").content.decode()
     assert page.get(f"/tasks/{task.pk}/file").status_code == 404
     work()
-    shown = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
-    assert f'href="/tasks/{task.pk}/file"' in shown
-    assert "hx-get" not in shown, "the page no longer refreshes"
+    html = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
+    assert f'href="/tasks/{task.pk}/file"' in html
+    assert "hx-get" not in html, "the page no longer refreshes"
     made = content(page.get(f"/tasks/{task.pk}/file"))
     settings.DIRECT_EXPORT_ROWS = 1000
     assert made == content(page.get(address))

@@ -46,10 +46,10 @@ TYPICAL = {
 
 
 def said_of(experiment: Experiment) -> list[str]:
-    asked = question_of(experiment, study_of(experiment))
-    kept = diagnosis_of(experiment)
-    assert kept.answer.sentence == answer(asked).sentence
-    return [*check(kept.answer, asked), *check_facts(kept.facts, kept.answer)]
+    question = question_of(experiment, study_of(experiment))
+    diagnosis = diagnosis_of(experiment)
+    assert diagnosis.answer.sentence == answer(question).sentence
+    return [*check(diagnosis.answer, question), *check_facts(diagnosis.facts, diagnosis.answer)]
 
 
 @pytest.mark.parametrize("slug", PUBLISHED)

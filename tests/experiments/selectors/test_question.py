@@ -37,8 +37,8 @@ def answered(slug: str) -> Answer:
     return answer(question_of(experiment, study_of(experiment)))
 
 
-def value(found: Answer, name: str, **where: object) -> float:
-    figure = found.figure(name, **where)
+def value(result: Answer, name: str, **where: object) -> float:
+    figure = result.figure(name, **where)
     assert figure is not None, name
     assert isinstance(figure.value, int | float)
     return figure.value

@@ -13,9 +13,9 @@ from tests.analysis.conclusions.designs import HOSTS, asks, checked
 
 def disturbed(by_hosts: dict[int, int]) -> ExperimentQuestion:
     """Two hosts take longer than one, by slowed trials; three trials each."""
-    asked = asks([HOSTS], {1: 1.0, 2: 1.5})
-    points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in asked.points]
-    return replace(asked, points=points)
+    question = asks([HOSTS], {1: 1.0, 2: 1.5})
+    points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in question.points]
+    return replace(question, points=points)
 
 
 def test_what_nothing_disturbed_is_firm() -> None:
@@ -23,24 +23,24 @@ def test_what_nothing_disturbed_is_firm() -> None:
 
 
 def test_a_point_that_was_mostly_slowed_leaves_no_firm_answer() -> None:
-    given = checked(disturbed({2: 2}))
+    result = checked(disturbed({2: 2}))
 
-    assert given.strength == "moderate"
-    assert given.sentence.endswith("Other load slowed 2 of 6 trials: measure again on idle machines.")
+    assert result.strength == "moderate"
+    assert result.sentence.endswith("Other load slowed 2 of 6 trials: measure again on idle machines.")
 
 
 def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
-    asked = disturbed({})
-    points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in asked.points]
-    given = checked(replace(asked, points=points))
+    question = disturbed({})
+    points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in question.points]
+    result = checked(replace(question, points=points))
 
-    assert given.strength == "firm"
-    assert given.sentence.endswith("Other load slowed 3 of 9 trials, 3 of which are excluded.")
+    assert result.strength == "firm"
+    assert result.sentence.endswith("Other load slowed 3 of 9 trials, 3 of which are excluded.")
 
 
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])
 def test_a_single_slowed_trial_of_three_changes_nothing(slowed: dict[int, int]) -> None:
-    given = checked(disturbed(slowed))
+    result = checked(disturbed(slowed))
 
-    assert given.strength == "firm"
-    assert "Other load" not in given.sentence
+    assert result.strength == "firm"
+    assert "Other load" not in result.sentence

@@ -98,10 +98,10 @@ def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_as
 
 
 def test_it_gives_rest_the_same_numbers(two, person, page):
-    asked = {"of": ",".join(tokens(*two)), "at": "1"}
-    reported = client_of(person).get("/api/v1/compare/", asked).json()
-    shown = page.get(ADDRESS, asked).context["compared"].to_dict()
-    assert reported == json.loads(json.dumps(shown))
+    query = {"of": ",".join(tokens(*two)), "at": "1"}
+    reported = client_of(person).get("/api/v1/compare/", query).json()
+    context = page.get(ADDRESS, query).context["compared"].to_dict()
+    assert reported == json.loads(json.dumps(context))
     assert reported["at"] == {"hosts": 2}
-    wrong = client_of(person).get("/api/v1/compare/", {**asked, "ofs": "1"})
+    wrong = client_of(person).get("/api/v1/compare/", {**query, "ofs": "1"})
     assert wrong.status_code == 400
