@@ -40,7 +40,18 @@ OUTLIERS: Final = "outlying trials"
 
 
 def answer(question: ExperimentQuestion) -> Answer:
-    """Answer the experiment's question."""
+    """Answer the experiment's question.
+
+    Parameters
+    ----------
+    question
+        The points with their trials, and the deciding metric.
+
+    Returns
+    -------
+    Answer
+        Head line, figures with 95 % intervals, causes and strength; "open" without trials.
+    """
     if not question.measured() and not question.accepted:
         return Answer(kind_of(question), words.NO_TRIAL, "open")
     question = _with_scatter(question)
@@ -57,7 +68,18 @@ def _answered(question: ExperimentQuestion) -> Answer:
 
 
 def experiment_intervals(question: ExperimentQuestion) -> ExperimentIntervals:
-    """Return the intervals of the answer, for all of its points."""
+    """Return the intervals of the answer, for all of its points.
+
+    Parameters
+    ----------
+    question
+        As for ``answer``.
+
+    Returns
+    -------
+    ExperimentIntervals
+        In the unit of the deciding metric; those without drift if the answer removes it.
+    """
     if not question.measured():
         return ExperimentIntervals(question.deciding.metric, [])
     question = _with_scatter(question)

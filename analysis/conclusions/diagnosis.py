@@ -137,11 +137,21 @@ class Diagnosis:
 def diagnose(
     study: Study, *, largest_size: Callable[[Study], float], question: ExperimentQuestion | None = None
 ) -> Diagnosis:
-    """Conclude from the study of an experiment that asks ``asked``.
+    """Diagnose the study of an experiment. Takes up to seconds: models, bootstrap.
 
-    No size above the ``largest_size`` of a slice is suggested.
+    Parameters
+    ----------
+    study
+        The points with their trials.
+    largest_size
+        Largest size of a slice that the cluster can run; none above it is suggested.
+    question
+        The experiment's question.
 
-    Takes up to seconds: models, bootstrap.
+    Returns
+    -------
+    Diagnosis
+        Report and slices, without arrays.
     """
     slices = study.slices()
     budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)

@@ -59,7 +59,20 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
 
 
 def facts(question: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
-    """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
+    """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share.
+
+    Parameters
+    ----------
+    question, answer
+        The question, and ``answer(question)``.
+    report
+        The findings of the rules.
+
+    Returns
+    -------
+    tuple of Fact
+        Causes, then the other findings, then drift.
+    """
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)

@@ -29,7 +29,18 @@ class ObserverEffect:
 
 
 def observer_effect(captured: Sequence[float], control: Sequence[float]) -> ObserverEffect:
-    """Compare times with capture with those without; both hold at least one."""
+    """Compare times with capture with those without.
+
+    Parameters
+    ----------
+    captured, control
+        Times in s, at least one each.
+
+    Returns
+    -------
+    ObserverEffect
+        Medians in s, and their relative difference with its 95 % interval.
+    """
     interval = if_bounded(ratio_interval(captured, control)) if min(len(captured), len(control)) > 1 else None
     return ObserverEffect(
         with_s=median(captured),

@@ -60,10 +60,13 @@ class ScalingRow:
 
 
 def scaling_table(study: Study) -> list[ScalingRow]:
-    """Return rows by size, smallest first; empty without the time metric.
+    """Return speed-up, efficiency and cost of every size.
 
-    Intervals are those of the answer; else made on logarithms with the scatter of all sizes together, so that two
-    repetitions each suffice for them.
+    Returns
+    -------
+    list of ScalingRow
+        Smallest size first; empty without the time metric. Intervals are those of the answer; else made on logarithms with
+        the scatter of all sizes together, so that two repetitions each suffice for them.
     """
     sized = study.sized(study.time_metric)
     if not sized:

@@ -59,8 +59,20 @@ class Range:
 def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = ()) -> tuple[Link, ...]:
     """Return the links to measure, ``here`` first.
 
-    ``losses`` are shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and
-    round trips. ValueError if ``to`` is not harsher than ``here``.
+    Parameters
+    ----------
+    here
+        Current link.
+    to
+        Harshest delay and rate.
+    losses
+        Shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and round
+        trips.
+
+    Raises
+    ------
+    ValueError
+        If ``to`` is not harsher than ``here``.
     """
     to = to or Range.around(here)
     if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:

@@ -91,7 +91,23 @@ class _Cells:
 
 
 def fit(runs: Runs) -> Fit:
-    """Return the model; ValueError for too few trials or a single link."""
+    """Fit the model of a program's time over delay, rate and loss.
+
+    Parameters
+    ----------
+    runs
+        Trials on several links.
+
+    Returns
+    -------
+    Fit
+        With plausible parameter sets, shape (draws,) each.
+
+    Raises
+    ------
+    ValueError
+        For too few trials or a single link.
+    """
     if not len(runs):
         raise ValueError("there are no trials")
     parts = _Parts.of(runs)

@@ -77,12 +77,27 @@ def compare_groups(
     level: float = 0.95,
     families: Callable[[str], str] = family,
 ) -> list[Comparison]:
-    """Compare every other group with ``baseline`` in every metric that both have.
+    """Compare every other group with a baseline in every metric that both have.
 
-    Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
-    exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons of a family of
-    metrics: over all sixty at once no test of five trials against five could find that one of them changed. KeyError for an
-    unknown baseline.
+    Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that
+    repeat exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons
+    of a family of metrics: over all sixty at once no test of five trials against five could find that one of them changed.
+
+    Parameters
+    ----------
+    groups
+        Values by metric, by name of the group.
+    baseline
+        Name of the group to compare with.
+    level
+        Level of the intervals.
+    families
+        Family of a metric.
+
+    Raises
+    ------
+    KeyError
+        For an unknown baseline.
     """
     reference = groups[baseline]
     comparisons = [
@@ -209,10 +224,18 @@ def hedges_g(a: Floats, b: Floats) -> float | None:
 def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
     """Return the p-value of "all configurations have the same mean".
 
-    It is the larger one of an F test on logarithms and Kruskal-Wallis.
+    It is the larger one of an F test on logarithms and Kruskal-Wallis. The F test sees small effects with few repetitions;
+    the rank test keeps one far outlier from making a finding. Values that are not positive are compared as they are.
 
-    The F test sees small effects with few repetitions; the rank test keeps one far outlier from making a finding. Values that
-    are not positive are compared as they are. 1.0 where fewer than two configurations have two values each.
+    Parameters
+    ----------
+    samples
+        Values of each configuration.
+
+    Returns
+    -------
+    float
+        1.0 if fewer than two configurations have two values each.
     """
     groups = [checked(s) for s in samples if len(s) >= 2]
     if len(groups) < 2:

@@ -47,7 +47,7 @@ class Artifact(models.Model):
 
     @property
     def file(self) -> Path:
-        """Return the path in the worker's directory. Other code uses `intact` or `stored_file`."""
+        """Return the path on the worker; other code uses `intact` or `stored_file`."""
         return Path(settings.VAR) / self.path
 
     @property

@@ -86,7 +86,18 @@ def weight_of_median(n: int) -> float:
 
 
 def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
-    """Return the scatter of all groups about their means; None without repetitions."""
+    """Return the scatter of all groups about their means.
+
+    Parameters
+    ----------
+    groups
+        Values of each group, all positive.
+
+    Returns
+    -------
+    Scatter or None
+        Standard deviation on the natural logarithm; None without repetitions.
+    """
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
