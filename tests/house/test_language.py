@@ -68,6 +68,7 @@ _CONTRACTS = re.compile("messages in a row")
 _OPENING = re.compile(r"(?:What|Whatever|Whether|Who|Whom|Whose|Where|Which|Why)\b")
 _CODE = re.compile(r"``[^`]+``|`[^`]+`|\{[%{].*?[%}]\}|https?://\S+")
 
+NO_NAMES = ("told", "asked", "kept", "found", "known", "given", "wanted", "shown", "own", "each", "place", "beside")
 LONGEST_SUMMARY = 80
 LONGEST_PAGE = 150
 LONGEST_LINE = 100
@@ -141,6 +142,21 @@ def test_docstrings_have_short_first_lines() -> None:
         and len(first := (ast.get_docstring(node) or "").partition("\n")[0]) > LONGEST_SUMMARY
     ]
     assert not results, f"at most {LONGEST_SUMMARY} characters; details in a second paragraph:\n" + "\n".join(results)
+
+
+def test_names_are_no_participles() -> None:
+    """Fields are exempt: certificates are stored with ``asked`` and ``kept``."""
+    results = []
+    for path in tracked("*.py"):
+        tree = ast.parse((ROOT / path).read_text())
+        fields = {id(part.target) for part in ast.walk(tree) if isinstance(part, ast.AnnAssign)}
+        for node in ast.walk(tree):
+            name = getattr(node, "arg", None) or getattr(node, "name", None)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+                name = node.id
+            if isinstance(name, str) and name.strip("_") in NO_NAMES and not isinstance(node, ast.keyword | ast.alias):
+                results.append(f"{path}:{node.lineno}: {name}")
+    assert not results, "a name says what it holds:\n" + "\n".join(results)
 
 
 def test_documents_are_short_and_their_lines_too() -> None:
