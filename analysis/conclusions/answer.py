@@ -40,7 +40,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause in a sentence; ``explains`` is its part of the change, in ``unit``."""
+    """A cause in one sentence.
+
+    ``explains`` is its part of the change, in ``unit`` (s or share).
+    """
 
     statement: str
     explains: float | None = None

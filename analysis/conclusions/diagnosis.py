@@ -43,7 +43,10 @@ _CURVE_POINTS: Final = 61
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model over the sizes ``x``, in the metric's unit; 95 % band or None."""
+    """A model over the sizes ``x``.
+
+    Value and 95 % band are in the metric's unit; None without a band.
+    """
 
     model: str
     title: str

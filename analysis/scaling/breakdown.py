@@ -131,7 +131,7 @@ def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, sc
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """Network figures of one size; None if the capture or link has none."""
+    """Network figures of one size; None if capture or link do not provide them."""
 
     size: float
     mean_bps: float | None

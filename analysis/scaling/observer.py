@@ -13,7 +13,10 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """Medians in seconds; ``relative`` is with / without - 1, interval or None."""
+    """Medians in seconds; ``relative`` is with / without - 1.
+
+    Its 95 % interval is None if it is not known.
+    """
 
     with_s: float
     without_s: float

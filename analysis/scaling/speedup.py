@@ -15,7 +15,7 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; None if the repetitions do not give one."""
+    """A value with its interval, which is None if the repetitions do not give one."""
 
     value: float
     interval: Interval | None = None
@@ -40,7 +40,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRow:
-    """One size of a scaling study; ratios are to ``reference``, the smallest."""
+    """One size of a strong or weak scaling study.
+
+    Ratios are against ``reference``, the smallest size.
+    """
 
     size: float
     ranks: int | None

@@ -26,7 +26,10 @@ _SEED: Final = 2007
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, in the unit of the values; None is an open end."""
+    """A confidence interval, in the unit of the values, and its method.
+
+    None is an end that the data do not bound.
+    """
 
     low: float | None
     high: float | None
@@ -36,7 +39,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """Repetitions of one quantity, with the interval of the mean or the median."""
+    """Repetitions of one quantity.
+
+    ``interval`` is of the mean ("t") or the median ("bootstrap") as its method says.
+    """
 
     n: int
     median: float

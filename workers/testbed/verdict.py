@@ -46,7 +46,10 @@ class Way:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """Quantity of one direction: requested, achieved, enough (None: not judged)."""
+    """Quantity of one direction: requested, achieved, and sufficient or not.
+
+    None: not judged.
+    """
 
     source: str
     target: str

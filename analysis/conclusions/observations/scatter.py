@@ -40,7 +40,10 @@ three trials the interval holds the outlier. Two of three values that agree by c
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Standard deviation of the logarithm of a trial (0.05: 5 %), degrees of freedom."""
+    """Standard deviation of the logarithm of one trial, with its degrees of freedom.
+
+    0.05 is about 5 %.
+    """
 
     sd: float
     freedom: float
