@@ -20,7 +20,7 @@ from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import point_words
-from analysis.scaling import DISTURBED, Point
+from analysis.scaling import Point
 
 _ANSWERS: Final[Mapping[QuestionKind, Callable[[ExperimentQuestion], Answer]]] = {
     "scale": answer_scale,
@@ -40,18 +40,7 @@ OUTLIERS: Final = "outlying trials"
 
 
 def answer(question: ExperimentQuestion) -> Answer:
-    """Answer the experiment's question.
-
-    Parameters
-    ----------
-    question
-        The points with their trials, and the deciding metric.
-
-    Returns
-    -------
-    Answer
-        Head line, figures with 95 % intervals, causes and strength; "open" without trials.
-    """
+    """Answer the experiment's question."""
     if not question.measured() and not question.accepted:
         return Answer(kind_of(question), words.NO_TRIAL, "open")
     question = _with_scatter(question)
@@ -68,18 +57,7 @@ def _answered(question: ExperimentQuestion) -> Answer:
 
 
 def experiment_intervals(question: ExperimentQuestion) -> ExperimentIntervals:
-    """Return the intervals of the answer, for all of its points.
-
-    Parameters
-    ----------
-    question
-        As for ``answer``.
-
-    Returns
-    -------
-    ExperimentIntervals
-        In the unit of the deciding metric; those without drift if the answer removes it.
-    """
+    """Return the intervals of the answer, for all of its points."""
     if not question.measured():
         return ExperimentIntervals(question.deciding.metric, [])
     question = _with_scatter(question)
@@ -108,8 +86,7 @@ def _with_outliers(question: ExperimentQuestion, result: Answer) -> Answer:
         return result
     names = [factor.name for factor in question.factors]
     figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in outlying)
-    sentence = words.outliers(sum(n for _, n in outlying), sum(len(question.values(p)) for p in measured))
-    return replace(result, sentence=f"{result.sentence} {sentence}", figures=(*result.figures, *figures))
+    return replace(result, figures=(*result.figures, *figures))
 
 
 def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
@@ -117,18 +94,11 @@ def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
 
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
     that look certain.
-
-    Disturbed trials of a point with a clean one are excluded, and count as slowed.
     """
-    measured = question.measured()
-    counted, slowed = sum(len(question.values(point)) for point in measured), sum(point.disturbed for point in measured)
-    excluded = sum(point.excluded.get(DISTURBED, 0) for point in question.points)
-    weakens = any(2 * point.disturbed >= len(question.values(point)) for point in measured if point.disturbed)
-    if not (weakens or excluded):
-        return result
-    sentence = words.other_load(excluded + slowed, excluded, excluded + counted, weakens)
-    strength: Strength = "moderate" if weakens and result.strength == "firm" else result.strength
-    return replace(result, sentence=f"{result.sentence} {sentence}", strength=strength)
+    weakens = any(
+        2 * point.disturbed >= len(question.values(point)) for point in question.measured() if point.disturbed
+    )
+    return replace(result, strength="moderate") if weakens and result.strength == "firm" else result
 
 
 def _sliced_by(question: ExperimentQuestion, kind: QuestionKind) -> list[Factor]:
@@ -165,16 +135,16 @@ def _slices(
 
 
 def _of_slices(question: ExperimentQuestion, kind: QuestionKind, slice_factors: list[Factor]) -> Answer:
-    """Merge the answers of all slices; equal sentences are stated once."""
+    """Merge the answers of all slices; equal verdicts are stated once."""
     answers, places = [], dict[str, list[str]]()
     for where, (at, part) in _slices(question, slice_factors).items():
         single = _ANSWERS[kind](part)
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in single.figures)
         answers.append(replace(single, figures=figures))
-        places.setdefault(single.sentence, []).append(where)
+        places.setdefault(words.verdict_of(part, single), []).append(where)
     return Answer(
         kind,
-        words.slices(places),
+        words.slices(places) if len(answers) > 1 else f"{where}: {answers[0].sentence}",
         min((single.strength for single in answers), key=_WEAKEST_FIRST.index),
         tuple(figure for single in answers for figure in single.figures),
         tuple(cause for single in answers for cause in single.causes)[:5],

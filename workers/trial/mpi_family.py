@@ -67,7 +67,7 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
     if any(_size(usage, family) is None for usage, (family, _) in with_library):
         summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not report the size of the world"
         return World(summary=summary, checked=False)
-    return World(summary=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
+    return World(summary=f"{plural(ranks, 'rank')} in one world, as requested ({libraries})")
 
 
 def _other_world(
@@ -82,7 +82,7 @@ def _other_world(
         strangers = _mismatch(other, ran) if other else f"no launcher variable describes its world: {ran}."
         return f"{where} loaded {family} ({library}), and {strangers} {_suggested_fix(family, other, setting)}"
     if size is not None and size != ranks:
-        return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were asked for: {_OWN_LAUNCH}"
+        return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were requested: {_OWN_LAUNCH}"
     if rank is not None and rank != usage.rank:
         return f"{where} ran as rank {rank} of another world: {_OWN_LAUNCH}"
     return None

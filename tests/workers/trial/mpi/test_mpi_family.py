@@ -77,7 +77,9 @@ def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., l
     assert trial.state == State.FINISHED, trial.message
     assert trial.command[0] == "mpiexec.hydra"
     assert trial.environment.facts["mpi"].startswith("Hydra ")
-    assert trial.conditions["world"].startswith("4 ranks in one world, as asked (libmpich"), trial.conditions["world"]
+    assert trial.conditions["world"].startswith("4 ranks in one world, as requested (libmpich"), trial.conditions[
+        "world"
+    ]
     assert trial.conditions["ranks_on"] == {"n1": "0-1", "n2": "2-3"}
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
     ranks = read_analysis(trial)["matrices"]["ranks"]
@@ -96,7 +98,7 @@ def test_a_program_of_mpich_runs_on_this_machine(run_all: Callable[..., list[Tri
         cluster="local",
     )
     assert trial.state == State.FINISHED, trial.message
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
 
 

@@ -38,7 +38,7 @@ def test_with_a_report_missing_no_rank_is_placed() -> None:
 def require_ranks_of_the_exchange(trial: Trial) -> None:
     """Require three messages of a megabyte each way, besides the library's own."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     ranks = read_analysis(trial)["matrices"]["ranks"]
     assert (ranks["labels"], ranks["source"], ranks["by_host_alone"]) == ([0, 1], "one_rank_per_host", None)
     there, back = ranks["payload_bytes"][0][1], ranks["payload_bytes"][1][0]
