@@ -95,5 +95,5 @@ def test_it_separates_transfers_of_collectives_from_unknown_waits():
 
 def test_it_shows_what_was_kept_when_there_were_fewer_causes():
     table = waits_table(profile_with([[0, 1, 1, 0, 0, 0, 1.0, 0, 1.0]], causes=OLD_CAUSES))
-    assert [cause["label"] for cause in table["causes"]][3:] == ["Lost packets", "Receiver", "Not explained"]
+    assert [cause["label"] for cause in table["causes"]][3:] == ["Lost packets", "After last packet", "Not explained"]
     assert plain(table["rows"][0]["shares"][3]) == "50 %"
