@@ -19,8 +19,12 @@ def main() -> None:
         from django.conf import settings  # once they are known to be readable
 
         # One line is enough: the rest of libpq's text repeats it per address that it tried.
-        reason, own = str(error).splitlines()[0], bool(settings.ENVIRONMENT.DATABASE_URL)
-        advice = "DATABASE_URL and RANKWIRE_DATABASE_PASSWORD say where it is" if own else "script/manage starts it"
+        reason, has_own_database = str(error).splitlines()[0], bool(settings.ENVIRONMENT.DATABASE_URL)
+        advice = (
+            "DATABASE_URL and RANKWIRE_DATABASE_PASSWORD say where it is"
+            if has_own_database
+            else "script/manage starts it"
+        )
         sys.exit(f"rankwire: the database does not answer ({reason}); {advice}")
 
 

@@ -103,6 +103,8 @@ def analyse(
         Capture file; a pipe or standard input ("-") is copied first.
     mpi_ports
         TCP port range of the launcher, inclusive.
+    decoder
+        "native", or "tshark" for more link types.
     drops
         Report of the capture tool.
     mtu
@@ -115,6 +117,11 @@ def analyse(
         Rate of every host's link.
     host_ranks
         {address: its ranks}, for MPI libraries that do not name ranks on their connections.
+
+    Returns
+    -------
+    CaptureAnalysis
+        Metrics in the units of the catalogue.
 
     Raises
     ------

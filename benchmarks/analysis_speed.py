@@ -70,15 +70,15 @@ def tool(*argv: str) -> Callable[[], object]:
     return lambda: subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 
 
-def recorded(place: Path) -> Path:
+def recorded(directory: Path) -> Path:
     """A real MPI capture as a savefile with microseconds, which every tool reads."""
     for name in ("in.water", "water.mol"):
-        shutil.copy(WATER / name, place / name)
+        shutil.copy(WATER / name, directory / name)
     longer = {"3": "4", "4": "8", "12": STEPS}
     command = [longer.get(word, word) for word in MPI_COMMAND]
-    record(place / "mpi.pcapng", ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(place), *command])
-    subprocess.run(["editcap", "-F", "pcap", str(place / "mpi.pcapng"), str(place / "mpi.pcap")], check=True)
-    return place / "mpi.pcap"
+    record(directory / "mpi.pcapng", ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(directory), *command])
+    subprocess.run(["editcap", "-F", "pcap", str(directory / "mpi.pcapng"), str(directory / "mpi.pcap")], check=True)
+    return directory / "mpi.pcap"
 
 
 def decode_alone(path: Path) -> None:
@@ -103,19 +103,19 @@ def cold_cpu_s(*argv: str) -> float:
     return min(times)
 
 
-def cold_starts(path: Path, place: Path) -> str:
+def cold_starts(path: Path, directory: Path) -> str:
     """The command line beside what every program with NumPy costs."""
-    few = place / "first.pcap"
+    few = directory / "first.pcap"
     subprocess.run(["editcap", "-r", str(path), str(few), f"1-{SAMPLE_PACKETS}"], check=True)
     ours = cold_cpu_s("-m", "analysis", "stats", str(few), "--json")
     nothing, numpy = cold_cpu_s("-c", "pass"), cold_cpu_s("-c", "import numpy")
     return f"cold, {SAMPLE_PACKETS} packets: {ours:.2f} s of CPU; import numpy {numpy:.2f} s, python -c pass {nothing:.2f} s"
 
 
-def pyshark_seconds(path: Path, place: Path, use_json: bool) -> float:
+def pyshark_seconds(path: Path, directory: Path, use_json: bool) -> float:
     import pyshark
 
-    few = place / "few.pcap"
+    few = directory / "few.pcap"
     subprocess.run(["editcap", "-r", str(path), str(few), f"1-{SAMPLE_PACKETS}"], check=True)
 
     def read() -> None:
@@ -124,7 +124,7 @@ def pyshark_seconds(path: Path, place: Path, use_json: bool) -> float:
         assert sum(1 for _ in capture) == SAMPLE_PACKETS
         capture.close()
 
-    empty = place / "one.pcap"
+    empty = directory / "one.pcap"
     subprocess.run(["editcap", "-r", str(path), str(empty), "1"], check=True)
     start_up = best(tool("tshark", "-r", str(empty)), 3)
     return max(best(read, 2) - start_up, 1e-9)
@@ -177,11 +177,11 @@ def most_resident_mb(path: Path) -> float:
     return int(done.stdout) * 1024 / 1e6
 
 
-def memory_of_hostile_captures(place: Path, packets: int = 1_000_000) -> list[str]:
+def memory_of_hostile_captures(directory: Path, packets: int = 1_000_000) -> list[str]:
     """The most that a process was resident with, in MB."""
     lines = []
     for name in ("port_scan", "host_pairs", "host_scan", "connections_in_turn"):
-        path = place / "hostile.pcap"
+        path = directory / "hostile.pcap"
         path.write_bytes(hostile.GENERATORS[name](packets))
         lines.append(f"{name:24} {most_resident_mb(path):6.0f} MB resident")
     return lines
@@ -196,13 +196,13 @@ print(time.process_time() - begin, int(result.metrics["packets"]), int(result.me
 """
 
 
-def costs_of_hostile_captures(place: Path, mb: float) -> Iterator[str]:
+def costs_of_hostile_captures(directory: Path, mb: float) -> Iterator[str]:
     """Return CPU time without the start, and peak resident size, of each kind."""
-    path = place / "hostile.pcap"
+    path = directory / "hostile.pcap"
     for name, made in (hostile.GENERATORS | hostile.LARGE).items():
-        each = (len(made(600)) - len(made(300))) / 300
+        packet_bytes = (len(made(600)) - len(made(300))) / 300
         most = 4_000_000 if name == "options" else int(mb * 1e6)  # no block is longer than 16 MiB
-        path.write_bytes(made(min(int(mb * 1e6 / each), most)))
+        path.write_bytes(made(min(int(mb * 1e6 / packet_bytes), most)))
         done = subprocess.run([sys.executable, "-c", _COST, str(path)], capture_output=True, check=True, text=True)
         cpu_s, packets, connections, trust = done.stdout.split()
         yield (
@@ -211,20 +211,20 @@ def costs_of_hostile_captures(place: Path, mb: float) -> Iterator[str]:
         )
 
 
-def short(path: Path, place: Path) -> list[str]:
+def short(path: Path, directory: Path) -> list[str]:
     packets = int(analysis.analyse(path).metrics["packets"])
     return [
         f"{packets:,} packets, {path.stat().st_size / 1e6:.0f} MB; least and median of 30, ms",
         *in_turn(path),
         f"decoding alone          {packets / best(lambda: decode_alone(path), 15) / 1e6:6.1f} million packets/s",
         f"command line, cold      {cold_start(path):6.2f} s",
-        cold_starts(path, place),
-        *growth(path, place, [2_000_000]),
-        *memory_of_hostile_captures(place),
+        cold_starts(path, directory),
+        *growth(path, directory, [2_000_000]),
+        *memory_of_hostile_captures(directory),
     ]
 
 
-def rows_of(path: Path, place: Path) -> list[Row]:
+def rows_of(path: Path, directory: Path) -> list[Row]:
     """Ours first, then everything that is installed."""
     packets = int(analysis.analyse(path).metrics["packets"])
     name = str(path)
@@ -241,8 +241,8 @@ def rows_of(path: Path, place: Path) -> list[Row]:
     fields = [word for field in TSHARK_FIELDS for word in ("-e", field)]
     rows.append(Row("tshark -T fields", best(tool("tshark", "-n", "-r", name, "-T", "fields", *fields), 1), packets))
     rows.append(Row("plain Python (decoding alone)", plain_python(path), min(ORACLE_PACKETS, packets)))
-    rows.append(Row("pyshark, JSON", pyshark_seconds(path, place, True), SAMPLE_PACKETS))
-    rows.append(Row("pyshark, XML", pyshark_seconds(path, place, False), SAMPLE_PACKETS))
+    rows.append(Row("pyshark, JSON", pyshark_seconds(path, directory, True), SAMPLE_PACKETS))
+    rows.append(Row("pyshark, XML", pyshark_seconds(path, directory, False), SAMPLE_PACKETS))
     return rows
 
 
@@ -271,11 +271,11 @@ def _measure(path: Path, model: Path, answer: multiprocessing.Queue[float]) -> N
     answer.put(time.perf_counter() - begin)
 
 
-def growth(model: Path, place: Path, sizes: list[int]) -> list[str]:
+def growth(model: Path, directory: Path, sizes: list[int]) -> list[str]:
     """Time and largest memory of a fresh process per size."""
     lines = []
     for packets in sizes:
-        path = place / "large.pcap"
+        path = directory / "large.pcap"
         generate(path, model, packets)
         context = multiprocessing.get_context("spawn")
         answer: multiprocessing.Queue[float] = context.Queue()
@@ -302,16 +302,16 @@ def main() -> None:
     parser.add_argument("--hostile", type=float, metavar="MB", help="only what hostile captures of that size cost")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        place = Path(temporary)
+        directory = Path(temporary)
         if options.hostile:
-            for line in costs_of_hostile_captures(place, options.hostile):
+            for line in costs_of_hostile_captures(directory, options.hostile):
                 print(line, flush=True)
             return
-        path = options.capture or recorded(place)
+        path = options.capture or recorded(directory)
         if options.short:
-            print("\n".join(short(path, place)))
+            print("\n".join(short(path, directory)))
             return
-        rows = rows_of(path, place)
+        rows = rows_of(path, directory)
         ours = rows[0].ns_per_packet
         print(f"{rows[0].packets:,} packets, {path.stat().st_size / 1e6:.0f} MB")
         print(f"{'':36}{'seconds':>10}{'ns/packet':>12}{'times ours':>12}")
@@ -323,7 +323,7 @@ def main() -> None:
         print(f"memory of the table: {table.nbytes / len(table):.0f} bytes per packet")
         if options.json:
             options.json.write_text(json.dumps({row.name.strip(): row.ns_per_packet for row in rows}))
-        for line in growth(path, place, options.large):
+        for line in growth(path, directory, options.large):
             print(line)
 
 

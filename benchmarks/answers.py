@@ -56,11 +56,11 @@ def tally(
     random = np.random.default_rng([sum(map(ord, question)), round(100 * effect), round(1000 * sd), repetitions, prior])
     design, verdicts, broken = QUESTIONS[question](effect), Counter[str](), 0
     for _ in range(trials):
-        asked = design.asked(sd, repetitions, random, prior=prior, order=order, drift=drift)
-        given, verdict = answered(design, asked)
+        experiment = design.simulate(sd, repetitions, random, prior=prior, order=order, drift=drift)
+        result, verdict = answered(design, experiment)
         verdicts[verdict] += 1
-        verdicts[f"conclusive, {verdict}"] += given.strength == "firm"
-        broken += bool(check(given, asked))
+        verdicts[f"conclusive, {verdict}"] += result.strength == "firm"
+        broken += bool(check(result, experiment))
     return verdicts, broken
 
 
@@ -99,8 +99,8 @@ def _false(
     for number, design in enumerate(designs):
         random, false = np.random.default_rng([number, round(1000 * sd), repetitions, round(1e4 * drift)]), 0
         for _ in range(trials):
-            given, verdict = answered(design, design.asked(sd, repetitions, random, order=order, drift=drift))
-            false += given.strength == "firm" and verdict == "wrong"
+            result, verdict = answered(design, design.simulate(sd, repetitions, random, order=order, drift=drift))
+            false += result.strength == "firm" and verdict == "wrong"
         shares.append(100 * false / trials)
     return shares
 
@@ -142,7 +142,9 @@ def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float
     for _ in range(trials):
         claims = SimultaneousIntervals(list(np.exp(random.exponential(sd, (points, repetitions)))))
         intervals = [claims.value(i) for i in range(points)]
-        held += sum((each.low or 0) <= truth <= (each.high or 0) for each in intervals if each is not None)
+        held += sum(
+            (interval.low or 0) <= truth <= (interval.high or 0) for interval in intervals if interval is not None
+        )
     return held / trials / points
 
 
@@ -191,9 +193,9 @@ def main() -> int:
     parser.add_argument("--questions", nargs="*", default=list(QUESTIONS))
     parser.add_argument("--order", choices=get_args(Order))
     parser.add_argument("--drift", action="store_true")
-    given = parser.parse_args()
-    if given.drift:
-        return drifts(given.trials, given.seconds)
+    options = parser.parse_args()
+    if options.drift:
+        return drifts(options.trials, options.seconds)
     start = perf_counter()
     total: Counter[str] = Counter()
     means: dict[tuple[str, str], list[list[tuple[float, ...]]]] = defaultdict(list)
@@ -201,35 +203,37 @@ def main() -> int:
     print("right/silent/wrong of 100 experiments, by repetitions\n")
     print(f"| question | effect | scatter | {cells} |")
     print("|---" * 8 + "|")
-    for question in given.questions:
+    for question in options.questions:
         for effect in EFFECTS:
             for sd in SCATTERS:
-                if perf_counter() - start > given.seconds:
+                if perf_counter() - start > options.seconds:
                     print("time is up")
                     return 1
                 row: list[str] = []
-                shown: list[tuple[float, ...]] = []
+                percentages: list[tuple[float, ...]] = []
                 for repetitions in REPETITIONS:
                     for prior in (False, True) if repetitions == 1 else (False,):
                         verdicts, broken = tally(
-                            question, effect, sd, repetitions, given.trials, prior=prior, order=given.order
+                            question, effect, sd, repetitions, options.trials, prior=prior, order=options.order
                         )
-                        total.update({**verdicts, "all": given.trials, "broken": broken})
+                        total.update({**verdicts, "all": options.trials, "broken": broken})
                         if effect == 1:
-                            total.update({"false": verdicts["wrong"], "no effect": given.trials})
-                        shown.append(tuple(100 * verdicts[v] / given.trials for v in ("right", "silent", "wrong")))
-                        row.append(_words(shown[-1]) + (f" !{broken}" if broken else ""))
+                            total.update({"false": verdicts["wrong"], "no effect": options.trials})
+                        percentages.append(
+                            tuple(100 * verdicts[v] / options.trials for v in ("right", "silent", "wrong"))
+                        )
+                        row.append(_words(percentages[-1]) + (f" !{broken}" if broken else ""))
                 large = " *" if QUESTIONS[question](effect).margin > 3 * sd else ""
                 print(f"| {question} | {effect:g}{large} | {sd:.0%} | {' | '.join(row)} |", flush=True)
                 means["effect above 3 x scatter" if large else "no effect" if effect == 1 else "", question].append(
-                    shown
+                    percentages
                 )
     for (kind, question), rows in means.items():
         if kind:
             columns = [tuple(fmean(parts) for parts in zip(*column, strict=True)) for column in zip(*rows, strict=True)]
             print(f"{kind} | {question} | {' | '.join(map(_words, columns))} |")
     print("\n* effect (of weak scaling: its distance from the 80 % line) above 3 x scatter")
-    print(f"order of trials: {given.order or 'not known'}; {dict(total)}; {perf_counter() - start:.0f} s")
+    print(f"order of trials: {options.order or 'not known'}; {dict(total)}; {perf_counter() - start:.0f} s")
     print("\none noisy point, experiments of 100 that claim what is none, at 2, 3, 5 repetitions")
     for points in (4, 6, 12):
         print(f"{points} points | {' | '.join(f'{100 * noisy_point(points, n):.0f}' for n in (2, 3, 5))}")

@@ -72,14 +72,14 @@ class Server:
         inherited = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
         with (self.var / "campaign.log").open("ab") as log:
             namespace = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
-            own = {
+            variables = {
                 "RANKWIRE_VAR": str(self.var),
                 "RANKWIRE_FOREIGN_CPU_PERCENT": "100",
                 "RANKWIRE_DISK_RESERVE_MIB": "32",
             }
             self.process = subprocess.Popen(
                 [*namespace, str(ROOT / "script" / "server"), "--port", str(self.port), "--no-demo"],
-                env={**inherited, **own},
+                env={**inherited, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -88,18 +88,18 @@ class Server:
 
     def inside(self, words: str = "") -> list[psutil.Process]:
         """Its living processes whose command line holds ``words``."""
-        found = []
+        processes = []
         with suppress(psutil.Error):
-            for each in psutil.Process(self.process.pid).children(recursive=True):
+            for process in psutil.Process(self.process.pid).children(recursive=True):
                 with suppress(psutil.Error):
-                    if words in " ".join(each.cmdline()) and each.status() != psutil.STATUS_ZOMBIE:
-                        found.append(each)
-        return found
+                    if words in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                        processes.append(process)
+        return processes
 
     def end(self, number: signal.Signals) -> None:
         """End the server, with everything in its namespace."""
-        for each in self.inside("config.server")[:1]:
-            each.send_signal(number)
+        for process in self.inside("config.server")[:1]:
+            process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
         self.process.kill()
@@ -197,9 +197,9 @@ class Campaign:
             return False
         with suppress(psutil.Error):
             hosts[0].suspend()
-            for each in services:
+            for process in services:
                 with suppress(psutil.Error):
-                    each.kill()
+                    process.kill()
             time.sleep(next(self.away_s[program]))
             hosts[0].resume()
         return True
@@ -293,10 +293,10 @@ def token(server: Server) -> str:
         text=True,
         check=True,
     )
-    found = re.search(r"rw_[\w-]+", done.stdout)
-    if found is None:
+    match = re.search(r"rw_[\w-]+", done.stdout)
+    if match is None:
         raise SystemExit(f"no token: {done.stdout}{done.stderr}")
-    return found[0]
+    return match[0]
 
 
 def main() -> int:

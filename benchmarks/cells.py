@@ -59,8 +59,8 @@ def main() -> int:
             ),
             *paired(pairs, WATER, [Figure("water on two ranks", elapsed_ms, percent=True)]),
         ]
-    for each in rows:
-        print(f"{each['name']:28} {each['median']:+7.2f} {each['unit']} ({each['low']:+.2f} to {each['high']:+.2f})")
+    for line in rows:
+        print(f"{line['name']:28} {line['median']:+7.2f} {line['unit']} ({line['low']:+.2f} to {line['high']:+.2f})")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
     return int(rows[0]["median"] > LIMIT_MS)
@@ -94,7 +94,7 @@ def paired(pairs: int, spec: dict[str, Any], figures: Sequence[Figure]) -> list[
             inside, outside = figure.measure(ended["in cells"]), figure.measure(ended["without"])
             scale = 100 / outside if figure.percent else 1.0
             seen[figure.name].append((inside * scale, outside * scale))
-    return [row(each.name, seen[each.name], "%" if each.percent else "ms") for each in figures]
+    return [row(figure.name, seen[figure.name], "%" if figure.percent else "ms") for figure in figures]
 
 
 def run(spec: dict[str, Any], cluster: str) -> Any:

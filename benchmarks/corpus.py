@@ -72,15 +72,15 @@ class Union:
             self.base = sequence
         near = self.runs[-1][1] if self.runs else 0
         start = near + ((sequence - self.base - near + 2**31) & 0xFFFFFFFF) - 2**31
-        end, new, kept = start + length, length, []
+        end, new, others = start + length, length, []
         low, high = start, end
         for first, last in self.runs:
             if last < start or first > end:
-                kept.append((first, last))
+                others.append((first, last))
             else:
                 new -= max(0, min(end, last) - max(start, first))
                 low, high = min(low, first), max(high, last)
-        self.runs = sorted([*kept, (low, high)])
+        self.runs = sorted([*others, (low, high)])
         return new
 
 

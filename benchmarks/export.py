@@ -51,10 +51,10 @@ def measure(trials: int, forms: list[str]) -> None:
             if done.returncode:
                 raise SystemExit(done.stderr)
             size, took, used, peak, idle, count = map(float, done.stdout.split())
-            beside, busy = ((first + second) / 2 for first, second in zip(before, copied(), strict=True))
+            reference, busy = ((first + second) / 2 for first, second in zip(before, copied(), strict=True))
             print(
-                f"{rows:14}{form:9}{count / took:10.0f}{count / used:9.0f}{size / 1e6:8.0f}{took:8.1f}{beside:9.1f}"
-                f"{took / beside:7.2f}{used / busy:8.2f}{peak:9.0f}{idle:8.0f}",
+                f"{rows:14}{form:9}{count / took:10.0f}{count / used:9.0f}{size / 1e6:8.0f}{took:8.1f}{reference:9.1f}"
+                f"{took / reference:7.2f}{used / busy:8.2f}{peak:9.0f}{idle:8.0f}",
                 flush=True,
             )
 

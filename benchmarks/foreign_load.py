@@ -83,14 +83,14 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--loads", type=float, nargs="+", default=[0.0, 0.2, 0.5, 1.0], help="of one core")
     parser.add_argument("--seconds", type=float, default=2.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rows: list[Row] = []
     print("| ranks | load, of one core | truth, % of the machine | measured, % | error, points | disturbed |")
     print("|---|---|---|---|---|---|")
     with launchers.get("testbed").open(host_count=2, link=PlainLink()) as session:
-        for (name, source), share in itertools.product(PROGRAMS.items(), given.loads):
-            for _ in range(given.rounds):
-                rows.append(row := trial(session, source.format(seconds=given.seconds), share))
+        for (name, source), share in itertools.product(PROGRAMS.items(), options.loads):
+            for _ in range(options.rounds):
+                rows.append(row := trial(session, source.format(seconds=options.seconds), share))
                 print(
                     f"| {name} | {share:g} | {100 * row.truth:.1f} | {100 * row.measured:.1f} "
                     f"| {row.error_points:+.1f} | {'yes' if row.alarm else 'no'} |",
@@ -126,8 +126,8 @@ def trial(session: Session, source: str, share: float) -> Row:
     whole_s = (os.cpu_count() or 1) * length_s
     first, last = samples[0].machine, samples[-1].machine
     ours_s = max(last.cpu_ours_s - first.cpu_ours_s, sum(usage.cpu_s for usage in usages))
-    found = disturbances(samples, usages, foreign_share=LIMIT, own_machines=False)
-    alarm = any(sentence.startswith("other programs") for sentence in found)
+    sentences = disturbances(samples, usages, foreign_share=LIMIT, own_machines=False)
+    alarm = any(sentence.startswith("other programs") for sentence in sentences)
     return Row(others / whole_s, (busy_s(first, last) - ours_s) / whole_s, alarm)
 
 

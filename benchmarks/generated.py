@@ -152,13 +152,13 @@ def _copy_trials(cursor: Any, configurations: list[Configuration], environments:
     step = timedelta(days=270) / max(1, count)
     with cursor.copy(f"COPY experiments_trial ({columns}) FROM STDIN") as copy:
         for number, key in enumerate(keys):
-            own, repetition = configurations[number // REPETITIONS], number % REPETITIONS + 1
-            experiment = own.experiment
+            configuration, repetition = configurations[number // REPETITIONS], number % REPETITIONS + 1
+            experiment = configuration.experiment
             environment = environments[2 * number >= count].pk
             trust = "degraded" if number % 97 == 0 else "good"
             fixed = (repetition, 1, number, 1, False, "finished", _FIRST + number * step, "generated", 0, 0, 0)
             texts = ("{}", "", "", '["generated"]', "{}", trust, "[]", "{}", "{}")
-            whose = (key, experiment.pk, own.pk, experiment.cluster_id, environment, "measured")
+            whose = (key, experiment.pk, configuration.pk, experiment.cluster_id, environment, "measured")
             copy.write_row((*whose, *fixed, *texts))
     return keys
 
@@ -168,16 +168,20 @@ def _copy_measurements(cursor: Any, configurations: list[Configuration], keys: l
     rng = np.random.default_rng(_SEED)
     with cursor.copy("COPY experiments_measurement (trial_id, metric, scope, value) FROM STDIN") as copy:
         for number, key in enumerate(keys):
-            own = configurations[number // REPETITIONS]
+            configuration = configurations[number // REPETITIONS]
             later = 1.06 if 2 * number >= len(keys) else 1.0
             noise = rng.lognormal(0, 0.03, len(names))
             for name, factor in zip(names, noise, strict=True):
-                copy.write_row((key, name, "all", _value(name, own, later) * float(factor)))
+                copy.write_row((key, name, "all", _value(name, configuration, later) * float(factor)))
 
 
-def _value(name: str, own: Configuration, later: float) -> float:
+def _value(name: str, configuration: Configuration, later: float) -> float:
     """Return elapsed time by the Universal Scalability Law, traffic by a ring."""
-    hosts, molecules, mtu = own.hosts, own.parameters["molecules"], own.parameters["link.mtu"]
+    hosts, molecules, mtu = (
+        configuration.hosts,
+        configuration.parameters["molecules"],
+        configuration.parameters["link.mtu"],
+    )
     elapsed = later * molecules / 500 * (1 + 0.06 * (hosts - 1) + 0.004 * hosts * (hosts - 1)) / hosts
     return float(_SHAPES.get(name, lambda e, h, m, u: 1.0 + h)(elapsed, hosts, molecules, mtu))
 

@@ -27,31 +27,31 @@ def main() -> int:
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=15.0)
     options = parser.parse_args()
-    place = urlsplit(options.address)
-    answer(place.netloc, "GET", "/healthz")
-    alone = asked(place.netloc, time.monotonic() + 3)
+    address = urlsplit(options.address)
+    answer(address.netloc, "GET", "/healthz")
+    alone = waits_of(address.netloc, time.monotonic() + 3)
     until = time.monotonic() + options.seconds
     # Of a process of their own, so that the bystander's clock runs on while fifty answers are read.
     with ProcessPoolExecutor(1) as apart:
-        answers = apart.submit(crowd, place.netloc, options.people, until)
-        beside = asked(place.netloc, until)
+        answers = apart.submit(crowd, address.netloc, options.people, until)
+        loaded = waits_of(address.netloc, until)
         statuses = answers.result()
     reported = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
     print(f"sign-ins of {options.people} people in {options.seconds:.0f} s: {reported}")
-    for name, waits in (("alone", alone), ("beside them", beside)):
+    for name, waits in (("alone", alone), ("beside them", loaded)):
         print(
             f"/healthz {name}: {len(waits)} answers, median {1000 * statistics.median(waits):.0f} ms, "
             f"95 % within {1000 * statistics.quantiles(waits, n=20)[-1]:.0f} ms, longest {1000 * max(waits):.0f} ms"
         )
-    return int(max(beside) > LIMIT_S)
+    return int(max(loaded) > LIMIT_S)
 
 
-def asked(place: str, until: float) -> list[float]:
+def waits_of(host: str, until: float) -> list[float]:
     """Seconds of each answer of `/healthz`."""
     waits = []
     while time.monotonic() < until:
         began = time.monotonic()
-        status = answer(place, "GET", "/healthz")
+        status = answer(host, "GET", "/healthz")
         waits.append(time.monotonic() - began)
         if status != 200:
             raise SystemExit(f"/healthz answers {status}")
@@ -59,10 +59,10 @@ def asked(place: str, until: float) -> list[float]:
     return waits
 
 
-def crowd(place: str, people: int, until: float) -> Counter[int]:
+def crowd(host: str, people: int, until: float) -> Counter[int]:
     """Return the number of answers by status."""
     statuses: Counter[int] = Counter()
-    threads = [threading.Thread(target=sign_in, args=(place, each, until, statuses)) for each in range(people)]
+    threads = [threading.Thread(target=sign_in, args=(host, number, until, statuses)) for number in range(people)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -70,17 +70,17 @@ def crowd(place: str, people: int, until: float) -> Counter[int]:
     return statuses
 
 
-def sign_in(place: str, number: int, until: float, statuses: Counter[int]) -> None:
+def sign_in(host: str, number: int, until: float, statuses: Counter[int]) -> None:
     token, attempt = "a" * 32, 0
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
     while time.monotonic() < until:
         attempt += 1
         form = f"username=nobody-{number}-{attempt}&password=wrong&csrfmiddlewaretoken={token}"
-        statuses[answer(place, "POST", "/sign-in/", form, headers)] += 1
+        statuses[answer(host, "POST", "/sign-in/", form, headers)] += 1
 
 
-def answer(place: str, method: str, path: str, body: str = "", headers: dict[str, str] | None = None) -> int:
-    connection = http.client.HTTPConnection(place, timeout=60)
+def answer(host: str, method: str, path: str, body: str = "", headers: dict[str, str] | None = None) -> int:
+    connection = http.client.HTTPConnection(host, timeout=60)
     try:
         connection.request(method, path, body or None, headers or {})
         response = connection.getresponse()

@@ -27,24 +27,24 @@ _ROW: Final = "| {:<36} | {:<14} | {:>10} | {:>10} | {:>24} | {:>7} |"
 
 
 @dataclass(frozen=True)
-class Found:
+class Comparison:
     """One quantity of one study."""
 
     workload: str
     study: str
     name: str
-    known: float
+    truth: float
     measured: Quantity
 
     @property
     def error(self) -> float:
-        return self.measured.value / self.known - 1
+        return self.measured.value / self.truth - 1
 
     @property
     def is_held(self) -> bool:
         """Return True if the interval contains the known value."""
         ends = self.measured.interval
-        return (ends.low or 0.0) <= self.known <= (ends.high or float("inf"))
+        return (ends.low or 0.0) <= self.truth <= (ends.high or float("inf"))
 
 
 def main() -> int:
@@ -55,7 +55,7 @@ def main() -> int:
     for row in rows:
         ends = row.measured.interval
         between = f"{ends.low or 0:.5g} to {ends.high or 0:.5g}"
-        values = (f"{row.known:.5g}", f"{row.measured.value:.5g}", between, f"{row.error:+.1%}")
+        values = (f"{row.truth:.5g}", f"{row.measured.value:.5g}", between, f"{row.error:+.1%}")
         print(_ROW.format(row.study[:36], row.name, *values))
     rings = [row for row in rows if row.workload == _AIMED]
     if not rings:
@@ -67,26 +67,26 @@ def main() -> int:
     return 0 if good else 1
 
 
-def studies() -> Iterator[Found]:
+def studies() -> Iterator[Comparison]:
     """Return the results of studies of known programs, oldest first."""
     from experiments.models import Experiment
     from experiments.selectors.network import network_study_of
 
     for experiment in Experiment.objects.filter(published=False, workload__in=_WORKLOADS).order_by("pk"):
         for fitted in network_study_of(experiment).fits:
-            yield from found(experiment.workload, f"{experiment.slug} {fitted.at}".strip(), fitted)
+            yield from compared(experiment.workload, f"{experiment.slug} {fitted.at}".strip(), fitted)
 
 
-def found(workload: str, name: str, fitted: FittedNetwork) -> Iterator[Found]:
+def compared(workload: str, name: str, fitted: FittedNetwork) -> Iterator[Comparison]:
     """Return the three quantities of one model."""
-    known = known_needs(workload, fitted.points[0].parameters)
+    truth = known_needs(workload, fitted.points[0].parameters)
     fit, here = fitted.fit, fitted.here
     bounds = needs(fit, here)
-    yield Found(workload, name, "messages", known.messages, quantity(fit.draws.messages))
-    yield Found(workload, name, "bytes", known.frame_bytes, sent(fit, here, bursts_of(fitted.points)))
+    yield Comparison(workload, name, "messages", truth.messages, quantity(fit.draws.messages))
+    yield Comparison(workload, name, "bytes", truth.frame_bytes, sent(fit, here, bursts_of(fitted.points)))
     if bounds.most_delay is not None:
-        most_s = max(here.delay_s, fit.hidden_delay.value) + TOLERATED * bounds.elapsed.value / known.messages
-        yield Found(workload, name, "delay bound", most_s, bounds.most_delay)
+        most_s = max(here.delay_s, fit.hidden_delay.value) + TOLERATED * bounds.elapsed.value / truth.messages
+        yield Comparison(workload, name, "delay bound", most_s, bounds.most_delay)
 
 
 if __name__ == "__main__":

@@ -91,17 +91,19 @@ def write(path: Path, model: Path, size_bytes: int) -> int:
     return packets
 
 
-def modelled(place: Path) -> Path:
+def modelled(directory: Path) -> Path:
     """A recording whose packets are cut to their headers."""
     for name in ("in.water", "water.mol"):
-        shutil.copy(WATER / name, place / name)
+        shutil.copy(WATER / name, directory / name)
     record(
-        place / "mpi.pcapng",
-        ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(place), *MPI_COMMAND],
+        directory / "mpi.pcapng",
+        ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(directory), *MPI_COMMAND],
         snap_length=HEADERS,
     )
-    subprocess.run(["editcap", "-F", "nsecpcap", str(place / "mpi.pcapng"), str(place / "mpi.pcap")], check=True)
-    return place / "mpi.pcap"
+    subprocess.run(
+        ["editcap", "-F", "nsecpcap", str(directory / "mpi.pcapng"), str(directory / "mpi.pcap")], check=True
+    )
+    return directory / "mpi.pcap"
 
 
 def main() -> None:
@@ -110,12 +112,12 @@ def main() -> None:
     parser.add_argument("--at", type=Path, help="where the file is written; it needs so much room")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.at) as temporary:
-        place = Path(temporary)
-        model = modelled(place)
-        written = write(place / "large.pcap", model, int(options.gb * 1e9))
-        size = (place / "large.pcap").stat().st_size
+        directory = Path(temporary)
+        model = modelled(directory)
+        written = write(directory / "large.pcap", model, int(options.gb * 1e9))
+        size = (directory / "large.pcap").stat().st_size
         done = subprocess.run(
-            [sys.executable, "-c", _MEASURE, str(place / "large.pcap"), str(model)],
+            [sys.executable, "-c", _MEASURE, str(directory / "large.pcap"), str(model)],
             capture_output=True,
             check=True,
             text=True,

@@ -26,13 +26,13 @@ def main() -> int:
     parser.add_argument("--bandwidth", type=float, default=3e8, help="bit/s")
     parser.add_argument("--topology", default="two sites", choices=["one site", "two sites", "star"])
     parser.add_argument("--busy", type=int, default=0, help="loops that use a core each")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| asked | round | way | bandwidth, Mbit/s | burst, Mbit/s | delay, ms | TCP, Mbit/s | attempts | back end |")
     print("|---|---|---|---|---|---|---|---|---|")
-    links = [(number, delay_ms / 1e3) for delay_ms in given.delays_ms for number in range(1, given.rounds + 1)]
-    with busy_cores(given.busy):
+    links = [(number, delay_ms / 1e3) for delay_ms in options.delays_ms for number in range(1, options.rounds + 1)]
+    with busy_cores(options.busy):
         degraded = [
-            not show(number, PlainLink(topology=given.topology, bandwidth_bps=given.bandwidth, delay_s=delay_s))
+            not show(number, PlainLink(topology=options.topology, bandwidth_bps=options.bandwidth, delay_s=delay_s))
             for number, delay_s in links
         ]
     print(f"degraded: {sum(degraded)} of {len(degraded)}; load {os.getloadavg()[0]:.1f}")

@@ -36,14 +36,14 @@ int main(int count, char **words) {
 
 def main() -> None:
     """Print both and the difference."""
-    with tempfile.TemporaryDirectory() as place:
-        program = Path(place, "loop")
+    with tempfile.TemporaryDirectory() as directory:
+        program = Path(directory, "loop")
         program.with_suffix(".c").write_text(_PROGRAM)
         subprocess.run(["mpicc.openmpi", "-O2", "-o", program, program.with_suffix(".c")], check=True)
         times: dict[str, list[float]] = {"none": [], "summary": [], "trace": []}
         for number in range(_ROUNDS):
             for level, seen in times.items():
-                seen.append(_ns_per_call(program, level, Path(place, f"{level}-{number}.mpi")))
+                seen.append(_ns_per_call(program, level, Path(directory, f"{level}-{number}.mpi")))
     for level, seen in times.items():
         print(f"{level}: {min(seen):.1f} ns per call, {min(seen) - min(times['none']):+.1f} ns")
 

@@ -235,7 +235,7 @@ def change(values: Sequence[float], without: Sequence[float]) -> list[float]:
     ratios = [math.log(value / other) for value, other in zip(values, without, strict=True)]
     mean = statistics.mean(ratios)
     half = float(stats.t.ppf(0.975, len(ratios) - 1)) * statistics.stdev(ratios) / math.sqrt(len(ratios))
-    return [100 * math.expm1(each) for each in (mean - half, mean, mean + half)]
+    return [100 * math.expm1(value) for value in (mean - half, mean, mean + half)]
 
 
 def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
@@ -366,13 +366,13 @@ PARTS: dict[str, Callable[[int, int, Path], list[Row]]] = {
 
 def report(rows: list[Row]) -> int:
     """Print the table; 1 when a limit is passed."""
-    width = max(len(each["name"]) for each in rows)
-    for each in rows:
-        passed = each["limit"] is not None and each["median"] > each["limit"]
-        limit = "" if each["limit"] is None else f"   limit {each['limit']:.3g}{'  TOO MUCH' if passed else ''}"
-        spread = f"{each['least']:.3g} ... {each['most']:.3g}"
-        print(f"{each['name']:{width}}  {each['median']:8.3g} {each['unit']:6}  ({spread}){limit}")
-    return int(any(each["limit"] is not None and each["median"] > each["limit"] for each in rows))
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        passed = row["limit"] is not None and row["median"] > row["limit"]
+        limit = "" if row["limit"] is None else f"   limit {row['limit']:.3g}{'  TOO MUCH' if passed else ''}"
+        spread = f"{row['least']:.3g} ... {row['most']:.3g}"
+        print(f"{row['name']:{width}}  {row['median']:8.3g} {row['unit']:6}  ({spread}){limit}")
+    return int(any(row["limit"] is not None and row["median"] > row["limit"] for row in rows))
 
 
 if __name__ == "__main__":

@@ -53,23 +53,24 @@ class Study:
 
 def main() -> int:
     with installation():
-        found = list(studies())
+        study_list = list(studies())
         print(_ROW.format("experiment", "links", "trials", "error", "worst", "inside", "within range"))
         print(_ROW.format(*["---"] * 7))
-        for study in found:
+        for study in study_list:
             print(_line(f"{study.workload}: {study.slug}"[:34], study.outcomes))
-        for workload in dict.fromkeys(study.workload for study in found):
+        for workload in dict.fromkeys(study.workload for study in study_list):
             print(
                 _line(
-                    f"all of {workload}, by the fit", [o for s in found if s.workload == workload for o in s.outcomes]
+                    f"all of {workload}, by the fit",
+                    [o for s in study_list if s.workload == workload for o in s.outcomes],
                 )
             )
-        everything = [outcome for study in found for outcome in study.outcomes]
+        everything = [outcome for study in study_list for outcome in study.outcomes]
         if everything:
             print(_line("all", everything))
         _print_replays()
         print("\nkept and checked:")
-        for line in _kept():
+        for line in _check_lines():
             print(line)
         return _verdict(everything)
 
@@ -77,9 +78,9 @@ def main() -> int:
 @contextmanager
 def installation() -> Iterator[None]:
     """Django on the services of the installation that RANKWIRE_VAR names."""
-    place = Installation.of_environment()
-    with embedded_services(place) as lease:
-        os.environ |= child_environment(place, lease.state)
+    settings = Installation.of_environment()
+    with embedded_services(settings) as lease:
+        os.environ |= child_environment(settings, lease.state)
         import django
 
         django.setup()
@@ -155,7 +156,7 @@ def _replayed(experiment: Experiment, fitted: FittedNetwork) -> Iterator[Replaye
             continue
         want = replays.replay_inputs(experiment, link, fitted.at)
         prediction = replays.prediction_of(want, *replayed(want))
-        values = want.study.asked.values(point)
+        values = want.study.question.values(point)
         if not values:
             continue
         middle = exp(sum(map(log, values)) / len(values))
@@ -166,12 +167,12 @@ def _replayed(experiment: Experiment, fitted: FittedNetwork) -> Iterator[Replaye
 def _replay_line(name: str, links: Sequence[ReplayedLink]) -> str:
     if not links:
         return f"{name}: no other link was measured"
-    errors, trials = [abs(each.error) for each in links], sum(each.trials for each in links)
-    share = sum(each.inside for each in links) / trials
+    errors, trials = [abs(link.error) for link in links], sum(link.trials for link in links)
+    share = sum(link.inside for link in links) / trials
     return f"{name}: {len(links)} links, median error {median(errors):.1%}, worst {max(errors):.0%}, {share:.0%} of {trials} trials inside"
 
 
-def _kept() -> Iterator[str]:
+def _check_lines() -> Iterator[str]:
     """A line for each workload and predictor, and one for all."""
     from experiments.models import Prediction
     from experiments.selectors.predictions import checks_of, score
@@ -181,8 +182,8 @@ def _kept() -> Iterator[str]:
     for check in checks:
         name = f"{check.prediction.experiment.workload}, {check.prediction.get_predictor_display()}"
         groups.setdefault(name, []).append(check)
-    for name, own in [*sorted(groups.items()), ("all", checks)]:
-        reported = score(own)
+    for name, members in [*sorted(groups.items()), ("all", checks)]:
+        reported = score(members)
         words = (
             "none"
             if reported.error is None

@@ -152,10 +152,10 @@ def readers(
     """All of them for so long, in a process of their own."""
     end, begun = multiprocessing.Event(), time.monotonic()
     with multiprocessing.Pool(1, _keep, (end,)) as apart:
-        asked = apart.apply_async(crowd, (port, pages, cookies))
+        answers = apart.apply_async(crowd, (port, pages, cookies))
         time.sleep(seconds)
         end.set()
-        return time.monotonic() - begun, asked.get(120)
+        return time.monotonic() - begun, answers.get(120)
 
 
 _end: Event
@@ -176,11 +176,11 @@ def crowd(port: int, pages: Sequence[tuple[str, str]], cookies: Sequence[str]) -
             answers.append(ask(port, cookie, *chance.choice(pages)))
             pause_s = chance.uniform(*READ_S)
 
-    people = [threading.Thread(target=read, args=each) for each in enumerate(cookies)]
-    for each in people:
-        each.start()
-    for each in people:
-        each.join()
+    people = [threading.Thread(target=read, args=number_and_cookie) for number_and_cookie in enumerate(cookies)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
     return answers
 
 
@@ -222,17 +222,17 @@ def effect_on_trials(
         for watched in (True, False) if number % 2 else (False, True):
             end = multiprocessing.Event()
             with multiprocessing.Pool(1, _keep, (end,)) as apart:
-                asked = apart.apply_async(crowd, (port, pages, cookies)) if watched else None
+                answers = apart.apply_async(crowd, (port, pages, cookies)) if watched else None
                 time.sleep(1)
                 times[watched] = measure_one(options.hosts)
                 end.set()
-                if asked:
-                    asked.get(120)
+                if answers:
+                    answers.get(120)
         ratios.append(math.log(times[True] / times[False]))
         print(f"  with {times[True]:.2f} s, without {times[False]:.2f} s", flush=True)
     mean = statistics.mean(ratios)
     half = float(stats.t.ppf(0.975, options.rounds - 1)) * statistics.stdev(ratios) / math.sqrt(options.rounds)
-    low, middle, high = (100 * math.expm1(each) for each in (mean - half, mean, mean + half))
+    low, middle, high = (100 * math.expm1(value) for value in (mean - half, mean, mean + half))
     return low, middle, high
 
 

@@ -51,10 +51,10 @@ def measure(trials: int, requests: int) -> dict[str, tuple[Cost, float]]:
     slugs = list(Experiment.objects.filter(project=project).order_by("pk").values_list("slug", flat=True))
 
     def deep(request: int) -> str:
-        place = numbers[len(numbers) * 9 // 10 + request % (len(numbers) // 20)]
-        return f"/api/v1/trials/?limit=50&cursor={b64encode(urlencode({'p': place}).encode()).decode()}"
+        key = numbers[len(numbers) * 9 // 10 + request % (len(numbers) // 20)]
+        return f"/api/v1/trials/?limit=50&cursor={b64encode(urlencode({'p': key}).encode()).decode()}"
 
-    asked: dict[str, tuple[Callable[[int], str], float]] = {
+    bounds: dict[str, tuple[Callable[[int], str], float]] = {
         "projects (one row)": (lambda request: "/api/v1/projects/", 0),
         "50 trials, first page": (lambda request: "/api/v1/trials/", LIST_MS),
         "50 trials, by cursor at 90 %": (deep, LIST_MS),
@@ -81,11 +81,11 @@ def measure(trials: int, requests: int) -> dict[str, tuple[Cost, float]]:
     }
     client = Client(headers={"authorization": f"Bearer {secret}"})
     costs: dict[str, tuple[Cost, float]] = {}
-    for address, _ in asked.values():
+    for address, _ in bounds.values():
         client.get(address(0))
     gc.collect()
     gc.freeze()  # as config.wsgi does
-    for name, (address, bound) in asked.items():
+    for name, (address, bound) in bounds.items():
         for number in range(3):
             client.get(address(number))
         times, busy = [], cpu_ms()

@@ -153,7 +153,7 @@ class BufferedWorker(Worker):  # type: ignore[misc]
         threads.set_thread_count(self.cfg.threads)
         health = ThreadedTaskDispatcher()
         health.set_thread_count(1)
-        servers = [self._server(each.sock, connections, threads, health) for each in self.sockets]
+        servers = [self._server(listener.sock, connections, threads, health) for listener in self.sockets]
         while self.alive and os.getppid() == self.ppid:
             self.notify()
             self._turn(connections, until=time.monotonic() + POLL_S)
@@ -182,10 +182,16 @@ class BufferedWorker(Worker):  # type: ignore[misc]
             clear_untrusted_proxy_headers=False,
         )
         kind = UnixServer if listener.family == socket.AF_UNIX else TcpServer
-        place = (listener.family, listener.type, listener.proto, listener.getsockname())
+        address = (listener.family, listener.type, listener.proto, listener.getsockname())
         application = logged(self.wsgi, self.log)
         server = kind(
-            application, connections, _sock=listener, dispatcher=threads, adj=limits, bind_socket=False, sockinfo=place
+            application,
+            connections,
+            _sock=listener,
+            dispatcher=threads,
+            adj=limits,
+            bind_socket=False,
+            sockinfo=address,
         )
         server.health = health
         return server
@@ -216,7 +222,7 @@ def limit_statements(connection: Any, **_: Any) -> None:
 def drop_late(channels: list[Channel]) -> None:
     """Close late connections, and beyond the maximum those with the longest waits."""
     now = time.monotonic()
-    owing = sorted((each for each in channels if each.owes), key=lambda each: each.waits_since)
+    owing = sorted((channel for channel in channels if channel.owes), key=lambda channel: channel.waits_since)
     too_many = set(owing[: max(len(channels) - MOST_CONNECTIONS, 0)])
     for channel in channels:
         if channel in too_many or channel.is_late(now):

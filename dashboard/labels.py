@@ -9,7 +9,7 @@ from typing import Any
 from analysis import numbers
 from experiments import workloads
 from experiments.common.facts import leaves, text_of
-from experiments.specification.parameters import Link, shown
+from experiments.specification.parameters import Link, display_value
 
 _LABELS = {
     "hosts": "Hosts",
@@ -129,7 +129,7 @@ def value_words(name: str, value: Any) -> str:
         return shlex.join(value) if value else numbers.NOTHING
     if value == 0 and name in ("link.delay", "link.jitter"):
         return "0 ms"
-    return shown(name, value).replace(" us", " µs")  # specifications may omit it
+    return display_value(name, value).replace(" us", " µs")  # specifications may omit it
 
 
 def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -137,7 +137,7 @@ def fact_rows(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for path, value in leaves(facts):
         name, unit = path[-1], ""
         if isinstance(value, int | float) and not isinstance(value, bool):
-            suffix = next((each for each in _FACT_UNITS if name.endswith(each)), "")
+            suffix = next((unit for unit in _FACT_UNITS if name.endswith(unit)), "")
             name, unit = name.removesuffix(suffix), _FACT_UNITS.get(suffix, "")
         label = " · ".join(map(_fact_name, (*path[:-1], name)))
         if unit:

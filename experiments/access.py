@@ -136,7 +136,7 @@ def visible_reports(user: Any) -> QuerySet[Report]:
 
 def visible_events(user: Any, among: QuerySet[Event] | None = None) -> QuerySet[Event]:
     """Return the recent events of experiments and reports that ``user`` may see."""
-    events = Event.objects.kept() if among is None else among
+    events = Event.objects.within_retention() if among is None else among
     if sees_everything(user):
         return events
     return events.filter(Q(experiment__in=visible_experiments(user)) | Q(report__in=visible_reports(user)))

@@ -144,7 +144,7 @@ class OneForTheMachine(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         if _takes_the_machine(nodeid):
             return "machine"
-        return next((place for place in TOGETHER if nodeid.startswith(place)), nodeid.partition("::")[0])
+        return next((prefix for prefix in TOGETHER if nodeid.startswith(prefix)), nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -61,9 +61,9 @@ def _tables() -> list[str]:
 
 
 def _tables_with_rows(tables: list[str]) -> list[str]:
-    asked = [_HAS_ROWS.format(sql.Literal(table), sql.Identifier(table)) for table in tables]
+    queries = [_HAS_ROWS.format(sql.Literal(table), sql.Identifier(table)) for table in tables]
     with connection.cursor() as cursor:
-        cursor.execute(sql.SQL(" UNION ALL ").join(asked))
+        cursor.execute(sql.SQL(" UNION ALL ").join(queries))
         return [table for (table,) in cursor.fetchall()]
 
 

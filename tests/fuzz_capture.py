@@ -164,10 +164,10 @@ def beside_capinfos(count: int, seed: int, keep: Path) -> int:
     """Return 1 if a mutant's packets or bytes differ although trust is good."""
     ours: dict[str, tuple[str, int, int]] = {}
     compared, equal, wrong = 0, 0, []
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as directory:
         files_made = mutants(seed)
         for first in range(0, count, AT_ONCE):
-            paths = [Path(place, f"mutant-{seed}-{number}") for number in range(first, min(first + AT_ONCE, count))]
+            paths = [Path(directory, f"mutant-{seed}-{number}") for number in range(first, min(first + AT_ONCE, count))]
             for path in paths:
                 ours[str(path)] = weighed(next(files_made), path, COMPILING_S if first == 0 else HANG_S)
             for name, (packets, size) in told_by_capinfos(paths).items():
@@ -197,8 +197,8 @@ def fuzz(count: int, seconds: float, seed: int, keep: Path) -> int:
     """Exit status."""
     counts = dict.fromkeys(("result", "degraded", "refused"), 0)
     deadline = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "mutant"
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "mutant"
         for original in seeds():  # every kernel is compiled and every library loaded before memory is watched
             judge(original, path, hang_s=COMPILING_S)
         before = resident_bytes()

@@ -36,8 +36,8 @@ class KeptRows:
             self._rows = {table: rows for table in self._tables() if (rows := self._rows_of(table))}
 
     def _tables(self) -> list[str]:
-        own = [name for name in connection.introspection.table_names() if name.startswith("experiments_")]
-        return [*own, *self._also]
+        tables = [name for name in connection.introspection.table_names() if name.startswith("experiments_")]
+        return [*tables, *self._also]
 
     @staticmethod
     def _rows_of(table: str) -> bytes:

@@ -16,6 +16,6 @@ def test_generated_trials_leave_others_as_they_are() -> None:
     assert set(trials.values_list("worker", "state")) == {("generated", "finished")}
     assert Measurement.objects.filter(trial__in=trials).count() == 60 * 60
     row = Summary.objects.filter(configuration__trials__in=trials, metric="elapsed_s").distinct()
-    assert [each.n for each in row] == [5] * 12
+    assert [row.n for row in row] == [5] * 12
     others = Trial.objects.filter(state="finished", experiment__published=False).exclude(pk__in=trials)
     assert list(others) == [mine]

@@ -14,8 +14,8 @@ from experiments.specification import parse
 OWN = dict.fromkeys(FIGURES, 0.0)
 
 
-def trial(ranks: int, elapsed_s: float, **own: float) -> dict[str, Any]:
-    figures = {f"command.{name}": value for name, value in {**OWN, **own}.items()}
+def trial(ranks: int, elapsed_s: float, **own_figures: float) -> dict[str, Any]:
+    figures = {f"command.{name}": value for name, value in {**OWN, **own_figures}.items()}
     return {"id": 1, "ranks": ranks, "trust": "good", "metrics": {"elapsed_s": elapsed_s, **figures}}
 
 
@@ -35,7 +35,7 @@ def answer(*parts: str, **figures: float) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_each_specification_is_valid_and_reads_what_the_program_prints(kind: Any) -> None:
     spec = parse(specification(kind, Path("/programs/known")))
-    assert {each["name"] for each in spec.parameters["extract"]} == set(FIGURES)
+    assert {row["name"] for row in spec.parameters["extract"]} == set(FIGURES)
 
 
 def test_truth_is_the_change_by_the_programs_own_clocks() -> None:
@@ -48,7 +48,7 @@ def test_truth_is_the_change_by_the_programs_own_clocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict"),
+    ("fields", "verdict"),
     [
         (answer("communication", "computing"), "right"),
         (answer("computing", "communication"), "OPPOSITE"),
@@ -56,8 +56,8 @@ def test_truth_is_the_change_by_the_programs_own_clocks() -> None:
         (answer(), "silent"),
     ],
 )
-def test_the_first_cause_is_judged(given: dict[str, Any], verdict: str) -> None:
-    assert judge(KINDS["polling"], given, truth_of(KINDS["polling"], POLLING)).verdict == verdict
+def test_the_first_cause_is_judged(fields: dict[str, Any], verdict: str) -> None:
+    assert judge(KINDS["polling"], fields, truth_of(KINDS["polling"], POLLING)).verdict == verdict
 
 
 def test_a_minor_part_is_not_the_opposite() -> None:
@@ -66,11 +66,11 @@ def test_a_minor_part_is_not_the_opposite() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "verdict"),
+    ("fields", "verdict"),
     [(answer(largest_difference=0.02), "right"), (answer(), "silent"), (answer("computing"), "OPPOSITE")],
 )
-def test_a_program_without_an_effect_has_no_cause(given: dict[str, Any], verdict: str) -> None:
-    assert judge(KINDS["flat"], given, {}).verdict == verdict
+def test_a_program_without_an_effect_has_no_cause(fields: dict[str, Any], verdict: str) -> None:
+    assert judge(KINDS["flat"], fields, {}).verdict == verdict
 
 
 def test_other_load_may_make_a_cause_of_its_own() -> None:

@@ -78,8 +78,8 @@ class CeleryWorker:
         family = psutil.Process(self.pid).children(recursive=True)
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        _, left = psutil.wait_procs(family, timeout=30)
-        assert not left, f"outlived their worker: {left}"
+        _, survivors = psutil.wait_procs(family, timeout=30)
+        assert not survivors, f"outlived their worker: {survivors}"
 
     def _replies_to_ping(self, patience_s: float) -> bool:
         try:

@@ -40,7 +40,7 @@ class CompressedSource:
         self.compression = compression
         self.problem: str | None = None
         self._stream = _FILES[compression](file)
-        self._given, self._most = 0, max(MOST_TIMES * size, ALWAYS_BYTES)
+        self._unpacked_bytes, self._most = 0, max(MOST_TIMES * size, ALWAYS_BYTES)
 
     @property
     def unverified(self) -> str | None:
@@ -61,8 +61,8 @@ class CompressedSource:
             self.problem = f"the {self.compression} stream is damaged ({error})"
             return 0
         target[: len(content)] = content
-        self._given += len(content)
-        if self._given > self._most:
+        self._unpacked_bytes += len(content)
+        if self._unpacked_bytes > self._most:
             times = self._most // max(self.size, 1)
             self.problem = f"the {self.compression} stream is more than {times} times as long as its file, and was not read further"
         return len(content)

@@ -78,5 +78,16 @@ class Follower:
 
 
 def follow(path: str | Path) -> Follower:
-    """Follow the capture ``path`` while it grows."""
+    """Follow a capture while it grows.
+
+    Parameters
+    ----------
+    path
+        Capture file, which need not exist yet.
+
+    Returns
+    -------
+    Follower
+        Context manager whose ``poll`` reads what was appended.
+    """
     return Follower(path)

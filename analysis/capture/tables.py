@@ -47,7 +47,24 @@ def _tables_of_tshark(path: str | Path, facts: dict[str, Any]) -> Iterator[Packe
 
 
 def read_capture(path: str | Path, *, decoder: DecoderName = "native") -> PacketTable:
-    """Read a capture as one table (55 bytes per packet). Raises CaptureError."""
+    """Read a capture as one table.
+
+    Parameters
+    ----------
+    path
+        Capture file; a pipe or standard input ("-") is copied first.
+    decoder
+        "native", or "tshark" for more link types.
+
+    Returns
+    -------
+    PacketTable
+        One row per packet, 55 bytes each.
+
+    Raises
+    ------
+    CaptureError
+    """
     facts: dict[str, Any] = {}
     with rereadable(path) as file:
         tables = list(tables_of(file, decoder, facts=facts))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from analysis.conclusions.context import ASKS, Question
+from analysis.conclusions.context import ASKS, QuestionKind
 from analysis.conclusions.observations.scatter import Scatter
 from analysis.statistics import Interval
 
@@ -40,7 +40,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause in a sentence; ``explains`` is its part of the change, in ``unit``."""
+    """A cause in one sentence.
+
+    ``explains`` is its part of the change, in ``unit`` (s or share).
+    """
 
     statement: str
     explains: float | None = None
@@ -85,7 +88,7 @@ class Missing:
 class Answer:
     """The head line of an experiment and its evidence."""
 
-    question: Question
+    question: QuestionKind
     sentence: str
     strength: Strength
     figures: tuple[Figure, ...] = ()

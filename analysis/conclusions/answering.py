@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Figure, Strength
-from analysis.conclusions.context import ExperimentQuestion, Factor, Question, question
+from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind, kind_of
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.observations.grid import ExperimentIntervals, Grid
 from analysis.conclusions.observations.residuals import scatter_of_residuals
@@ -19,10 +19,10 @@ from analysis.conclusions.questions.survival import judged
 from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
 from analysis.conclusions.sentences import answers as words
-from analysis.conclusions.wording import place
+from analysis.conclusions.wording import point_words
 from analysis.scaling import Point
 
-_ANSWERS: Final[Mapping[Question, Callable[[ExperimentQuestion], Answer]]] = {
+_ANSWERS: Final[Mapping[QuestionKind, Callable[[ExperimentQuestion], Answer]]] = {
     "scale": answer_scale,
     "weak scale": answer_weak,
     "scale and treatment": answer_treatment,
@@ -39,103 +39,105 @@ OUTLIERS: Final = "outlying trials"
 """Name of the figure that counts the trials of a point that are no part of the scatter."""
 
 
-def answer(asked: ExperimentQuestion) -> Answer:
+def answer(question: ExperimentQuestion) -> Answer:
     """Answer the experiment's question."""
-    if not asked.measured() and not asked.accepted:
-        return Answer(question(asked), words.NO_TRIAL, "open")
-    asked = _with_scatter(asked)
-    drift = drift_of(asked)
-    result = _answered(asked) if drift is None else judged(asked, drift, _answered)
-    compared = drift.without(asked, drift.slope) if drift is not None and drift.is_removed else asked
-    return _less_sure(asked, _with_outliers(compared, result))
+    if not question.measured() and not question.accepted:
+        return Answer(kind_of(question), words.NO_TRIAL, "open")
+    question = _with_scatter(question)
+    drift = drift_of(question)
+    result = _answered(question) if drift is None else judged(question, drift, _answered)
+    compared = drift.without(question, drift.slope) if drift is not None and drift.is_removed else question
+    return _less_sure(question, _with_outliers(compared, result))
 
 
-def _answered(asked: ExperimentQuestion) -> Answer:
-    kind = question(asked)
-    slice_factors = _sliced_by(asked, kind)
-    return _of_slices(asked, kind, slice_factors) if slice_factors else _ANSWERS[kind](asked)
+def _answered(question: ExperimentQuestion) -> Answer:
+    kind = kind_of(question)
+    slice_factors = _sliced_by(question, kind)
+    return _of_slices(question, kind, slice_factors) if slice_factors else _ANSWERS[kind](question)
 
 
-def experiment_intervals(asked: ExperimentQuestion) -> ExperimentIntervals:
+def experiment_intervals(question: ExperimentQuestion) -> ExperimentIntervals:
     """Return the intervals of the answer, for all of its points."""
-    if not asked.measured():
-        return ExperimentIntervals(asked.deciding.metric, [])
-    asked = _with_scatter(asked)
-    drift = drift_of(asked)
+    if not question.measured():
+        return ExperimentIntervals(question.deciding.metric, [])
+    question = _with_scatter(question)
+    drift = drift_of(question)
     if drift is None or not drift.is_removed:
-        return ExperimentIntervals(asked.deciding.metric, _grids(asked))
-    return ExperimentIntervals(asked.deciding.metric, _grids(drift.without(asked, drift.slope)), _grids(asked))
+        return ExperimentIntervals(question.deciding.metric, _grids(question))
+    return ExperimentIntervals(question.deciding.metric, _grids(drift.without(question, drift.slope)), _grids(question))
 
 
-def _grids(asked: ExperimentQuestion) -> list[Grid]:
-    slice_factors = _sliced_by(asked, question(asked))
+def _grids(question: ExperimentQuestion) -> list[Grid]:
+    slice_factors = _sliced_by(question, kind_of(question))
     return [
         Grid(part)
-        for part in ([part for _, part in _slices(asked, slice_factors).values()] if slice_factors else [asked])
+        for part in ([part for _, part in _slices(question, slice_factors).values()] if slice_factors else [question])
     ]
 
 
-def _with_scatter(asked: ExperimentQuestion) -> ExperimentQuestion:
-    return asked if asked.prior is not None else replace(asked, prior=scatter_of_residuals(asked))
+def _with_scatter(question: ExperimentQuestion) -> ExperimentQuestion:
+    return question if question.prior is not None else replace(question, prior=scatter_of_residuals(question))
 
 
-def _with_outliers(asked: ExperimentQuestion, result: Answer) -> Answer:
-    measured = asked.measured()
-    outlying = [(p, n) for p, n in zip(measured, asked.claims(measured).outliers, strict=True) if n]
+def _with_outliers(question: ExperimentQuestion, result: Answer) -> Answer:
+    measured = question.measured()
+    outlying = [(p, n) for p, n in zip(measured, question.claims(measured).outliers, strict=True) if n]
     if not outlying:
         return result
-    names = [factor.name for factor in asked.factors]
+    names = [factor.name for factor in question.factors]
     figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in outlying)
     return replace(result, figures=(*result.figures, *figures))
 
 
-def _less_sure(asked: ExperimentQuestion, result: Answer) -> Answer:
+def _less_sure(question: ExperimentQuestion, result: Answer) -> Answer:
     """Lower the strength if other load slowed the trials.
 
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
     that look certain.
     """
-    weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in asked.measured() if point.disturbed)
+    weakens = any(
+        2 * point.disturbed >= len(question.values(point)) for point in question.measured() if point.disturbed
+    )
     return replace(result, strength="moderate") if weakens and result.strength == "firm" else result
 
 
-def _sliced_by(asked: ExperimentQuestion, kind: Question) -> list[Factor]:
+def _sliced_by(question: ExperimentQuestion, kind: QuestionKind) -> list[Factor]:
     """Return the factors within one slice; none if the answer is not sliced."""
     slice_factors: list[Factor] = []
     if kind in ("scale", "weak scale"):
-        slice_factors = asked.of_role("scale")[:1]
+        slice_factors = question.of_role("scale")[:1]
     elif kind in ("message size", "growth"):
-        slice_factors = list(asked.factors[:1])
+        slice_factors = list(question.factors[:1])
     elif kind == "scale and treatment":
-        slice_factors = asked.of_role("scale", "treatment")
+        slice_factors = question.of_role("scale", "treatment")
     elif kind == "treatment":
-        slice_factors = [*asked.of_role("treatment"), *asked.of_role("load", "message")[:1]]
-    return slice_factors if len(slice_factors) < len(asked.factors) and asked.against is None else []
+        slice_factors = [*question.of_role("treatment"), *question.of_role("load", "message")[:1]]
+    return slice_factors if len(slice_factors) < len(question.factors) and question.against is None else []
 
 
 def _slices(
-    asked: ExperimentQuestion, slice_factors: list[Factor]
+    question: ExperimentQuestion, slice_factors: list[Factor]
 ) -> dict[str, tuple[dict[str, Any], ExperimentQuestion]]:
     """Return the other factors' levels and the question of each slice, by its name."""
-    others = [f for f in asked.factors if f not in slice_factors]
+    others = [f for f in question.factors if f not in slice_factors]
     groups: dict[str, list[Point]] = {}
-    for point in asked.measured():
-        groups.setdefault(place(others, point.parameters), []).append(point)
+    for point in question.measured():
+        groups.setdefault(point_words(others, point.parameters), []).append(point)
     compared = {where: points for where, points in groups.items() if len(points) > 1}
     slices = {}
     for where, points in (compared or groups).items():
         other_points = [p for other, members in groups.items() if other != where for p in members]
         part = replace(
-            asked, points=points, factors=slice_factors, other_points=other_points, slices=max(len(compared), 1)
+            question, points=points, factors=slice_factors, other_points=other_points, slices=max(len(compared), 1)
         )
         slices[where] = ({f.name: points[0].parameters.get(f.name) for f in others}, part)
     return slices
 
 
-def _of_slices(asked: ExperimentQuestion, kind: Question, slice_factors: list[Factor]) -> Answer:
+def _of_slices(question: ExperimentQuestion, kind: QuestionKind, slice_factors: list[Factor]) -> Answer:
     """Merge the answers of all slices; equal verdicts are stated once."""
     answers, places = [], dict[str, list[str]]()
-    for where, (at, part) in _slices(asked, slice_factors).items():
+    for where, (at, part) in _slices(question, slice_factors).items():
         single = _ANSWERS[kind](part)
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in single.figures)
         answers.append(replace(single, figures=figures))

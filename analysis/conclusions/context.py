@@ -10,14 +10,14 @@ from analysis.conclusions.observations.scatter import Scatter, SimultaneousInter
 from analysis.scaling import Point
 
 Role = Literal["scale", "network", "load", "message", "treatment"]
-Question = Literal[
+QuestionKind = Literal[
     "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
     "treatment", "one point",
 ]  # fmt: skip
 _SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
 """Choices are compared at every size of one of these, never across sizes."""
 CAPACITY: Final = "link.bandwidth"
-ASKS: Final[Mapping[Question, str]] = {
+ASKS: Final[Mapping[QuestionKind, str]] = {
     "scale": "Where should I stop, and why?",
     "weak scale": "Does it keep its efficiency?",
     "scale and treatment": "Does the best choice change with size?",
@@ -130,7 +130,7 @@ class ExperimentQuestion:
 
         Choices are compared at one size, loads on one link.
         """
-        kind = question(self)
+        kind = kind_of(self)
         if kind == "network":
             return [factor for factor in self.factors if factor.role != "network"]
         if kind == "load and network":
@@ -168,15 +168,15 @@ class ExperimentQuestion:
         return [point for point in self.points if len(self.values(point))]
 
 
-def question(asked: ExperimentQuestion) -> Question:
+def kind_of(question: ExperimentQuestion) -> QuestionKind:
     """Return the question; the first that the roles of the factors fit."""
-    roles = {factor.role for factor in asked.factors}
+    roles = {factor.role for factor in question.factors}
     scales = "scale" in roles
-    if asked.against is not None:
+    if question.against is not None:
         return "scale and treatment"
-    if asked.steps:
+    if question.steps:
         return "steps"
-    if (asked.load_test or asked.accepted) and "load" in roles:
+    if (question.load_test or question.accepted) and "load" in roles:
         return "load and network"
     if not roles:
         return "one point"
@@ -185,5 +185,5 @@ def question(asked: ExperimentQuestion) -> Question:
     if "treatment" in roles:
         return "scale and treatment" if scales else "treatment"
     if scales:
-        return "weak scale" if asked.weak else "scale"
+        return "weak scale" if question.weak else "scale"
     return "message size" if roles == {"message"} else "growth"

@@ -43,7 +43,10 @@ _CURVE_POINTS: Final = 61
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model over the sizes ``x``, in the metric's unit; 95 % band or None."""
+    """A model over the sizes ``x``.
+
+    Value and 95 % band are in the metric's unit; None without a band.
+    """
 
     model: str
     title: str
@@ -135,13 +138,23 @@ class Diagnosis:
 
 
 def diagnose(
-    study: Study, *, largest_size: Callable[[Study], float], asked: ExperimentQuestion | None = None
+    study: Study, *, largest_size: Callable[[Study], float], question: ExperimentQuestion | None = None
 ) -> Diagnosis:
-    """Conclude from the study of an experiment that asks ``asked``.
+    """Diagnose the study of an experiment. Takes up to seconds: models, bootstrap.
 
-    No size above the ``largest_size`` of a slice is suggested.
+    Parameters
+    ----------
+    study
+        The points with their trials.
+    largest_size
+        Largest size of a slice that the cluster can run; none above it is suggested.
+    question
+        The experiment's question.
 
-    Takes up to seconds: models, bootstrap.
+    Returns
+    -------
+    Diagnosis
+        Report and slices, without arrays.
     """
     slices = study.slices()
     budget = BUDGET_TRIALS // min(len(slices), _MOST_SLICES)
@@ -155,7 +168,7 @@ def diagnose(
         return choices[where]
 
     return Diagnosis(
-        report=find(study, choice_of, asked),
+        report=find(study, choice_of, question),
         trials=sum(max(map(len, p.values.values()), default=0) for p in study.points),
         kind=study.kind,
         axis=study.axis,

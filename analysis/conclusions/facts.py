@@ -61,21 +61,21 @@ def causes_of(answer: Answer) -> Sequence[Cause]:
     return () if is_in_sentence else answer.causes[:MOST_CAUSES]
 
 
-def facts(asked: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
+def facts(question: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fact, ...]:
     """Return every finding once: at most ``MOST_CAUSES`` causes first, by their share."""
     by_rule: dict[str, list[Finding]] = {}
     for finding in report.findings:
         by_rule.setdefault(finding.rule, []).append(finding)
     slices = [part.where for part in report.slices] or [report.where]
-    merged = [_merged(findings, slices, asked.factors) for findings in by_rule.values()]
+    merged = [_merged(findings, slices, question.factors) for findings in by_rule.values()]
     causes = sorted((f for f in merged if f.fold == "cause"), key=lambda f: -(f.explains or 0.0))
     most = MOST_CAUSES - len(causes_of(answer))
     folded = (replace(cause, fold="run") for cause in causes[most:])
     ranked = (*causes[:most], *(f for f in merged if f.fold != "cause"), *folded)
-    drift = drift_of(asked)
+    drift = drift_of(question)
     if drift is not None and drift.is_found and not drift.is_balanced:
         ranked = tuple(_doubted(fact, "weak" if answer.strength == "open" else "moderate") for fact in ranked)
-    return (*ranked, *_of_trials(asked, answer, drift))
+    return (*ranked, *_of_trials(question, answer, drift))
 
 
 def _doubted(fact: Fact, most: str) -> Fact:
@@ -85,19 +85,19 @@ def _doubted(fact: Fact, most: str) -> Fact:
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
-def _of_trials(asked: ExperimentQuestion, answer: Answer, drift: Drift | None) -> Iterator[Fact]:
+def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None) -> Iterator[Fact]:
     """Yield the facts about single trials: drift, outliers, other load."""
     if drift is not None and drift.is_found:
-        yield _of_drift(asked, drift)
+        yield _of_drift(question, drift)
     elif drift is not None and answer.drift is not None:
         most = expm1(max(abs(end) for end in drift.interval(LEVEL)))
-        yield _note("drift", *words.drift_not_excluded(asked.deciding.label, most))
-    measured = asked.measured()
-    counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
+        yield _note("drift", *words.drift_not_excluded(question.deciding.label, most))
+    measured = question.measured()
+    counted, slowed = sum(len(question.values(point)) for point in measured), sum(point.disturbed for point in measured)
     outliers = sum(int(figure.value or 0) for figure in answer.figures if figure.name == OUTLIERS)
     if outliers:
         yield _note("outliers", *words.outliers(outliers, counted))
-    excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
+    excluded = sum(point.excluded.get(DISTURBED, 0) for point in question.points)
     if slowed or excluded:
         yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted))
 
@@ -106,14 +106,14 @@ def _note(rule: str, statement: str, next_step: str) -> Fact:
     return Fact(rule, "run", statement, "", None, "strong", "time", next_step)
 
 
-def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
-    whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
+def _of_drift(question: ExperimentQuestion, drift: Drift) -> Fact:
+    whole, metric = exp(drift.slope * (drift.trials - 1)), question.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
     evidence = (
         Observation("Change per trial", drift.slope, "share", metric, interval=interval),
         Observation("Change over the experiment", whole - 1, "share", metric),
     )
-    statement, next_step = words.drift_fact(asked.deciding.label, drift, whole)
+    statement, next_step = words.drift_fact(question.deciding.label, drift, whole)
     return Fact("drift", "run", statement, "", None, "strong", "time", next_step, evidence=evidence)
 
 

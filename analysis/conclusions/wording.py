@@ -57,7 +57,7 @@ def joined(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def place(factors: Sequence[Factor], parameters: Any) -> str:
+def point_words(factors: Sequence[Factor], parameters: Any) -> str:
     """Return the point in words: "16 ms delay, 1 % loss", "pull, 6 hosts"."""
     levels = []
     for factor in factors:
@@ -105,15 +105,15 @@ def between(low: float | None, high: float | None, unit: str = "", digits: int =
 
 
 def value(
-    asked: ExperimentQuestion, typical: float, interval: Interval | None = None, *, with_level: bool = False
+    question: ExperimentQuestion, typical: float, interval: Interval | None = None, *, with_level: bool = False
 ) -> str:
     """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
     ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
     """
     unit, words = (
-        asked.deciding.unit,
-        "" if interval is None else between(interval.low, interval.high, asked.deciding.unit),
+        question.deciding.unit,
+        "" if interval is None else between(interval.low, interval.high, question.deciding.unit),
     )
     if interval is None or not words or (interval.high or 0) - (interval.low or 0) < _NARROW * typical:
         return amount(typical, unit)  # ends that read like the value add nothing

@@ -74,12 +74,12 @@ def _explain_communicator(
     if len(by_rank) == members_of(int(rows["comm"][0])):
         together, any_left_out = on_one_host(hosts, by_rank), any(left_out.get(rank) for rank in by_rank)
         meetings = _meetings(by_rank, any_left_out=any_left_out, together=together)
-    for place, (rank, calls) in enumerate(by_rank.items()):
+    for column, (rank, calls) in enumerate(by_rank.items()):
         matched = len(meetings.function) if meetings else 0
         older = calls[: len(calls) - matched]
         sums.unexplained(UNKNOWN_RANK, rank, older[older["ended_ns"] - older["began_ns"] >= long_ns], IN_PARTS)
         if meetings:
-            _explain(sums, meetings, cores, place, long_ns)
+            _explain(sums, meetings, cores, column, long_ns)
 
 
 def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, together: bool) -> _Meetings | None:
@@ -101,10 +101,10 @@ def _meetings(by_rank: dict[int, npt.NDArray[np.void]], *, any_left_out: bool, t
     return _Meetings(tuple(by_rank), on_one_host=together, **columns)
 
 
-def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns: int) -> None:
-    began, ended = meetings.began_ns[:, place], meetings.ended_ns[:, place]
+def _explain(sums: Sums, meetings: _Meetings, cores: Cores, column: int, long_ns: int) -> None:
+    began, ended = meetings.began_ns[:, column], meetings.ended_ns[:, column]
     long = ended - began >= long_ns
-    last, no_root = _waited_for(meetings, place)
+    last, no_root = _waited_for(meetings, column)
     came_ns = np.take_along_axis(meetings.began_ns, last[:, None], axis=1)[:, 0]
     late_ns = np.clip(came_ns, began, ended) - began
     rest_ns = ended - began - late_ns
@@ -118,24 +118,24 @@ def _explain(sums: Sums, meetings: _Meetings, cores: Cores, place: int, long_ns:
         no_core = cores.outside(meetings.ranks[sender], began[which], began[which] + late_ns[which])
         lacked_ns, whole_ns = float(no_core.sum()), float(late_ns[which].sum())
         by_cause = of_causes(late_sender=whole_ns - lacked_ns, no_core=lacked_ns)
-        sums.add(meetings.ranks[sender], meetings.ranks[place], int(which.sum()), by_cause)
+        sums.add(meetings.ranks[sender], meetings.ranks[column], int(which.sum()), by_cause)
     if has_root.any():
         transfer = rest_ns - between_ns
-        lacked = at_its_end(meetings.no_core_within_ns[:, place], transfer if meetings.on_one_host else 0 * transfer)
+        lacked = at_its_end(meetings.no_core_within_ns[:, column], transfer if meetings.on_one_host else 0 * transfer)
         unknown_ns, lacked_ns = float(between_ns[has_root].sum()), float(lacked[has_root].sum())
         under_way_ns = float(transfer[has_root].sum()) - lacked_ns
         by_cause = of_causes(under_way=under_way_ns, no_core=lacked_ns, unknown=unknown_ns)
-        sums.add(ALL_RANKS, meetings.ranks[place], int((has_root & (late_ns == 0)).sum()), by_cause)
+        sums.add(ALL_RANKS, meetings.ranks[column], int((has_root & (late_ns == 0)).sum()), by_cause)
         sums.why(BETWEEN, unknown_ns)
     whole_ns = float((ended - began)[long & no_root].sum())
     if whole_ns:
-        sums.add(UNKNOWN_RANK, meetings.ranks[place], int((long & no_root).sum()), of_causes(unknown=whole_ns))
+        sums.add(UNKNOWN_RANK, meetings.ranks[column], int((long & no_root).sum()), of_causes(unknown=whole_ns))
         sums.why(NO_ROOT, whole_ns)
 
 
-def _waited_for(meetings: _Meetings, place: int) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """Return the place of the awaited rank, and which are not known."""
-    ended = meetings.ended_ns[:, [place]]
+def _waited_for(meetings: _Meetings, column: int) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """Return the column of the awaited rank, and which are not known."""
+    ended = meetings.ended_ns[:, [column]]
     came = np.where(meetings.began_ns <= ended, meetings.began_ns, 0)
     rooted = np.isin(meetings.function, _ROOTED)
     sent = meetings.bytes > 0

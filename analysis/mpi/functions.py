@@ -38,8 +38,10 @@ def _family(kind: Class, arguments: int, counted: str, names: str, hidden: int =
 def _with_requests(functions: list[Function]) -> list[Function]:
     """Return each blocking form and its non-blocking form, with an I and a request."""
     return functions + [
-        Function(f"I{each.name[0].lower()}{each.name[1:]}", each.kind, each.arguments + 1, each.bytes)
-        for each in functions
+        Function(
+            f"I{function.name[0].lower()}{function.name[1:]}", function.kind, function.arguments + 1, function.bytes
+        )
+        for function in functions
     ]
 
 

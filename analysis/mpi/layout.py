@@ -53,13 +53,13 @@ SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WO
 
 def table_number() -> int:
     """Return the version number of the file, by its functions and page words."""
-    functions = [f"{each.name} {each.kind}" for each in FUNCTIONS]
+    functions = [f"{function.name} {function.kind}" for function in FUNCTIONS]
     return zlib.crc32("\n".join([*functions, *PAGE, *(f"{name} {count}" for name, count in LISTS)]).encode())
 
 
 def as_c() -> str:
     """Return the same as a header of C."""
-    collective = [number for number, each in enumerate(FUNCTIONS) if _is_collective(each)]
+    collective = [number for number, function in enumerate(FUNCTIONS) if _is_collective(function)]
     constants = {
         "MAGIC": f"0x{MAGIC:x}ull", "TABLE": f"{table_number()}u", "FUNCTIONS": len(FUNCTIONS), "BINS": BINS, "SIZES": SIZES,
         "MOST_PEERS": MOST_PEERS, "RING": RING, "CALIBRATED": CALIBRATED, "FIRST_SHIFT": f"{FIRST_SHIFT}ull",

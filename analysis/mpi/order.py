@@ -70,20 +70,20 @@ class Sent:
         sent_ns = np.full(len(waits), NEVER)
         for of in self._of:
             if of.sender == sender:
-                place = np.minimum(np.searchsorted(of.receives["began_ns"], waits["began_ns"]), len(of.receives) - 1)
-                same = [of.receives[name][place] == waits[name] for name in ("began_ns", "function")]
+                index = np.minimum(np.searchsorted(of.receives["began_ns"], waits["began_ns"]), len(of.receives) - 1)
+                same = [of.receives[name][index] == waits[name] for name in ("began_ns", "function")]
                 takes = np.isin(waits["function"], TAKES)
-                sent_ns = np.where(takes & same[0] & same[1], of.sent_ns[place], sent_ns)
+                sent_ns = np.where(takes & same[0] & same[1], of.sent_ns[index], sent_ns)
         return sent_ns
 
     def last_within(self, waits: npt.NDArray[np.void]) -> tuple[Int64, Int64]:
         """Return sender (or -1) and time of the last message sent within each wait."""
         senders, last_ns = np.full(len(waits), -1, np.int64), np.full(len(waits), NEVER)
         for of in self._of:
-            place = np.searchsorted(of.sent_ns, waits["ended_ns"], side="right") - 1
-            at = np.maximum(place, 0)
+            index = np.searchsorted(of.sent_ns, waits["ended_ns"], side="right") - 1
+            at = np.maximum(index, 0)
             posted = of.receives["began_ns"][at] <= waits["began_ns"]
-            within = (place >= 0) & (of.sent_ns[at] > waits["began_ns"]) & posted
+            within = (index >= 0) & (of.sent_ns[at] > waits["began_ns"]) & posted
             later = within & (of.sent_ns[at] > last_ns)
             senders, last_ns = np.where(later, of.sender, senders), np.where(later, of.sent_ns[at], last_ns)
         return senders, last_ns

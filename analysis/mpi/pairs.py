@@ -65,13 +65,13 @@ class Pair:
         on_wire = highest[np.searchsorted(stream.time_ns, sends["began_ns"] - CLOCKS_APART_NS)]
         begins = queued + np.maximum.accumulate(on_wire - queued) if len(sends) else queued
         first = np.searchsorted(begins, np.minimum(stream.start + _INTO_BYTES, stream.end - 1), side="right") - 1
-        self.kept = first >= 0
+        self.is_kept = first >= 0
         self.handed_ns = np.full(len(first), NEVER)
         self.returned_ns, self.eager, self.ours = self.handed_ns, first < -1, first < -1
         if not len(sends):
             return
         at = np.maximum(first, 0)
-        self.handed_ns = np.where(self.kept, sends["began_ns"][at], NEVER)
+        self.handed_ns = np.where(self.is_kept, sends["began_ns"][at], NEVER)
         self.returned_ns = sends["ended_ns"][at]
         self.eager = (size[at] <= EAGER_BYTES + HEADER_BYTES) & ~to_all[at]
         last = np.maximum(np.searchsorted(begins, stream.end - 1, side="right") - 1, 0)
@@ -112,8 +112,8 @@ class Pair:
 
     def _unknown_by_reason(self, rows: Int64, by_cause: Float64) -> dict[str, Float64]:
         """Return unknown nanoseconds by reason, moving there what needs unknown calls."""
-        reasons = {SILENT: by_cause[:, _UNKNOWN] * (self.kept & self.ours)[rows]}
-        for reason, which in {NOT_KEPT: ~self.kept[rows], NOT_OURS: self.kept[rows] & ~self.ours[rows]}.items():
+        reasons = {SILENT: by_cause[:, _UNKNOWN] * (self.is_kept & self.ours)[rows]}
+        for reason, which in {NOT_KEPT: ~self.is_kept[rows], NOT_OURS: self.is_kept[rows] & ~self.ours[rows]}.items():
             whole = np.where(which, by_cause[:, [*_BY_CALLS, _UNKNOWN]].sum(axis=1), 0.0)
             by_cause[:, _BY_CALLS] = np.where(which[:, None], 0.0, by_cause[:, _BY_CALLS])
             by_cause[:, _UNKNOWN] = np.where(which, whole, by_cause[:, _UNKNOWN])
@@ -122,7 +122,7 @@ class Pair:
 
     def closed_ns(self) -> Int64:
         """Return the sequential spans (m, 2) in which the receiver's window was closed."""
-        rows = np.flatnonzero(self.kept)
+        rows = np.flatnonzero(self.is_kept)
         rows = rows[rows > 0]
         begins = np.maximum(self.handed_ns[rows], self.stream.time_ns[rows - 1])
         closed: Int64 = np.stack([begins, self.stream.opened_ns[rows]], axis=1)

@@ -15,7 +15,7 @@ from analysis.mpi.record import RankProfile, Row
 FORMAT: Final = 1
 MOST_PAIRS: Final = 20_000
 """Pairs of ranks in the table of messages, those with most bytes first."""
-_CLASS_OF: Final = {each.name: each.kind for each in FUNCTIONS}
+_CLASS_OF: Final = {function.name: function.kind for function in FUNCTIONS}
 RUN_DELAY_METRICS: Final = (
     *(
         "mpi_descheduled_share",
@@ -77,7 +77,7 @@ def _run_delay(ranks: Sequence[RankProfile], busiest: RankProfile) -> dict[str, 
     if len(delays) < len(ranks) or busiest.delay_s is None:
         return {}
     whole_s = sum(rank.window_s for rank in ranks)
-    outside, inside = (sum(each) for each in zip(*delays, strict=True))
+    outside, inside = (sum(seconds) for seconds in zip(*delays, strict=True))
     return {
         "mpi_descheduled_share": outside / whole_s,
         "mpi_blocked_outside_share": (sum(rank.no_core_s for rank in ranks) - outside) / whole_s,
@@ -99,8 +99,8 @@ def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -
         "ranks": [_rank(rank, hosts.get(rank.rank, "")) for rank in ranks],
         "functions": _functions(ranks),
         "sizes": {
-            name: np.sum([rank.sizes[place] for rank in ranks], axis=0).tolist()
-            for place, name in enumerate(("point_to_point", "collective"))
+            name: np.sum([rank.sizes[index] for rank in ranks], axis=0).tolist()
+            for index, name in enumerate(("point_to_point", "collective"))
         },
         "pairs": pairs[:MOST_PAIRS],
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),

@@ -79,17 +79,17 @@ def spent_until(spans: Int64, time_ns: Int64) -> Int64:
     """Return the nanoseconds of the sequential ``spans`` (m, 2) before each time (n,)."""
     begins, ends = spans[:, 0], spans[:, 1]
     whole = np.concatenate([[0], np.cumsum(ends - begins)])
-    place = np.searchsorted(begins, time_ns, side="right")
-    last = np.maximum(place - 1, 0)
+    index = np.searchsorted(begins, time_ns, side="right")
+    last = np.maximum(index - 1, 0)
     over: Int64 = np.maximum(ends[last] - time_ns, 0) if len(ends) else np.zeros(len(time_ns), np.int64)
-    return np.where(place > 0, whole[place] - over, 0).astype(np.int64)
+    return np.where(index > 0, whole[index] - over, 0).astype(np.int64)
 
 
 class StreamAccumulator:
     """Collector of packets between ranks over successive tables of equal flows."""
 
     def __init__(self, most_packets: int = MOST_PACKETS) -> None:
-        self._left = most_packets
+        self._capacity = most_packets
         self._known_until_ns = np.iinfo(np.int64).max
         self._ranks: dict[int, dict[int, tuple[int, int]]] = {}
         self._said: dict[int, Handshake] = {}
@@ -107,10 +107,10 @@ class StreamAccumulator:
             handshake.add(side, int(table.wscale[row]), int(table.mss[row]))
         of_ranks = np.isin(table.flow, np.fromiter(self._ranks, np.uint32, len(self._ranks)))
         rows = np.flatnonzero(of_ranks & ((table.kind & TCP) > 0) & (table.time_ns != NO_TIME))
-        if len(rows) > self._left:
-            self._known_until_ns = min(self._known_until_ns, int(table.time_ns[rows[self._left]]))
-        rows = rows[(table.tcp_flags[rows] & SYN) == 0][: self._left]
-        self._left -= len(rows)
+        if len(rows) > self._capacity:
+            self._known_until_ns = min(self._known_until_ns, int(table.time_ns[rows[self._capacity]]))
+        rows = rows[(table.tcp_flags[rows] & SYN) == 0][: self._capacity]
+        self._capacity -= len(rows)
         for name in _COLUMNS:
             self._pieces[name].append(getattr(table, name)[rows])
 
@@ -232,7 +232,7 @@ def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[
             gaps = [*gaps[-_MOST_GAPS:], (int(before[row]), first, now)]
         elif filled := [gap for gap in gaps if gap[0] < last and first < gap[1]]:
             lost.append((min(opened for _, _, opened in filled), now))
-            gaps = [gap for gap in gaps if gap not in filled] + _left(filled, first, last)
+            gaps = [gap for gap in gaps if gap not in filled] + _remainders(filled, first, last)
         else:
             first_seen = int(time_ns[np.searchsorted(highest, first, side="right")])
             new[row] = last > before[row] or answers.missed(first, last, first_seen, now)
@@ -241,7 +241,7 @@ def _lost(time_ns: Int64, start: Int64, end: Int64, answers: _Answers) -> tuple[
     return _united(lost), new
 
 
-def _left(gaps: Iterable[tuple[int, int, int]], first: int, last: int) -> list[tuple[int, int, int]]:
+def _remainders(gaps: Iterable[tuple[int, int, int]], first: int, last: int) -> list[tuple[int, int, int]]:
     """Return the remaining gaps (from, to, opened) after bytes ``first`` to ``last``."""
     pieces = [piece for low, high, opened in gaps for piece in ((low, first, opened), (last, high, opened))]
     return [piece for piece in pieces if piece[0] < piece[1]]

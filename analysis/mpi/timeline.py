@@ -59,8 +59,8 @@ def _covered(calls: npt.NDArray[np.void], edges_ns: Int64) -> Int64:
     begins = np.maximum(calls["began_ns"], np.concatenate([calls["began_ns"][:1], latest[:-1]]))
     lengths = np.maximum(calls["ended_ns"] - begins, 0)
     whole = np.concatenate([[0], np.cumsum(lengths)])
-    place = np.searchsorted(begins, edges_ns, side="right")
-    last = np.maximum(place - 1, 0)
+    index = np.searchsorted(begins, edges_ns, side="right")
+    last = np.maximum(index - 1, 0)
     over = np.clip(begins[last] + lengths[last] - edges_ns, 0, None)
-    covered: Int64 = np.where(place > 0, whole[place] - over, 0)
+    covered: Int64 = np.where(index > 0, whole[index] - over, 0)
     return covered

@@ -33,7 +33,7 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
     if not waits.run_delay_known:
         missing[SHARE_METRICS["no_core"]] = NO_RUN_DELAY
         del values[SHARE_METRICS["no_core"]]
-    rank = max(waited_s, key=lambda each: waited_s[each] / windows_s[each])
+    rank = max(waited_s, key=lambda number: waited_s[number] / windows_s[number])
     late = CAUSES.index("late_sender")
     latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
     values |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}

@@ -57,7 +57,7 @@ def explained(
     ``link_rate_bps``: of every host's link; without it nothing is at line rate. ``hosts``: of each rank, as far as they are known.
     """
     sums, cores = Sums(), Cores(calls)
-    trial = _Known(calls, cores, wire, link_rate_bps, dict(hosts or {}))
+    trial = _TracedTrial(calls, cores, wire, link_rate_bps, dict(hosts or {}))
     for rank in np.unique(calls.rows["rank"]).tolist():
         rank_calls = calls.of(rank)
         waits = rank_calls[is_long_wait(rank_calls, long_ns)]
@@ -73,7 +73,7 @@ def explained(
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _TracedTrial:
     calls: Calls
     cores: Cores
     wire: Wire
@@ -90,7 +90,9 @@ class _Known:
         return [to for (rank, to), stream in self.wire.streams.items() if rank == sender and stream.was_closed]
 
 
-def _explain_pair(sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent) -> None:
+def _explain_pair(
+    sums: Sums, trial: _TracedTrial, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
+) -> None:
     if ranks not in trial.wire.streams:
         _explain_by_order(sums, trial, ranks, waits, sent)
         return
@@ -127,7 +129,7 @@ def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent)
 
 
 def _explain_by_order(
-    sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
+    sums: Sums, trial: _TracedTrial, ranks: tuple[int, int], waits: npt.NDArray[np.void], sent: Sent
 ) -> None:
     """Add waits for a rank without packets, by the order of calls.
 

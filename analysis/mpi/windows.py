@@ -56,9 +56,9 @@ def opened_ns(
     if not len(answered_ns) or not len(time_ns):
         return np.full(len(time_ns), NEVER_CLOSED)
     before = np.concatenate([start[:1], np.maximum.accumulate(end)[:-1]])
-    wanted = before + np.minimum(end - before, segment_bytes)
-    place = np.searchsorted(np.maximum.accumulate(last_allowed), wanted)
-    opened = answered_ns[np.minimum(place, len(answered_ns) - 1)]
+    needed = before + np.minimum(end - before, segment_bytes)
+    index = np.searchsorted(np.maximum.accumulate(last_allowed), needed)
+    opened = answered_ns[np.minimum(index, len(answered_ns) - 1)]
     followed = np.concatenate([time_ns[:1], time_ns[:-1]]) >= answered_ns[0]
-    known = followed & (end > before) & (place < len(answered_ns)) & (opened <= time_ns)
-    return np.where(known, opened, NEVER_CLOSED).astype(np.int64)
+    is_known = followed & (end > before) & (index < len(answered_ns)) & (opened <= time_ns)
+    return np.where(is_known, opened, NEVER_CLOSED).astype(np.int64)

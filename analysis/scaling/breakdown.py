@@ -66,7 +66,13 @@ def is_profiled(study: Study) -> bool:
 
 
 def time_breakdown(study: Study) -> list[TimeRow]:
-    """Return rows by size, without sizes that lack elapsed or CPU time."""
+    """Return the division of the ranks' time by size.
+
+    Returns
+    -------
+    list of TimeRow
+        Medians in s, without sizes that lack elapsed or CPU time.
+    """
     if is_profiled(study):
         sized = study.sized(study.time_metric)
         useful = sized[0][1].median("mpi_useful_s")
@@ -125,7 +131,7 @@ def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, sc
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """Network figures of one size; None if the capture or link has none."""
+    """Network figures of one size; None if capture or link do not provide them."""
 
     size: float
     mean_bps: float | None
@@ -156,7 +162,13 @@ class WireRow:
 
 
 def wire_part(study: Study) -> list[WireRow]:
-    """Return rows by size, medians of the captures."""
+    """Return network figures by size.
+
+    Returns
+    -------
+    list of WireRow
+        Medians of the captures, s, bit/s and shares.
+    """
     return [_wire(study, size, point) for size, point in study.sized(study.time_metric)]
 
 

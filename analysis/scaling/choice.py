@@ -60,14 +60,26 @@ class ModelChoice:
 
 
 def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESAMPLES) -> ModelChoice | None:
-    """Fit every model of the metric (None: the study's time) and choose one.
-
-    None if none can be fitted.
+    """Fit every model of a metric and choose one that predicts.
 
     Times get the constant, Amdahl (Gustafson in weak scaling), USL and PMNF; every other metric, packets, bytes,
     retransmissions or round trips, the constant and PMNF. Chosen is only what predicts a left-out size. Repeated trials are
     judged by AICc; single values, and trials that scatter less than the best model misses (then they are not independent
     evidence for it), by leave-one-out error.
+
+    Parameters
+    ----------
+    study
+        The sizes with their trials.
+    metric
+        Catalogue id; None: the study's time.
+    resamples
+        Bootstrap replicates for intervals.
+
+    Returns
+    -------
+    ModelChoice or None
+        None if no model can be fitted.
     """
     name = metric or study.time_metric
     laws = [CONSTANT]

@@ -13,7 +13,10 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """Medians in seconds; ``relative`` is with / without - 1, interval or None."""
+    """Medians in seconds; ``relative`` is with / without - 1.
+
+    Its 95 % interval is None if it is not known.
+    """
 
     with_s: float
     without_s: float
@@ -29,7 +32,18 @@ class ObserverEffect:
 
 
 def observer_effect(captured: Sequence[float], control: Sequence[float]) -> ObserverEffect:
-    """Compare times with capture with those without; both hold at least one."""
+    """Compare times with capture with those without.
+
+    Parameters
+    ----------
+    captured, control
+        Times in s, at least one each.
+
+    Returns
+    -------
+    ObserverEffect
+        Medians in s, and their relative difference with its 95 % interval.
+    """
     interval = if_bounded(ratio_interval(captured, control)) if min(len(captured), len(control)) > 1 else None
     return ObserverEffect(
         with_s=median(captured),

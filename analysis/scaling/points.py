@@ -68,11 +68,23 @@ def suggest_points(
 ) -> list[Suggestion]:
     """Return up to five configurations that narrow the best size, best first.
 
-    Their repetitions add up to at most ``budget_trials``.
+    Where no model predicts, new sizes next to the best measured one are suggested, and repetitions of those that have too
+    few.
 
-    ``sizes`` are those that the cluster can run: no other is suggested, not even one that was measured when it could. Where no
-    model predicts, new sizes next to the best measured one are suggested, and repetitions of those that have too few. ``choice``
-    is that of the study's time, if it exists.
+    Parameters
+    ----------
+    study
+        The sizes with their trials.
+    budget_trials
+        Most repetitions of all suggestions together.
+    sizes
+        Those that the cluster can run: no other is suggested, not even one that was measured when it could.
+    choice
+        Models of the study's time, if any.
+
+    Returns
+    -------
+    list of Suggestion
     """
     choice = choice or fit_models(study)
     measured = [size for size, _ in study.sized(study.time_metric)]

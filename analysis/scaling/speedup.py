@@ -15,7 +15,7 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; None if the repetitions do not give one."""
+    """A value with its interval, which is None if the repetitions do not give one."""
 
     value: float
     interval: Interval | None = None
@@ -40,7 +40,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRow:
-    """One size of a scaling study; ratios are to ``reference``, the smallest."""
+    """One size of a strong or weak scaling study.
+
+    Ratios are against ``reference``, the smallest size.
+    """
 
     size: float
     ranks: int | None
@@ -60,20 +63,23 @@ class ScalingRow:
 
 
 def scaling_table(study: Study) -> list[ScalingRow]:
-    """Return rows by size, smallest first; empty without the time metric.
+    """Return speed-up, efficiency and cost of every size.
 
-    Intervals are those of the answer; else made on logarithms with the scatter of all sizes together, so that two
-    repetitions each suffice for them.
+    Returns
+    -------
+    list of ScalingRow
+        Smallest size first; empty without the time metric. Intervals are those of the answer; else made on logarithms with
+        the scatter of all sizes together, so that two repetitions each suffice for them.
     """
     sized = study.sized(study.time_metric)
     if not sized:
         return []
     per_rank = all(point.ranks for _, point in sized)
-    intervals = study.intervals or _Own(study, [point for _, point in sized])
+    intervals = study.intervals or _TimeIntervals(study, [point for _, point in sized])
     return [_row(study, size, point, sized[0], intervals, per_rank) for size, point in sized]
 
 
-class _Own:
+class _TimeIntervals:
     """Intervals of a study's time without an answer about it."""
 
     def __init__(self, study: Study, points: Sequence[Point]) -> None:

@@ -1,6 +1,6 @@
 """Network needs of a program: elapsed time over delay, rate and loss. Pure."""
 
-from analysis.sensitivity.design import Known, Range, propose
+from analysis.sensitivity.design import EarlierTrial, Range, propose
 from analysis.sensitivity.fit import Fit, fit
 from analysis.sensitivity.model import CARRIED, Link, Quantity, Run, Runs, quantity
 from analysis.sensitivity.needs import (
@@ -23,8 +23,8 @@ __all__ = [
     "NO_BURSTS",
     "BestSize",
     "Bursts",
+    "EarlierTrial",
     "Fit",
-    "Known",
     "Link",
     "Needs",
     "Outcome",

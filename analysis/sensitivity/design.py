@@ -23,7 +23,7 @@ _SLOWEST: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class EarlierTrial:
     """Facts of an earlier trial of the program at this size; None if unknown."""
 
     elapsed_s: float | None = None
@@ -41,7 +41,7 @@ class Range:
     least_rate_bps: float
 
     @classmethod
-    def around(cls, here: Link, earlier: Known | None = None) -> Range:
+    def around(cls, here: Link, earlier: EarlierTrial | None = None) -> Range:
         """Return a range in which the effects match the program's own time.
 
         Without knowledge: a millisecond and a tenth of the rate.
@@ -59,8 +59,20 @@ class Range:
 def propose(here: Link, to: Range | None = None, *, losses: tuple[float, ...] = ()) -> tuple[Link, ...]:
     """Return the links to measure, ``here`` first.
 
-    ``losses`` are shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and
-    round trips. ValueError if ``to`` is not harsher than ``here``.
+    Parameters
+    ----------
+    here
+        Current link.
+    to
+        Harshest delay and rate.
+    losses
+        Shares of packets; each is measured on the link here and at the most delay, as recoveries cost time-outs and round
+        trips.
+
+    Raises
+    ------
+    ValueError
+        If ``to`` is not harsher than ``here``.
     """
     to = to or Range.around(here)
     if to.most_delay_s <= here.delay_s or to.least_rate_bps >= here.rate_bps:

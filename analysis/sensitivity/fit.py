@@ -91,7 +91,23 @@ class _Cells:
 
 
 def fit(runs: Runs) -> Fit:
-    """Return the model; ValueError for too few trials or a single link."""
+    """Fit the model of a program's time over delay, rate and loss.
+
+    Parameters
+    ----------
+    runs
+        Trials on several links.
+
+    Returns
+    -------
+    Fit
+        With plausible parameter sets, shape (draws,) each.
+
+    Raises
+    ------
+    ValueError
+        For too few trials or a single link.
+    """
     if not len(runs):
         raise ValueError("there are no trials")
     parts = _Parts.of(runs)
@@ -193,9 +209,9 @@ class _Parts:
         """
         priors = np.zeros(len(bends))
         grids = ((self.delay_bends, self.delay_range), (self.rate_bends, self.rate_range))
-        for place, (grid, reach) in enumerate(grids):
+        for index, (grid, reach) in enumerate(grids):
             if len(grid) > 1:
-                priors += np.where(bends[:, place] == 0, np.log(reach / (grid[1] - grid[0])), 0.0)
+                priors += np.where(bends[:, index] == 0, np.log(reach / (grid[1] - grid[0])), 0.0)
         return priors
 
     @property

@@ -148,7 +148,15 @@ class Quantity:
 
 
 def quantity(values: npt.ArrayLike, *, level: float = LEVEL) -> Quantity:
-    """Return median and central interval of the draws; unbounded ends are None."""
+    """Return median and central interval of the draws; unbounded ends are None.
+
+    Parameters
+    ----------
+    values
+        Shape (draws,), any unit.
+    level
+        Level of the interval.
+    """
     drawn = np.asarray(values, dtype=np.float64)
     tail = (1 - level) / 2
     low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], method="nearest")

@@ -65,7 +65,20 @@ class Gain:
 
 
 def needs(fit: Fit, here: Link, *, tolerated: float = TOLERATED) -> Needs:
-    """Return the bounds on delay and rate; ``here`` is the current link."""
+    """Return the bounds on delay and rate of a program.
+
+    Parameters
+    ----------
+    here
+        Current link.
+    tolerated
+        Share by which the time may grow.
+
+    Returns
+    -------
+    Needs
+        Delay in s, rate in bit/s, each with its interval.
+    """
     draws = fit.draws
     allowed = tolerated * draws.elapsed(here)
     both = fit.delay_matters and fit.rate_matters
@@ -111,8 +124,21 @@ def _inverse(drawn: Quantity) -> Quantity:
 def sent(fit: Fit, here: Link, bursts: Bursts = NO_BURSTS) -> Quantity:
     """Return the bytes on the critical path.
 
-    A burst leaves a link ahead of its rate after a pause, so each message costs up to as many bytes fewer: all of them if it is as
-    long and the pause before it fills the bucket, none in a stream. The value takes half of that, the interval holds both ends.
+    A burst leaves a link ahead of its rate after a pause, so each message costs up to as many bytes fewer: all of them if
+    it is as long and the pause before it fills the bucket, none in a stream. The value takes half of that, the interval
+    holds both ends.
+
+    Parameters
+    ----------
+    here
+        Current link.
+    bursts
+        Bytes that links pass at once.
+
+    Returns
+    -------
+    Quantity
+        Bytes.
     """
     draws = fit.draws
     slowest = float(fit.runs.inverse_rate.max())
@@ -124,7 +150,20 @@ def sent(fit: Fit, here: Link, bursts: Bursts = NO_BURSTS) -> Quantity:
 
 
 def gain(fit: Fit, here: Link, link: Link) -> Gain:
-    """Return what ``link`` instead of ``here`` gives."""
+    """Return the effect of a link in place of the current one.
+
+    Parameters
+    ----------
+    here
+        Current link.
+    link
+        Link to compare.
+
+    Returns
+    -------
+    Gain
+        Times in s, and their ratio.
+    """
     there = fit.draws.elapsed(link)
     return Gain(link, quantity(there), quantity(fit.draws.elapsed(here) / there), within(fit, link))
 
@@ -143,7 +182,20 @@ def within(fit: Fit, link: Link) -> bool:
 
 
 def relative_times(fit: Fit, here: Link, delays_s: Sequence[float], rates_bps: Sequence[float]) -> Floats:
-    """Return median times relative to ``here``, shape (rates, delays)."""
+    """Return median times relative to the current link.
+
+    Parameters
+    ----------
+    here
+        Current link.
+    delays_s, rates_bps
+        Axes of the result, in s and bit/s.
+
+    Returns
+    -------
+    ndarray
+        Shape (rates, delays); 1 is the time on ``here``.
+    """
     on_here = fit.draws.elapsed(here)
     return np.array(
         [
@@ -164,9 +216,21 @@ class Prediction:
 
 
 def predict(fit: Fit, link: Link, *, level: float = 0.9) -> Prediction:
-    """Return the prediction of one more trial on ``link``, with its interval.
+    """Return the prediction of one more trial on a link.
 
     Its value is that of ``gain`` and ``needs``: the median of the program's time, without the scatter of a trial.
+
+    Parameters
+    ----------
+    link
+        Any link.
+    level
+        Level of the interval.
+
+    Returns
+    -------
+    Prediction
+        Time in s with its interval.
     """
     of_a_trial = quantity(fit.draws.trial(link), level=level)
     return Prediction(link, replace(of_a_trial, value=quantity(fit.draws.elapsed(link)).value), within(fit, link))
@@ -192,7 +256,15 @@ class Outcome:
 
 
 def held_out(runs: Runs, *, level: float = 0.9) -> list[Outcome]:
-    """Return the outcome of every link, predicted from the others."""
+    """Return the outcome of every link, predicted from the others.
+
+    Parameters
+    ----------
+    runs
+        Trials on several links.
+    level
+        Level of the prediction intervals.
+    """
     columns = np.stack([runs.delay, runs.inverse_rate, runs.loss])
     links, members = np.unique(columns, axis=1, return_inverse=True)
     members = members.reshape(-1)
@@ -228,9 +300,19 @@ class BestSize:
 
 
 def best_size_on(fits: Sequence[Fit], link: Link) -> BestSize:
-    """Return the best size on ``link``; ``fits`` are by ascending size.
+    """Return the best size on a link.
 
-    ValueError for fewer than two sizes.
+    Parameters
+    ----------
+    fits
+        One per size, ascending.
+    link
+        Any link.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two sizes.
     """
     if len(fits) < 2:
         raise ValueError("scaling takes at least two sizes")

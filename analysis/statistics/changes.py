@@ -104,8 +104,21 @@ def detect_changes(
 ) -> History:
     """Find steps by binary segmentation of the ranks, tested by permutation.
 
-    ``expected`` holds first trials of steps that a person has marked; they split the history without a test and are not
-    flagged. Steps of the medians below ``smallest_ratio`` are not reported: true, but too small to matter.
+    Parameters
+    ----------
+    points
+        Trials in order of time.
+    expected
+        First trials of steps that a person has marked; they split the history without a test and are not flagged.
+    alpha
+        Level of the tests.
+    smallest_ratio
+        Steps of the medians below it are not reported: true, but too small to matter.
+
+    Returns
+    -------
+    History
+        Steps, baseline and the newest trial, in the unit of the values.
     """
     if not points:
         return History((), None, "no baseline", False)

@@ -56,12 +56,20 @@ def equal_variances(variances: Floats, freedom: Floats) -> float:
 
 
 def equal_means(groups: Sequence[Sequence[float] | Floats]) -> float | None:
-    """Return the p-value of "all groups have the same geometric mean", or None.
-
-    None for fewer than two groups, or without repetitions.
+    """Return the p-value of "all groups have the same geometric mean".
 
     The F test with the scatter of all groups pooled, which has power with two repetitions each; if scatters differ, the
-    larger of its p-value and that of Welch's (1951), which alone is too sure of pairs of values. Values are positive.
+    larger of its p-value and that of Welch's (1951), which alone is too sure of pairs of values.
+
+    Parameters
+    ----------
+    groups
+        Values of each group, all positive.
+
+    Returns
+    -------
+    float or None
+        None for fewer than two groups, or without repetitions.
     """
     variances, freedom = log_variances(groups)
     if len(groups) < 2 or not len(variances):

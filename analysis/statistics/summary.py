@@ -26,7 +26,10 @@ _SEED: Final = 2007
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, in the unit of the values; None is an open end."""
+    """A confidence interval, in the unit of the values, and its method.
+
+    None is an end that the data do not bound.
+    """
 
     low: float | None
     high: float | None
@@ -36,7 +39,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """Repetitions of one quantity, with the interval of the mean or the median."""
+    """Repetitions of one quantity.
+
+    ``interval`` is of the mean ("t") or the median ("bootstrap") as its method says.
+    """
 
     n: int
     median: float
@@ -53,9 +59,21 @@ class SampleSummary:
 
 
 def summarise(values: Sequence[float], *, level: float = 0.95, method: Method | None = None) -> SampleSummary:
-    """Summarise repetitions; ``method`` None is t below 10 values, else bootstrap.
+    """Summarise repetitions.
 
-    ValueError for no values or for values that are not finite.
+    Parameters
+    ----------
+    values
+        Repetitions in any unit.
+    level
+        Level of the interval.
+    method
+        "t" or "bootstrap"; None is t below 10 values, else bootstrap.
+
+    Raises
+    ------
+    ValueError
+        For no values or for values that are not finite.
     """
     x = checked(values)
     chosen = method or ("t" if len(x) < _BOOTSTRAP_FROM else "bootstrap")
@@ -99,10 +117,22 @@ def mean_interval(values: Sequence[float] | Floats, *, level: float = 0.95) -> I
 def moments_interval(
     mean: float, sd: float, n: int, *, smallest: float, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Return Student's t interval of a mean from its moments; None below two values.
+    """Return Student's t interval of a mean from its moments.
 
-    Where the ``smallest`` value is positive it is made on logarithms, whose standard deviation is about that of the values over
-    their mean; if it is zero, the interval ends there.
+    Parameters
+    ----------
+    mean, sd, n
+        Of the values, in their unit.
+    smallest
+        Smallest value. If it is positive the interval is made on logarithms, whose standard deviation is about that of the
+        values over their mean; if it is zero, the interval ends there.
+    level
+        Level of the interval.
+
+    Returns
+    -------
+    tuple or None
+        (low, high); None below two values.
     """
     if n < 2:
         return None
@@ -158,21 +188,31 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
     """
     rng = np.random.default_rng(_SEED)
     middle = (n + 1) // 2
-    place = rng.beta(middle, n - middle + 1, _RESAMPLES)
-    first = (n * place).astype(np.int32)
+    position = rng.beta(middle, n - middle + 1, _RESAMPLES)
+    first = (n * position).astype(np.int32)
     if n % 2:
         return first, None
     # given the middle one, the next is the least of the n - middle draws above it
-    following = place + (1 - place) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
+    following = position + (1 - position) * (1 - rng.random(_RESAMPLES) ** (1 / (n - middle)))
     return first, np.minimum(n * following, n - 1).astype(np.int32)
 
 
 def ratio_interval(
     numerator: Sequence[float] | Floats, denominator: Sequence[float] | Floats, *, level: float = 0.95
 ) -> Interval | None:
-    """Return the interval of the ratio of two geometric means.
+    """Return Welch's interval of the ratio of two geometric means, on logarithms.
 
-    Welch's t on logarithms. None if a value is not positive or a side has fewer than two values.
+    Parameters
+    ----------
+    numerator, denominator
+        Values of one unit.
+    level
+        Level of the interval.
+
+    Returns
+    -------
+    Interval or None
+        None if a value is not positive or a side has fewer than two values.
     """
     a, b = checked(numerator), checked(denominator)
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
@@ -228,9 +268,23 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
 def repetitions_needed(
     values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
 ) -> int | None:
-    """Return the repetitions for a t interval of this half-width, or None.
+    """Return the repetitions for a t interval of this half-width.
 
-    None below two values. The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
+    The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
+
+    Parameters
+    ----------
+    values
+        Repetitions so far.
+    relative_half_width
+        Half-width as a share of the mean.
+    level
+        Level of the interval.
+
+    Returns
+    -------
+    int or None
+        None below two values.
     """
     x = checked(values)
     if len(x) < 2 or x.mean() == 0:

@@ -28,7 +28,7 @@ class GapStore:
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
-        self._kept: list[Gaps] = []
+        self._exact_gaps: list[Gaps] = []
         self._histogram = np.zeros(kernel.BINS, np.int64)
         self._signs = np.zeros(3, np.int64)
         self._square_sum = np.zeros(1)
@@ -39,9 +39,9 @@ class GapStore:
         self.count += len(gaps)
         kernel.add_gaps(gaps, self._histogram, self._signs, self._square_sum)
         if not self.exact:
-            self._kept.clear()
+            self._exact_gaps.clear()
         elif len(gaps):
-            self._kept.append(gaps.copy())  # a view would keep the array of both scopes
+            self._exact_gaps.append(gaps.copy())  # a view would keep the array of both scopes
 
     @property
     def exact(self) -> bool:
@@ -58,7 +58,7 @@ class GapStore:
 
     def in_order(self) -> Gaps:
         """Return all gaps, ascending; requires ``exact``."""
-        gaps = np.concatenate(self._kept)
+        gaps = np.concatenate(self._exact_gaps)
         gaps.sort()
         return gaps
 

@@ -60,7 +60,7 @@ class RateAccumulator:
         self._series = np.zeros((2, 3, MOST_POINTS), np.int64)
         self._widths = np.array(list(PEAK_WINDOWS.values()), np.int64)
         self._tail = np.zeros(len(self._widths), np.int64)
-        self._left, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
+        self._departed, self._peak = (np.zeros((2, len(self._widths)), np.int64) for _ in range(2))
         self._ring = np.zeros((3, 1 << 12), np.int64)
         self._pushed = self._ordered = 0
         self._latest = int(NO_TIME)
@@ -91,7 +91,7 @@ class RateAccumulator:
             times, sizes, of_mpi = self._ring
             row, self._pushed, self._latest, self._ordered = kernel.sliding_windows(
                 traffic, table.time_ns, table.orig_len, row, self._pushed, self._latest, self._ordered, times, sizes, of_mpi,
-                self._widths, self._tail, self._left, self._peak,
+                self._widths, self._tail, self._departed, self._peak,
             )  # fmt: skip
             if row == len(table):
                 return
@@ -108,7 +108,7 @@ class RateAccumulator:
         self.peaks_are_bounds = True
         oldest, mask = self._pushed - remaining, self._ring.shape[1] - 1
         behind = self._tail < oldest
-        self._left[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
+        self._departed[:, behind] = self._ring[1:, (oldest - 1) & mask, None]
         self._tail[behind] = oldest
 
     def _make_room(self, first_ns: int, latest_ns: int) -> None:

@@ -35,7 +35,7 @@ class MpiFlows:
 
     def __init__(self, ports: tuple[int, int] | None) -> None:
         self._ports = ports
-        self._known = 0
+        self._flow_count = 0
         self.member = reserved(MOST_FLOWS, np.bool_)
         self.found_late = False
         """A flow was identified as MPI after some of its packets had counted as other traffic."""
@@ -46,14 +46,14 @@ class MpiFlows:
         if self._ports is None:
             opened = table.flow[table.btl_handshakes[:, 0]]
             opened = opened[opened != NO_FLOW]  # flows without room in the table
-            self.found_late |= bool(np.any((opened < self._known) & ~self.member[opened]))
+            self.found_late |= bool(np.any((opened < self._flow_count) & ~self.member[opened]))
             self.member[opened] = True
         else:
             low, high = self._ports
-            ports = table.flow_endpoints["ports"][self._known :]
+            ports = table.flow_endpoints["ports"][self._flow_count :]
             in_range = ((ports >= low) & (ports <= high)).any(axis=1)
-            self.member[self._known : flows] = in_range & (table.flow_protocol[self._known :] == 6)
-        self._known = flows
+            self.member[self._flow_count : flows] = in_range & (table.flow_protocol[self._flow_count :] == 6)
+        self._flow_count = flows
         return self.member
 
     @property

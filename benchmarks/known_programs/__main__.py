@@ -38,15 +38,15 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--only", nargs="*", choices=KINDS, default=list(KINDS), metavar="KIND")
     parser.add_argument("--keep", type=Path, default=ROOT / "var" / "known-programs")
-    given = parser.parse_args()
+    options = parser.parse_args()
     interrupt_on_stop_signals()
-    directory = given.keep.resolve()
-    verdicts: dict[str, Counter[str]] = {name: Counter() for name in given.only}
+    directory = options.keep.resolve()
+    verdicts: dict[str, Counter[str]] = {name: Counter() for name in options.only}
     wrong_numbers = 0
     with installation(directory / "installation") as environment:
         build(directory)
-        for run in range(given.runs):
-            for name in given.only:
+        for run in range(options.runs):
+            for name in options.only:
                 result = result_of(KINDS[name], environment, directory, run)
                 judgement = judgement_of(KINDS[name], result)
                 verdicts[name][judgement.verdict] += 1
@@ -63,11 +63,11 @@ def main() -> int:
 def installation(var: Path) -> Iterator[Mapping[str, str]]:
     """Run services and a worker of our own for the block; yield their environment."""
     os.environ["RANKWIRE_VAR"] = str(var)
-    own = Installation.of_environment()
-    with embedded_services(own) as lease:
-        environment = child_environment(own, lease.state)
+    settings = Installation.of_environment()
+    with embedded_services(settings) as lease:
+        environment = child_environment(settings, lease.state)
         run_to_end(manage("set_up", "--no-demo"), environment)
-        with Supervisor(own, environment) as supervisor:
+        with Supervisor(settings, environment) as supervisor:
             supervisor.ensure_worker()
             yield environment
 
@@ -125,7 +125,7 @@ def is_good(verdicts: Counter[str]) -> bool:
 def table(verdicts: Mapping[str, Counter[str]]) -> str:
     """Return the verdicts by kind as Markdown."""
     names = ("right", "silent", "other", "OPPOSITE")
-    rows = [f"| {kind} | {' | '.join(str(found[name]) for name in names)} |" for kind, found in verdicts.items()]
+    rows = [f"| {kind} | {' | '.join(str(counts[name]) for name in names)} |" for kind, counts in verdicts.items()]
     return "\n".join([f"| program | {' | '.join(names)} |", "|---|---|---|---|---|", *rows])
 
 

@@ -42,14 +42,14 @@ class Judgement:
 
 def own_parts(trial: Mapping[str, Any]) -> Parts:
     """Return the parts of a trial's loop time by the program's own clocks, s."""
-    own = {name: trial["metrics"][f"command.{name}"] for name in FIGURES}
+    figures = {name: trial["metrics"][f"command.{name}"] for name in FIGURES}
     return {
-        COMPUTING: own["computing_s"],
-        IMBALANCE: own["busiest_computing_s"] - own["computing_s"],
-        DESCHEDULED: own["busiest_run_delay_s"],
-        BLOCKED: own["busiest_blocked_s"],
-        COMMUNICATION: own["loop_s"] - own["busiest_outside_s"],
-        LAUNCH: trial["metrics"]["elapsed_s"] - own["loop_s"],
+        COMPUTING: figures["computing_s"],
+        IMBALANCE: figures["busiest_computing_s"] - figures["computing_s"],
+        DESCHEDULED: figures["busiest_run_delay_s"],
+        BLOCKED: figures["busiest_blocked_s"],
+        COMMUNICATION: figures["loop_s"] - figures["busiest_outside_s"],
+        LAUNCH: trial["metrics"]["elapsed_s"] - figures["loop_s"],
     }
 
 
@@ -108,6 +108,6 @@ def contradictions(trials: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         shares = [metrics.get(f"mpi_{name}_share") for name in ("on_cpu", "blocked")]
         if None not in shares and trial["trust"] == "good":
             inside = sum(shares) * metrics["mpi_window_s"]
-            own = metrics["command.mpi_s"] + metrics["command.meeting_s"]
-            if abs(inside - own) > max(SECONDS * own, 0.4 * SECONDS):
-                yield f"trial {trial['id']}: {inside:.3f} s in MPI per rank of {ranks}, by the program {own:.3f} s"
+            by_program = metrics["command.mpi_s"] + metrics["command.meeting_s"]
+            if abs(inside - by_program) > max(SECONDS * by_program, 0.4 * SECONDS):
+                yield f"trial {trial['id']}: {inside:.3f} s in MPI per rank of {ranks}, by the program {by_program:.3f} s"

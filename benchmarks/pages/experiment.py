@@ -63,22 +63,23 @@ def main() -> int:
         print(f"{'':22}{'page':>8}{'diagnosis':>11}{'together':>10}{'CPU':>8}{'largest':>9}{'kept page':>11}   ms")
         slow = 0
         for name, slug in slugs.items():
-            cold = [asked(slug) for _ in range(rounds + 1)][1:]  # the first one compiles templates
-            kept = median(took(partial(fetched, f"/experiments/{slug}/"))[0] for _ in range(rounds))
+            cold = [milliseconds_of(slug) for _ in range(rounds + 1)][1:]  # the first one compiles templates
+            cached = median(took(partial(fetched, f"/experiments/{slug}/"))[0] for _ in range(rounds))
             page, diagnosis, together, cpu = (median(row[k] for row in cold) for k in range(4))
             largest = max(row[2] for row in cold)
             slow += together > LIMIT_MS
             print(
-                f"{name:22}{page:8.0f}{diagnosis:11.0f}{together:10.0f}{cpu:8.0f}{largest:9.0f}{kept:11.0f}", flush=True
+                f"{name:22}{page:8.0f}{diagnosis:11.0f}{together:10.0f}{cpu:8.0f}{largest:9.0f}{cached:11.0f}",
+                flush=True,
             )
     return 1 if slow else 0
 
 
-def asked(slug: str) -> tuple[float, float, float, float]:
+def milliseconds_of(slug: str) -> tuple[float, float, float, float]:
     """Return milliseconds of page, diagnosis and both, and their CPU time."""
-    from django.core.cache import cache as kept
+    from django.core.cache import cache as django_cache
 
-    kept.clear()
+    django_cache.clear()
     page, used = took(lambda: fetched(f"/experiments/{slug}/"))
     diagnosis, more = took(lambda: fetched(f"/experiments/{slug}/diagnosis/"))
     return page, diagnosis, page + diagnosis, used + more

@@ -108,7 +108,7 @@ def addresses(slug: str) -> list[tuple[str, Callable[[], Any]]]:
     experiment = Experiment.objects.get(slug=slug)
     over = progress_of([experiment])[experiment.pk].over
     configuration = Configuration.objects.filter(experiment__slug=slug).earliest("pk")
-    asked = {
+    requests = {
         "page, first view": page,
         "diagnosis, first": f"{page}diagnosis/",
         "parts, first": f"{page}parts/",
@@ -129,7 +129,7 @@ def addresses(slug: str) -> list[tuple[str, Callable[[], Any]]]:
         "REST: 50 trials": f"/api/v1/trials/?experiment={slug}",
         "REST: result": f"{api}result/",
     }
-    ways = [(name, lambda at=address: browser.get(at, follow=True)) for name, address in asked.items()]
+    ways = [(name, lambda at=address: browser.get(at, follow=True)) for name, address in requests.items()]
     return [*ways, ("report of it", lambda: browser.post(f"{page}report/", follow=True))]
 
 
@@ -286,15 +286,15 @@ def _analyses(trials: Sequence[Any]) -> list[Any]:
         hosts = trial.configuration.hosts
         if hosts not in files:
             files[hosts] = factories.stored_file(trial, "analysis.json.zst", analysed(hosts), "analysis")
-        own = files[hosts]
+        file = files[hosts]
         rows.append(
             Artifact(
                 trial=trial,
-                kind=own.kind,
-                name=own.name,
-                path=own.path,
-                size_bytes=own.size_bytes,
-                sha256=own.sha256,
+                kind=file.kind,
+                name=file.name,
+                path=file.path,
+                size_bytes=file.size_bytes,
+                sha256=file.sha256,
             )
         )
     return rows

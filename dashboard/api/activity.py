@@ -76,7 +76,7 @@ class EventPages(CursorPages):
         cursor = super().decode_cursor(request)
         if cursor is None or cursor.position is None or not settings.EVENT_DAYS:
             return cursor
-        oldest = Event.objects.kept().order_by("pk").values_list("pk", flat=True).first()
+        oldest = Event.objects.within_retention().order_by("pk").values_list("pk", flat=True).first()
         if oldest is None or int(cursor.position) < oldest:
             days = settings.EVENT_DAYS
             raise Gone(

@@ -208,7 +208,7 @@ class QueuedSerializer(serializers.Serializer[Any]):
 class PrioritySerializer(serializers.Serializer[Any]):
     """Priority of an experiment within its project."""
 
-    priority = serializers.ChoiceField(choices=[each.name.lower() for each in Priority])
+    priority = serializers.ChoiceField(choices=[priority_level.name.lower() for priority_level in Priority])
 
 
 class MovedSerializer(serializers.Serializer[Any]):

@@ -139,7 +139,7 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     answers: Figure = {}
     if leads:
         answers = {"leads": leads, "led": "This network", "rows": _words(rates), "columns": _words(delays)}
-    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *each) for each in CONTOURS), box]
+    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *contour) for contour in CONTOURS), box]
     if named:
         data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}

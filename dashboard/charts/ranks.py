@@ -159,9 +159,9 @@ def ranks_over_time(steps: Timeline, zero_ns: int, leads: Figure | None = None) 
     heat = {
         "type": "heatmap",
         "name": "Rank",
-        "x": [numbers.rounded(scale(each), 7) for each in middles_s.tolist()],
+        "x": [numbers.rounded(scale(middle), 7) for middle in middles_s.tolist()],
         "y": [str(rank) for rank in steps.ranks],
-        "z": [[None if each < 0 else each for each in row] for row in largest.tolist()],
+        "z": [[None if value < 0 else value for value in row] for row in largest.tolist()],
         "customdata": percent.tolist(),
         "meta": [f"{name} (%)" for name, _ in _STATES],
         "colorscale": [

@@ -95,10 +95,10 @@ def traffic_matrix(labels: Sequence[Any], wire_bytes: Sequence[Sequence[float]],
 
 
 def _together(names: list[str], values: Sequence[Sequence[float]]) -> tuple[list[str], Sequence[Sequence[float]]]:
-    each = neighbours_together(len(names))
-    if each == 1:
+    group_size = neighbours_together(len(names))
+    if group_size == 1:
         return names, values
-    first = range(0, len(names), each)
-    groups = [names[index : index + each] for index in first]
+    first = range(0, len(names), group_size)
+    groups = [names[index : index + group_size] for index in first]
     sums = np.add.reduceat(np.add.reduceat(np.array(values), first, axis=0), first, axis=1)
     return [JOINED.join(dict.fromkeys((group[0], group[-1]))) for group in groups], sums.tolist()

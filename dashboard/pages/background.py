@@ -22,14 +22,14 @@ def tasks(request: HttpRequest) -> HttpResponse:
 @require_GET
 def task(request: HttpRequest, pk: int) -> HttpResponse:
     """Show one task and, when it is done, its file."""
-    row = _own(request, pk)
+    row = _task_of_user(request, pk)
     return _answer(request, [row], row.title)
 
 
 @require_GET
 def file(request: HttpRequest, pk: int) -> HttpResponseBase:
     """Download the file of a finished task."""
-    row = _own(request, pk)
+    row = _task_of_user(request, pk)
     if not row.has_file or not row.file.is_file():
         raise Http404("There is no such file, or it has expired.")
     if not may_fetch(request.user, row):
@@ -40,7 +40,7 @@ def file(request: HttpRequest, pk: int) -> HttpResponseBase:
 @require_POST
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
     """Cancel an unfinished task, or delete the file of a finished one."""
-    _own(request, pk).forget()
+    _task_of_user(request, pk).forget()
     return redirect("tasks")
 
 
@@ -50,5 +50,5 @@ def _answer(request: HttpRequest, rows: list[BackgroundTask], title: str) -> Htt
     return render(request, template, context)
 
 
-def _own(request: HttpRequest, pk: int) -> BackgroundTask:
+def _task_of_user(request: HttpRequest, pk: int) -> BackgroundTask:
     return get_object_or_404(BackgroundTask.objects.select_related("experiment"), pk=pk, owner=request.user.pk)

@@ -64,7 +64,7 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Render the preview of the form or of the YAML, whichever was edited last; the other follows."""
+    """Render the preview of the form or the YAML, whichever was edited last."""
     chosen, refused = request.POST.get("chosen", ""), None
     chosen_number = int(chosen) if chosen.isdecimal() else 0
     try:

@@ -29,7 +29,7 @@ TIMEOUT_S = 20.0
 AT_ONCE: Final = 3
 """Each occupies a thread while tshark runs: fewer than one web process has."""
 LONGEST_S: Final = 60
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 @require_GET
@@ -94,7 +94,7 @@ def packet(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     return render(request, "trial/_packet.html", context)
 
 
-def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Found]], **asked_for: Any) -> list[Found]:
+def _looked(request: HttpRequest, trial: Trial, look: Callable[..., list[Result]], **asked_for: Any) -> list[Result]:
     """Run tshark. Raise what ``look`` raises, without paths of this machine; Busy."""
     artifact = trial.artifacts.filter(kind=Artifact.Kind.CAPTURE, removed_at=None).first()
     if artifact is None:

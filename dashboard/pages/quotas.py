@@ -43,7 +43,7 @@ def answer_words(rows: Sequence[tuple[Project, Sequence[Quota]]]) -> str:
         more = f"; {plural(len(used_up) - 1, 'other limit is', 'other limits are')} used up too" if used_up[1:] else ""
         return f"{project.name} has used up {_of(quota)}: {_THEN[quota.name]}{more}."
     if limited:
-        project, quota = max(limited, key=lambda each: each[1].used / each[1].most)
+        project, quota = max(limited, key=lambda pair: pair[1].used / pair[1].most)
         return (
             f"No quota is used up. {project.name} is nearest to one with {_of(quota)}; beyond it {_THEN[quota.name]}."
         )

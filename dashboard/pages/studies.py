@@ -85,7 +85,9 @@ def studies(request: HttpRequest) -> HttpResponse:
     order = {slug: number for number, slug in enumerate(STUDIES)}
     published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
     published.sort(key=lambda study: order.get(study.slug, len(STUDIES)))
-    latest = {study.pk: own for study in published if (own := _latest_own(request.user, study)) is not None}
+    latest = {
+        study.pk: experiment for study in published if (experiment := _latest_own(request.user, study)) is not None
+    }
     progress = progress_of(latest.values())
     answers = answers_of([*published, *latest.values()])
     cards = [_card(study, latest.get(study.pk), progress, answers) for study in published]
@@ -116,15 +118,15 @@ def _experiments_of(study: Experiment) -> list[BuiltIn]:
 
 
 def _latest_own(user: Any, study: Experiment) -> Experiment | None:
-    """Return the latest experiment of one of the study's designs, preferably with results."""
+    """Return the latest experiment of the study's designs, preferably with results."""
     designs = [_has_design_of(experiment.spec) for experiment in _experiments_of(study)]
     if not designs:
         return None
     measured = Exists(Trial.objects.filter(experiment=OuterRef("pk"), state=State.FINISHED))
-    own = visible_experiments(user).filter(published=False, workload=study.workload)
+    experiments = visible_experiments(user).filter(published=False, workload=study.workload)
     # The column keeps the order of its keys, as type json; only jsonb can be compared.
-    own = own.annotate(design=Cast("specification", JSONField())).filter(reduce(or_, designs))
-    return own.annotate(measured=measured).order_by("-measured", "-pk").first()
+    experiments = experiments.annotate(design=Cast("specification", JSONField())).filter(reduce(or_, designs))
+    return experiments.annotate(measured=measured).order_by("-measured", "-pk").first()
 
 
 def _has_design_of(spec: ExperimentSpec) -> Q:

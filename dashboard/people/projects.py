@@ -85,7 +85,7 @@ def projects(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _projects_page(request, form, status=422)
     with transaction.atomic():
-        project = Project.found(form.cleaned_data["name"])
+        project = Project.create_named(form.cleaned_data["name"])
         project.set_role(form.cleaned_data["maintainer"], Role.MAINTAINER)
     messages.success(request, f"Project {project.name} created.", extra_tags="ok")
     return redirect("project", project.slug)

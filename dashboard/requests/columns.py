@@ -21,14 +21,14 @@ class Columns:
     titles: Mapping[str, str]
     usual: tuple[str, ...]
 
-    def asked(self, request: HttpRequest) -> list[str]:
+    def names_of(self, request: HttpRequest) -> list[str]:
         """Return the named columns in the order of the page; by default the usual ones."""
         named = names_in(request.GET.getlist("columns"))
         return [name for name in self.titles if name in named] or list(self.usual)
 
     def of_page(self, request: HttpRequest) -> dict[str, Any]:
         """Return the template context: shown columns and all choices."""
-        names = self.asked(request)
+        names = self.names_of(request)
         return {"columns": names, "offered": [(name, title, name in names) for name, title in self.titles.items()]}
 
 

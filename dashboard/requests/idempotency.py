@@ -46,12 +46,12 @@ def idempotent_response(request: Request, act: Callable[[], Response]) -> Respon
     # Keys are per token: tokens of one user may see different objects.
     caller = f"token {request.auth.pk}" if isinstance(request.auth, ApiToken) else "browser"
     fingerprint = json.dumps([request.method, request.get_full_path(), request.data], default=str)
-    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", fingerprint, lambda: _kept(act()))
+    answer, replayed = IdempotencyKey.once(request.user, f"rest {caller} {key}", fingerprint, lambda: _answer_of(act()))
     headers = {REPLAYED: "true"} if replayed else {}
     return Response(answer["body"], status=answer["status"], headers=answer["headers"] | headers)
 
 
-def _kept(response: Response) -> dict[str, Any]:
+def _answer_of(response: Response) -> dict[str, Any]:
     location = {name: response.headers[name] for name in ("Location",) if name in response.headers}
     body = json.loads(JSONRenderer().render(response.data))
     return {"status": response.status_code, "headers": location, "body": body}

@@ -250,4 +250,4 @@ def heads(*names: str) -> SafeString:
     cell = '<th scope="col" class="{}">{}</th>'
     cells = ((cell, "num" if name.startswith("#") else "", name.removeprefix("#")) for name in names)
     columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]
-    return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((each,) for each in columns)))
+    return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((column,) for column in columns)))

@@ -21,7 +21,7 @@ class Dimension:
     name: str
     base: str
     units: dict[str, Decimal]
-    shown: tuple[str, ...]
+    display_units: tuple[str, ...]
     """Units used for output, largest first."""
 
     def parse(self, text: str | int | float) -> float:
@@ -57,13 +57,13 @@ class Dimension:
     def format(self, value: float) -> str:
         """Return the value in the largest unit that keeps it at or above one, exactly."""
         exact = Decimal(repr(value))
-        unit = next((u for u in self.shown if abs(exact) >= self.units[u]), self.shown[-1])
+        unit = next((u for u in self.display_units if abs(exact) >= self.units[u]), self.display_units[-1])
         number = (exact / self.units[unit]).normalize()
         return f"{number:f} {unit}"
 
     @property
     def example(self) -> str:
-        return f"10 {self.shown[0]}"
+        return f"10 {self.display_units[0]}"
 
 
 def _printed(number: float) -> str:

@@ -103,7 +103,7 @@ def write_bundle(stream: IO[bytes], chosen: Sequence[ChosenTrials], options: Bun
     if count > MOST_TRIALS:
         raise CannotExport(f"{count} trials are more than the {MOST_TRIALS} that one bundle may hold.")
     writer, counts, runs = Writer(stream, FileExporter(options)), BundleCounts(), []
-    installation, now = Installation.own(), timezone.now()
+    installation, now = Installation.current(), timezone.now()
     directories = [f"experiments/{selection.experiment.slug}" for selection in chosen]
     description = _description(chosen, options, now)
     environments: set[str] = set()

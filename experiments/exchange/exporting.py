@@ -56,11 +56,11 @@ class Target(Protocol):
 class FileExporter:
     """Exporter of the files of one bundle; addresses are replaced consistently in all."""
 
-    wanted: BundleOptions
+    options: BundleOptions
     hide: Anonymiser | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.hide = Anonymiser() if self.wanted.anonymise else None
+        self.hide = Anonymiser() if self.options.anonymise else None
 
     def text(self, content: bytes) -> bytes:
         """Return a text as it is exported."""
@@ -88,7 +88,7 @@ class FileExporter:
         capture = artifact.kind == Artifact.Kind.CAPTURE
         if artifact.removed_at is not None:
             raise _LeftOut("its time of retention was over")
-        if capture and self.wanted.captures == "none":
+        if capture and self.options.captures == "none":
             raise _LeftOut("captures were not requested")
         with ExitStack() as block:
             try:
@@ -98,7 +98,7 @@ class FileExporter:
             except (Tampered, NotPlain, OSError) as error:
                 raise _LeftOut(f"it is not what the trial left: {error}") from None
             how, content = "", None
-            if capture and self.wanted.captures == "headers":
+            if capture and self.options.captures == "headers":
                 how = CUT if self.hide is None else f"{CUT}, {MASKED}"
                 written = self._reduced(writer, file, name, how)
             elif self.hide is not None and (content := _masked(file, self.hide)) is not None:

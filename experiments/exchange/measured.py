@@ -38,11 +38,11 @@ _LAST_TIME: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _TAKEN: Final = "analysis.json.zst"
 """Name of the analysis of a capture, which is stored with these files."""
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=120, strip_whitespace=True)]
-_Place = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+_Location = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 def _figure(value: Any) -> Any:
-    """Return a figure to convert. Raise ValueError for true, ``1_000`` and other numbers of Python alone."""
+    """Return a figure to convert. Raise ValueError for Python's own: true, ``1_000``."""
     if isinstance(value, bool) or (isinstance(value, str) and not DECIMAL.fullmatch(value)):
         raise ValueError(f"must be a number, not {_written(value)}")
     return value
@@ -63,9 +63,9 @@ class DescribedTrial(_Described):
 
     parameters: dict[str, Any] = {}
     figures: dict[str, Annotated[FiniteFloat, BeforeValidator(_figure)]] = {}
-    output: _Place | None = None
-    files: Annotated[list[_Place], Field(max_length=20)] = []
-    capture: _Place | None = None
+    output: _Location | None = None
+    files: Annotated[list[_Location], Field(max_length=20)] = []
+    capture: _Location | None = None
     command: list[str] = []
     ended_at: Annotated[AwareDatetime, Field(ge=_FIRST_TIME, lt=_LAST_TIME)] | None = None
 
@@ -107,7 +107,7 @@ class DescribedRuns(_Described):
         return points
 
     def _pooled(self, points: list[dict[str, Any]]) -> Iterator[FieldError]:
-        """Yield values that would be one configuration although they differ as written, and lists that differ."""
+        """Yield values that differ as written but not as configurations, and lists."""
         firsts: dict[tuple[str, str], str] = {}
         for number, point in enumerate(points):
             for name, value in point.items():
@@ -123,8 +123,8 @@ class DescribedRuns(_Described):
                     )
 
     def _path(self, number: int, name: str) -> str:
-        own = name in self.trials[number].parameters
-        return f"trials.{number}.parameters.{name}" if own else f"parameters.{name}"
+        is_own = name in self.trials[number].parameters
+        return f"trials.{number}.parameters.{name}" if is_own else f"parameters.{name}"
 
     def _point(self, number: int, errors: list[FieldError]) -> dict[str, Any]:
         all_parameters = {"hosts": 1, **self.parameters, **self.trials[number].parameters}
@@ -195,7 +195,7 @@ def read_measured(text: str, table: str | None = None) -> tuple[DescribedRuns, l
 
 
 def _text_paths(data: dict[str, Any]) -> Iterator[str]:
-    """Yield the paths of parameters that no definition makes numbers of, in unchecked data."""
+    """Yield paths of parameters that no definition makes numbers of, unchecked."""
     workload, common, trials = data.get("workload"), data.get("parameters"), data.get("trials")
     common = common if isinstance(common, dict) else {}
     listed = (
@@ -203,14 +203,14 @@ def _text_paths(data: dict[str, Any]) -> Iterator[str]:
         if isinstance(trials, list)
         else []
     )
-    for path, own in [("parameters", common), *((f"trials.{n}.parameters", each) for n, each in enumerate(listed))]:
-        if not isinstance(own, dict) or not isinstance(workload, str):
+    for path, values in [("parameters", common), *((f"trials.{n}.parameters", item) for n, item in enumerate(listed))]:
+        if not isinstance(values, dict) or not isinstance(workload, str):
             continue
-        every = {**common, **own}
-        known = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
-        numeric = {name for name in (*known, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
-        yield from (f"{path}.{name}" for name in own if name not in numeric)
-        yield from (f"{path}.placeholders.{field}" for field in text_fields(own.get("placeholders")))
+        every = {**common, **values}
+        names = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
+        numeric = {name for name in (*names, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
+        yield from (f"{path}.{name}" for name in values if name not in numeric)
+        yield from (f"{path}.placeholders.{field}" for field in text_fields(values.get("placeholders")))
 
 
 def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:
@@ -240,7 +240,7 @@ def _validated(data: dict[str, Any]) -> DescribedRuns:
 
 
 def _wrong_figures(described: DescribedRuns) -> list[FieldError]:
-    """Return an error for each figure whose name is not a metric, or whose value no run has."""
+    """Return an error for each figure that is no metric, or that no run has."""
     return [
         FieldError(f"trials.{number}.figures.{name}", why)
         for number, trial in enumerate(described.trials)

@@ -1,4 +1,4 @@
-"""Read the measurements of a summary trial by trial, whatever the planner knows of the tables.
+"""Read the measurements of a summary trial by trial, whatever the planner does.
 
 After a vacuum of emptied tables the planner expects one row: it then joined every measurement with every trial of the
 tables, once for each trial of a transaction, which took minutes for 300 trials.

@@ -47,11 +47,11 @@ class Artifact(models.Model):
 
     @property
     def file(self) -> Path:
-        """Return the path in the worker's directory. Other code uses `intact` or `kept`."""
+        """Return the path on the worker; other code uses `intact` or `stored_file`."""
         return Path(settings.VAR) / self.path
 
     @property
-    def kept(self) -> store.StoredFile:
+    def stored_file(self) -> store.StoredFile:
         """Return the path, size, hash and name that the store needs."""
         return store.StoredFile(self.path, self.size_bytes, self.sha256, self.name)
 
@@ -61,7 +61,7 @@ class Artifact(models.Model):
 
         Raise Tampered, NotPlain, or OSError (StoreUnavailable included).
         """
-        with store.current().held(self.kept) as file:
+        with store.current().held(self.stored_file) as file:
             yield file
 
     def content(self) -> bytes:

@@ -18,7 +18,7 @@ class Installation(models.Model):
         return str(self.uid)
 
     @classmethod
-    def own(cls) -> Installation:
+    def current(cls) -> Installation:
         """Return the row, created at first use."""
         return cls.objects.get_or_create(only=True)[0]
 

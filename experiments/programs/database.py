@@ -171,7 +171,7 @@ class _Rows:
 
     def __init__(self, pages: int, page_bytes: int) -> None:
         self._lines = self._all(pages, page_bytes)
-        self._left = b""
+        self._rest = b""
 
     @staticmethod
     def _all(pages: int, page_bytes: int) -> Iterator[bytes]:
@@ -180,12 +180,12 @@ class _Rows:
             yield b"%d\t%s\n" % (number, random_bytes(page_bytes).translate(ALPHABET))
 
     def read(self, size: int) -> bytes:
-        while len(self._left) < size:
+        while len(self._rest) < size:
             line = next(self._lines, None)
             if line is None:
                 break
-            self._left += line
-        part, self._left = self._left[:size], self._left[size:]
+            self._rest += line
+        part, self._rest = self._rest[:size], self._rest[size:]
         return part
 
 

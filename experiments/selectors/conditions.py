@@ -80,7 +80,7 @@ class _Question:
                 return Q(*steps, _connector=Q.AND if expected else Q.OR)
             case Constant(bool() as truth):
                 return Q(Value(truth is expected, output_field=BooleanField()))
-        raise _refused(f"{_shown(node)} is not a comparison; write for example hosts >= 4, elapsed_s < 10")
+        raise _refused(f"{_source_of(node)} is not a comparison; write for example hosts >= 4, elapsed_s < 10")
 
     def _test(self, left: Node, sign: str, right: Node) -> Q:
         for operand in (left, right):
@@ -94,7 +94,7 @@ class _Question:
         if isinstance(left, Constant):
             left, sign, right = right, _MIRRORED.get(sign, sign), left
         if isinstance(left, Constant):
-            raise _refused(f"{_shown(left)} is compared with {_shown(right)}; one side needs a name")
+            raise _refused(f"{_source_of(left)} is compared with {_source_of(right)}; one side needs a name")
         if sign in _ORDER:
             return self._is_ordered(left, sign, right)
         if isinstance(right, Constant):
@@ -154,7 +154,7 @@ class _Question:
                 if self._operations > MOST_OPERATIONS:
                     raise _refused(f"more than {MOST_OPERATIONS} calculations: split the condition")
                 return values.Computed(node.sign, self._number(node.left), self._number(node.right))
-        raise _refused(f"{_shown(node)} is not a number to calculate with")
+        raise _refused(f"{_source_of(node)} is not a number to calculate with")
 
     def _anything(self, node: Node) -> Any:
         return values.as_json(self._number(node)) if _is_number(node) else values.anything(_name(node))
@@ -172,7 +172,7 @@ def _is_number(node: Node) -> bool:
 
 def _name(node: Node) -> str:
     if not isinstance(node, Name):
-        raise _refused(f"{_shown(node)} is in the place of a name")
+        raise _refused(f"{_source_of(node)} is in the place of a name")
     return node.name
 
 
@@ -196,14 +196,14 @@ def _alike(value: float | str | bool) -> list[float | str | bool]:
 
 
 def _no_number(node: Node, value: str) -> CannotExplore:
-    return _refused(f"{_shown(node)} is compared with a number, not with {value[:40]!r}")
+    return _refused(f"{_source_of(node)} is compared with a number, not with {value[:40]!r}")
 
 
 def _refused(sentence: str) -> CannotExplore:
     return CannotExplore(f"{sentence}.", field="where")
 
 
-def _shown(node: Node) -> str:
+def _source_of(node: Node) -> str:
     match node:
         case Name():
             return node.name

@@ -26,7 +26,7 @@ _VALUES: Final = """
     ORDER BY own.repetition, own.id
 """
 """The positions of the metrics are looked up once per list of names, for all lists: finding those of these trials is slower."""
-_NUMBER: Final = "coalesce(v.numbers[places.at[{place}]], 'NaN')"
+_NUMBER: Final = "coalesce(v.numbers[places.at[{position}]], 'NaN')"
 """Stored values are finite, so NaN marks gaps, and all arrays have one length."""
 _WHOLE: Final = """
     SELECT n.names, string_agg(int8send(v.trial_id), ''), string_agg(array_send(v.numbers), '')
@@ -95,7 +95,7 @@ def counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -
     statement = _VALUES.format(
         trials=sql,
         places=", ".join(["array_position(names, %s)"] * len(metrics)),
-        numbers=", ".join(_NUMBER.format(place=place) for place in range(1, len(metrics) + 1)),
+        numbers=", ".join(_NUMBER.format(position=position) for position in range(1, len(metrics) + 1)),
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, [*parameters, *(f"{scope} {metric}" for metric in metrics)])

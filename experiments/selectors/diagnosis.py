@@ -28,12 +28,12 @@ from analysis.conclusions import (
     experiment_intervals,
     facts,
     key_figures,
-    place,
+    point_words,
 )
 from analysis.scaling import ObserverEffect, Study, observer_effect
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
 from experiments.revision import plan_points
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
@@ -133,7 +133,7 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
             answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
-            made = answer(asked_of(experiment, study_of(experiment, with_traffic=False)))
+            made = answer(question_of(experiment, study_of(experiment, with_traffic=False)))
             _keep(_key("answer", experiment), (count, made))
             answers[experiment.pk] = made
     return answers
@@ -147,7 +147,7 @@ def together_of(experiment: Experiment) -> ExperimentIntervals:
         if cached is not None and cached[0] == count:
             return cached[1]
     return _keep_together(
-        experiment, count, experiment_intervals(asked_of(experiment, study_of(experiment, with_traffic=False)))
+        experiment, count, experiment_intervals(question_of(experiment, study_of(experiment, with_traffic=False)))
     )
 
 
@@ -200,17 +200,19 @@ def _stamp(experiment: Experiment) -> str:
 
 def _diagnose(experiment: Experiment, stamp: str) -> CachedDiagnosis:
     study = study_of(experiment)
-    asked = asked_of(experiment, study)
-    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), experiment_intervals(asked))
+    question = question_of(experiment, study)
+    intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), experiment_intervals(question))
     simultaneous = intervals if intervals.metric == study.time_metric else None
-    study = replace(study, describe=lambda point: place(asked.factors, point.parameters), intervals=simultaneous)
-    diagnosis = diagnose(study, largest_size=_largest_runnable, asked=asked)
-    answered = answer(asked)
+    study = replace(
+        study, describe=lambda point: point_words(question.factors, point.parameters), intervals=simultaneous
+    )
+    diagnosis = diagnose(study, largest_size=_largest_runnable, question=question)
+    answered = answer(question)
     made = CachedDiagnosis(
         stamp=stamp,
         answer=answered,
-        facts=facts(asked, answered, diagnosis.report),
-        key_figures=key_figures(answered, asked.factors),
+        facts=facts(question, answered, diagnosis.report),
+        key_figures=key_figures(answered, question.factors),
         study=diagnosis,
         next_queued=0,
         observer=tuple(_observed(experiment, study)),

@@ -135,7 +135,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
 
 
 def busy_seconds(experiment: Experiment) -> float | None:
-    """Return the time with trials in progress, in seconds, without pauses of more than a minute.
+    """Return the seconds with trials in progress, without pauses over a minute.
 
     None without an ended trial. Earlier attempts count, as they took time too.
     """

@@ -160,7 +160,7 @@ def pivot(configurations: QuerySet[Configuration], query: Query) -> Pivot:
     rows = configurations.filter(summaries__metric=query.y, summaries__scope=query.scope)
     if is_metric(query.x):
         return _scatter(rows, query)
-    return _cells(rows, query) if query.pooled else _each(rows, query)
+    return _cells(rows, query) if query.pooled else _configuration_cells(rows, query)
 
 
 def _key(name: str) -> Any:
@@ -217,7 +217,7 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
     )
 
 
-def _each(rows: QuerySet[Configuration], query: Query) -> Pivot:
+def _configuration_cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     """Return one cell per configuration, newest first."""
     columns = {axis: F(COLUMNS[name]) for axis in ("x", "colour", "facet") if (name := getattr(query, axis)) in COLUMNS}
     ordered = rows.annotate(**{f"by_{axis}": column for axis, column in columns.items()}).order_by("-pk")

@@ -36,7 +36,7 @@ def vocabulary_of(text: str) -> Vocabulary:
     metrics = {name for name in parts if is_metric(name)}
     units = {name: dimension_of_unit(described(name).unit) for name in metrics}
     return Vocabulary(
-        known=parameters | metrics,
+        all_names=parameters | metrics,
         dimensions=dimensions | {name: unit for name, unit in units.items() if unit is not None},
         words=words,
         numbers={*CLUSTER_PARAMETERS, *COLUMNS, *metrics},

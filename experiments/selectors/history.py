@@ -106,7 +106,7 @@ def with_value(user: Any, configuration: str, cluster: str, metric: str) -> Quer
     newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
     value_row = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
     # first the trials, then their values: a history may be much longer
-    rows = Trial.objects.filter(pk__in=newest).annotate(own=value_row).annotate(value=F("own__value"))
+    rows = Trial.objects.filter(pk__in=newest).annotate(row=value_row).annotate(value=F("row__value"))
     return rows.order_by("-ended_at", "-pk")
 
 

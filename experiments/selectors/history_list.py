@@ -111,28 +111,28 @@ def histories_with_steps(user: Any, rows: Sequence[HistoryRow]) -> list[ListedHi
         return []
     parts = [
         with_value(user, row.hash, row.cluster, METRIC)
-        .annotate(place=Value(place))
+        .annotate(index=Value(index))
         .annotate(
             ended_s=Cast(Extract("ended_at", "epoch"), FloatField())
         )  # thousands of datetimes cost more than the query
-        .values_list("place", "pk", F("value"), "ended_s")[:MOST_TRIALS]
-        for place, row in enumerate(rows)
+        .values_list("index", "pk", F("value"), "ended_s")[:MOST_TRIALS]
+        for index, row in enumerate(rows)
     ]
     trials: dict[int, list[tuple[float, int, float]]] = defaultdict(list)
-    for place, pk, value, ended_s in parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]:
+    for index, pk, value, ended_s in parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]:
         if value is not None:
-            trials[place].append((ended_s, pk, value))
+            trials[index].append((ended_s, pk, value))
     marks = ExpectedChange.objects.filter(metric=METRIC, trial__configuration__hash__in={row.hash for row in rows})
     expected = set(marks.values_list("trial_id", flat=True))
     newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
     return [
-        _kept(row, newest[row.newest], ended, expected)
-        for place, row in enumerate(rows)
-        if (ended := sorted(trials[place]))
+        _listed_history(row, newest[row.newest], ended, expected)
+        for index, row in enumerate(rows)
+        if (ended := sorted(trials[index]))
     ]
 
 
-def _kept(
+def _listed_history(
     row: HistoryRow, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]
 ) -> ListedHistory:
     history = _history(trials, expected)

@@ -19,7 +19,7 @@ from analysis.sensitivity import CARRIED, Fit, Link, predict
 from experiments.access import visible_experiments
 from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, Prediction, Trial
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.design import configuration_hash
 
@@ -44,7 +44,7 @@ _DIGITS: Final = 4
 class NetworkStudy:
     """The answer and the models of an experiment over links."""
 
-    asked: ExperimentQuestion
+    question: ExperimentQuestion
     answer: Answer
     fits: Sequence[FittedNetwork]
     """Empty if too few trials have ended."""
@@ -68,8 +68,8 @@ def network_studies(user: Any) -> QuerySet[Experiment]:
 
 def network_study_of(experiment: Experiment) -> NetworkStudy:
     """Return answer and models of the current trials, without traffic: 10 to 50 ms."""
-    asked = asked_of(experiment, study_of(experiment, with_traffic=False))
-    return NetworkStudy(asked, answer(asked), fits_of(asked))
+    question = question_of(experiment, study_of(experiment, with_traffic=False))
+    return NetworkStudy(question, answer(question), fits_of(question))
 
 
 def carried(fit: Fit) -> Fit:
@@ -109,7 +109,7 @@ def stated(
         experiment=experiment,
         cluster=experiment.cluster,
         version=experiment.version,
-        metric=study.asked.deciding.metric,
+        metric=study.question.deciding.metric,
         at=fitted.at,
         hosts=int(fitted.points[0].parameters["hosts"]),
         delay_s=link.delay_s,
@@ -183,7 +183,7 @@ def _evidence(experiment: Experiment, study: NetworkStudy, fitted: FittedNetwork
     rows = values.filter(
         trial__experiment=experiment,
         trial__configuration__hash__in=[key for key, link in links.items() if link],
-        metric=study.asked.deciding.metric,
+        metric=study.question.deciding.metric,
         scope=Measurement.Scope.ALL,
     ).order_by("trial_id")
     measured = list(rows.values_list("trial_id", "trial__configuration__hash", "value"))

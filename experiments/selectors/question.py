@@ -8,7 +8,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
-from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, pooled, question
+from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, kind_of, pooled
 from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
@@ -32,7 +32,7 @@ _UNITS: Final = {
 _LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
 
 
-def asked_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
+def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
@@ -67,28 +67,28 @@ def asked_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         own_cpu_percent=own_time.cpu_percent if own_time else "",
         trial_s=_trial_s(experiment),
     )
-    return replace(result, points=_without_disturbed(result)) if question(result) == "network" else result
+    return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
 
 
-def _without_disturbed(asked: ExperimentQuestion) -> list[Point]:
+def _without_disturbed(question: ExperimentQuestion) -> list[Point]:
     """Return the points of a network fit, without replaceable disturbed ones."""
-    clean = [point for point in asked.measured() if not point.disturbed]
-    others = [f.name for f in asked.factors if f.role != "network"]
+    clean = [point for point in question.measured() if not point.disturbed]
+    others = [f.name for f in question.factors if f.role != "network"]
 
     def levels(points: Sequence[Point]) -> set[tuple[str, ...]]:
         """Return each network level with the levels of the other factors."""
         return {
             (f.name, *(repr(point.parameters.get(name)) for name in (f.name, *others)))
-            for f in asked.of_role("network")
+            for f in question.of_role("network")
             for point in points
         }
 
     enough = levels(clean)
     return [
         replace(point, values={}, disturbed=0, excluded={**point.excluded, DISTURBED: point.disturbed})
-        if 0 < point.disturbed == len(asked.values(point)) and levels([point]) <= enough
+        if 0 < point.disturbed == len(question.values(point)) and levels([point]) <= enough
         else point
-        for point in asked.points
+        for point in question.points
     ]
 
 

@@ -17,7 +17,7 @@ from experiments.models import Cluster, State, Trial
 LATEST: Final = 200
 """Newest finished trials of the clusters, and of the unfinished experiments, that the medians use."""
 
-Place = tuple[str, ...]
+Resources = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,9 @@ class _Queue:
         before = experiments[: experiments.index(row)]
         first_s = _sum(*(lasting[other["experiment_id"]] for other in before))
         ahead = {other["experiment_id"]: other["count"] for other in before}
-        ahead |= {each["experiment_id"]: _trials_before(row, each, lasting) for each in self._served_before(row)}
+        ahead |= {
+            earlier["experiment_id"]: _trials_before(row, earlier, lasting) for earlier in self._served_before(row)
+        }
         for experiment_id, count in self.running.items():
             ahead[experiment_id] = ahead.get(experiment_id, 0) + count
         ahead.pop(row["experiment_id"], None)
@@ -130,20 +132,20 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
     unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
     lengths, now = _lengths(clusters, unfinished), timezone.now()
     counts = _of_known_configurations(rows, lengths)
-    queues: dict[Place, _Queue] = {}
+    queues: dict[Resources, _Queue] = {}
     by_experiment: dict[int, Outlook] = {}
     for trial in running:
-        queue, left_s = queues.setdefault(_place(clusters, trial.cluster_id), _Queue()), lengths.left_s(trial, now)
+        queue, left_s = queues.setdefault(_resources(clusters, trial.cluster_id), _Queue()), lengths.left_s(trial, now)
         queue.busy_s = _sum(queue.busy_s, left_s)
         queue.running[trial.experiment_id] = 1
         by_experiment[trial.experiment_id] = Outlook(left_s=left_s)
     for row in rows:
         if _starts(row):
-            queue = queues.setdefault(_place(clusters, row["cluster_id"]), _Queue())
+            queue = queues.setdefault(_resources(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
     lasting = {row["experiment_id"]: lengths.total_s(row, counts.get(row["experiment_id"], {})) for row in rows}
     for row in rows:
-        hosts = _place(clusters, row["cluster_id"])
+        hosts = _resources(clusters, row["cluster_id"])
         by_experiment[row["experiment_id"]] = queues[hosts].outlook(row, lasting) if _starts(row) else Outlook()
     return by_experiment
 
@@ -189,7 +191,7 @@ def _of_known_configurations(rows: Sequence[Mapping[str, Any]], lengths: _Length
     return counts
 
 
-def _place(clusters: Mapping[int, Cluster], cluster_id: int | None) -> Place:
+def _resources(clusters: Mapping[int, Cluster], cluster_id: int | None) -> Resources:
     cluster = clusters.get(cluster_id or 0)
     return tuple(cluster.resources()) if cluster is not None else ()
 

@@ -90,7 +90,7 @@ def prediction_of(want: ReplayInputs, replayed: Replayed, assumed: Sequence[str]
     """Return an unsaved prediction of a replay. Raise StaleTrial."""
     key = want.trial.configuration.hash
     points = {configuration_hash(want.experiment.workload, p.parameters): p for p in want.fitted.points if link_of(p)}
-    times = {digest: want.study.asked.values(point) for digest, point in points.items()}
+    times = {digest: want.study.question.values(point) for digest, point in points.items()}
     predicted = replay_prediction(
         replayed, times[key], [content for content in times.values() if len(content)], want.calibration.scatter, LEVEL
     )
@@ -123,7 +123,7 @@ def _others(study: NetworkStudy, fitted: FittedNetwork, there: Link) -> tuple[tu
     """Return at most MOST_CHECKS other loss-free links, slowest first."""
     links = []
     for point in fitted.points:
-        link, seconds = link_of(point), study.asked.values(point)
+        link, seconds = link_of(point), study.question.values(point)
         if link is not None and not link.loss and link not in (fitted.here, there) and len(seconds):
             links.append((link, exp(fmean(map(log, seconds)))))
     links.sort(key=lambda link: -link[1])

@@ -77,7 +77,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         most_hosts=most_hosts,
         link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, by_configuration),
         link_made=_makes_links(experiment.cluster),
-        link_certified=_kept(configurations, by_configuration),
+        link_certified=_has_certified_links(configurations, by_configuration),
         ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
     )
@@ -168,7 +168,7 @@ def _why_not_counted(trial: Trial) -> str:
     return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
 
 
-def _kept(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[Trial]]) -> bool:
+def _has_certified_links(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[Trial]]) -> bool:
     """Return whether every counted trial has a certified link; single hosts need none."""
     counted = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
     certificates = [t.certificate for t in counted if t.state == State.FINISHED and t.kind == Kind.MEASURED]

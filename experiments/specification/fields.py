@@ -100,7 +100,7 @@ class ExperimentSpec(Part):
         names = self.known_parameters()
         kinds = {name: dimension_of(self.workload, name, self.parameters) for name in names}
         vocabulary = Vocabulary(
-            known=names | {RANKS},
+            all_names=names | {RANKS},
             dimensions={name: kind for name, kind in kinds.items() if kind is not None},
             words={name for name in names if is_text(self.workload, name, self.parameters)},
             as_stored=self._as_stored,

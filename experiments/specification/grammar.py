@@ -98,7 +98,7 @@ def parse(text: str, vocabulary: Vocabulary) -> Node:
 def _unknown(name: str, vocabulary: Vocabulary) -> str:
     if vocabulary.is_open:
         return f"unknown name {name!r}; put text in quotes, or to the right of its parameter"
-    return f"unknown parameter {name!r}; known: {', '.join(sorted(vocabulary.known))}"
+    return f"unknown parameter {name!r}; known: {', '.join(sorted(vocabulary.all_names))}"
 
 
 class _Parser:
@@ -129,7 +129,7 @@ class _Parser:
         if not (_END.match(self._text, self._at) or _COMMA.match(self._text, self._at)):
             self._fail()
         for node, _ in walk(condition):
-            if isinstance(node, Name) and node.name not in self._names.known and node.name not in self._compared:
+            if isinstance(node, Name) and node.name not in self._names.all_names and node.name not in self._compared:
                 raise Unreadable(_unknown(node.name, self._names))
         return condition
 
@@ -159,7 +159,7 @@ class _Parser:
         return self._comparison_of(left, tests) if tests else left
 
     def _comparison_of(self, left: Node, tests: list[tuple[str, Node]]) -> Node:
-        if isinstance(left, Name) and self._names.is_open and left.name not in self._names.known:
+        if isinstance(left, Name) and self._names.is_open and left.name not in self._names.all_names:
             self._compared.add(left.name)
         signs = ["==" if sign == "=" else " ".join(sign.split()) for sign, _ in tests]
         return in_base_units(
@@ -193,7 +193,7 @@ class _Parser:
         names, holds_words, takes_words = self._names, name in self._names.words, self._holds_any_word(name)
         match value:
             case Name():
-                is_known = name in names.known and value.name in names.known
+                is_known = name in names.all_names and value.name in names.all_names
                 return not is_known or holds_words != (value.name in names.words)
             case Constant(bool()):
                 return holds_words or (names.is_open and not takes_words)  # an open vocabulary takes it for no number
@@ -203,7 +203,7 @@ class _Parser:
                 return takes_words
             case Group():
                 return False
-        has_unknown = any(isinstance(node, Name) and node.name not in names.known for node, _ in walk(value))
+        has_unknown = any(isinstance(node, Name) and node.name not in names.all_names for node, _ in walk(value))
         return holds_words or (takes_words and has_unknown)
 
     def _holds_any_word(self, name: str) -> bool:
@@ -267,7 +267,7 @@ class _Parser:
         """Return the longest known name here; metrics may have hyphens."""
         match = _LONG_NAME.match(self._text, self._at)
         name = match["token"] if match else ""
-        while "-" in name and name not in self._names.known:
+        while "-" in name and name not in self._names.all_names:
             name = name.rpartition("-")[0]
         if match is None or "-" not in name:
             return None

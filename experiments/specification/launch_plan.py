@@ -19,7 +19,7 @@ class LaunchPlan:
     workload: WorkloadDefinition
     parameters: Mapping[str, Any]
     """Those of the configuration: of the workload, the cluster and the link."""
-    own: Any
+    typed_parameters: Any
     """The typed parameters of the workload."""
     hosts: int
     ranks: int
@@ -36,7 +36,7 @@ class LaunchPlan:
 
     def inputs(self, decks: Mapping[str, str]) -> dict[str, str]:
         """Return the texts of all input files, with ``decks``. Raise Mismatch."""
-        return {**self.files, **self.workload.filled(self.own, decks, ranks=self.ranks)}
+        return {**self.files, **self.workload.filled(self.typed_parameters, decks, ranks=self.ranks)}
 
 
 def plan_launch(
@@ -44,18 +44,18 @@ def plan_launch(
 ) -> LaunchPlan:
     """Return the launch of a configuration; ``is_ideal``: on an ideal network."""
     definition = workloads.get(workload, parameters, cluster)
-    own, ranks = workload_parameters(workload, parameters), ranks_of(parameters)
-    link, threads = link_of(parameters), definition.threads(own)
+    typed_parameters, ranks = workload_parameters(workload, parameters), ranks_of(parameters)
+    link, threads = link_of(parameters), definition.threads(typed_parameters)
     return LaunchPlan(
         workload=definition,
         parameters=parameters,
-        own=own,
+        typed_parameters=typed_parameters,
         hosts=int(parameters["hosts"]),
         ranks=ranks,
         link=link.ideal() if is_ideal else link,
-        program=definition.command(own, ranks=ranks),
-        environment={**definition.environment(own, ranks=ranks), "OMP_NUM_THREADS": str(threads)},
+        program=definition.command(typed_parameters, ranks=ranks),
+        environment={**definition.environment(typed_parameters, ranks=ranks), "OMP_NUM_THREADS": str(threads)},
         threads=threads,
-        files=definition.files(own, ranks=ranks),
-        decks=definition.decks(own, ranks=ranks),
+        files=definition.files(typed_parameters, ranks=ranks),
+        decks=definition.decks(typed_parameters, ranks=ranks),
     )

@@ -35,7 +35,7 @@ class NetworkStudy(Part):
 
     @field_validator("kind")
     @classmethod
-    def _known(cls, value: str) -> str:
+    def _refuse_other_kinds(cls, value: str) -> str:
         if value != KIND:
             raise ValueError(f"must be {KIND}: what the program needs from its network")
         return value

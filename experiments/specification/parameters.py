@@ -268,7 +268,7 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
         raise ValueError(sentence(error.errors()[0])) from None
 
 
-def shown(name: str, value: Any) -> str:
+def display_value(name: str, value: Any) -> str:
     """Return a parameter's canonical value as users write it."""
     dimension = _LINK_DIMENSIONS.get(name)
     if dimension is None or value is None:
@@ -302,20 +302,20 @@ def sentence(error: Any, name: str = "") -> str:
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]
-        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_given(value)}"
+        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_quoted(value)}"
     if kind == "value_error":
         return str(context["error"])
     name = name or ".".join(map(str, error["loc"]))
     message = str(error["msg"]).replace("Input should", "must")
     limit = next((context[bound] for bound in ("gt", "ge", "lt", "le") if bound in context), None)
     if limit is not None and name in _LINK_DIMENSIONS:
-        message = f"{message.rpartition(' ')[0]} {shown(name, limit)}"
+        message = f"{message.rpartition(' ')[0]} {display_value(name, limit)}"
     if name == "link.congestion_control":
         message = "must be the name of a TCP congestion control such as cubic or reno"
-    return f"{message}, not {_given(value)}" if isinstance(value, int | float | str) else message
+    return f"{message}, not {_quoted(value)}" if isinstance(value, int | float | str) else message
 
 
-def _given(value: Any) -> str:
+def _quoted(value: Any) -> str:
     """Return what was written, cut to a readable length."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

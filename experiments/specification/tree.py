@@ -106,7 +106,7 @@ def check_depth(tree: Node) -> None:
 class Vocabulary:
     """Meaning of the names in an expression."""
 
-    known: Collection[str]
+    all_names: Collection[str]
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
     """Dimensions of names with a base unit: they are compared with quantities such as ``2 ms``."""
     words: Collection[str] = ()

@@ -31,16 +31,16 @@ class Cache:
     @contextmanager
     def held(self, stored: StoredFile, pieces: Iterator[bytes]) -> Iterator[Path]:
         """Hold the copy of a file for a block; read ``pieces`` if there is none."""
-        path = self._place(stored)
+        path = self._path(stored)
         stream = self._opened(path) or self._fetch(stored, path, pieces)
         with stream:
             yield path
 
     def forget(self, stored: StoredFile) -> None:
         """Remove a damaged copy."""
-        self._place(stored).unlink(missing_ok=True)
+        self._path(stored).unlink(missing_ok=True)
 
-    def _place(self, stored: StoredFile) -> Path:
+    def _path(self, stored: StoredFile) -> Path:
         return self.directory / stored.sha256 / Path(stored.path).name
 
     def _opened(self, path: Path) -> IO[bytes] | None:

@@ -216,22 +216,22 @@ class WorkloadDefinition:
         """Return the result of the requested settings. Raise OutputError."""
         first = self.parse(output, files)
         compared = [(self._contradictions(parsed, requested), parsed) for parsed in (first, *first.others)]
-        found, parsed = min(compared, key=lambda pair: len(pair[0]))
-        if refusal := next(iter(found), parsed.refusal):
+        contradictions, parsed = min(compared, key=lambda pair: len(pair[0]))
+        if refusal := next(iter(contradictions), parsed.refusal):
             raise refusal
         return parsed
 
     def _contradictions(self, parsed: Parsed, requested: Mapping[str, Any]) -> list[Contradiction]:
         """Return the printed settings that differ from requested ones."""
         fields = self.parameters_type.model_fields
-        found = []
+        sentences = []
         for name, ran in parsed.ran_with.items():
-            wanted = requested.get(name)
-            if wanted is None or (wanted == 0 and name in fields and fields[name].default == 0):
+            value = requested.get(name)
+            if value is None or (value == 0 and name in fields and fields[name].default == 0):
                 continue  # not said, or a default that follows the ranks
-            if not (self.times_largest(ran, requested) if name == "message_bytes" else ran == wanted):
-                found.append(Contradiction(name, ran, wanted))
-        return found
+            if not (self.times_largest(ran, requested) if name == "message_bytes" else ran == value):
+                sentences.append(Contradiction(name, ran, value))
+        return sentences
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
         """Return the launch overhead by metric, if the output shows the own time."""

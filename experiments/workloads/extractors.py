@@ -100,7 +100,7 @@ class Extractor(BaseModel):
     def figure(self, slug: str) -> FigureOfMerit:
         """Return the description of the figure, named by the workload."""
         label = self.label or self.name.replace("_", " ").capitalize()
-        definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._place()}."
+        definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._source_words()}."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
     def read(self, *texts: str) -> Figure | None:
@@ -108,7 +108,7 @@ class Extractor(BaseModel):
         try:
             values = [value for text in texts for value in self._values(text if isinstance(text, Text) else Text(text))]
         except (ValueError, csv.Error) as error:
-            raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
+            raise OutputError(f"{self.name}: {self._source_words()} gives no number: {error}") from None
         if not values:
             return None
         odd = [value for value in values if math.isnan(value)]
@@ -120,7 +120,7 @@ class Extractor(BaseModel):
         """Return the value of a good run. Raise OutputError."""
         at = f", in {value.lines[0]}" if len(value.lines) == 1 else ""
         if not math.isfinite(value):
-            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement{at}")
+            raise OutputError(f"{self.name}: {self._source_words()} gives {value}, which is not a measurement{at}")
         if self.at_least is not None and value < self.at_least:
             raise OutputError(f"{self.name} is {value:g}, and a good run has at least {self.at_least:g}{at}")
         if self.at_most is not None and value > self.at_most:
@@ -128,9 +128,9 @@ class Extractor(BaseModel):
         return value
 
     def _values(self, text: Text) -> list[Figure]:
-        """Return the numbers of a text, without the launcher's tags if there are none with them."""
-        found = list(self._printed(text))
-        return found if found or text.untagged is None else list(self._printed(text.untagged))
+        """Return a text's numbers, without the launcher's tags if there are none else."""
+        texts = list(self._printed(text))
+        return texts if texts or text.untagged is None else list(self._printed(text.untagged))
 
     def _printed(self, text: Text) -> Iterator[Figure]:
         if self.regex is not None:
@@ -178,7 +178,7 @@ class Extractor(BaseModel):
             raise ValueError(f"{error}{hint}, in {line}") from None
 
     def _cut(self, match: Any, searched: int) -> str:
-        """Return why the first group is not the number that is printed there, or an empty text."""
+        """Return why the first group is not the number printed there, or ""."""
         begin, end = match.span(1)
         window = max(searched, begin - _LONGEST_NUMBER)
         for token in _TOKEN.finditer(match.string, window, end + _LONGEST_NUMBER):
@@ -188,21 +188,19 @@ class Extractor(BaseModel):
             if is_cut:
                 return f"{match[1]!r} is a part of {token[0]!r}: let the expression match all of it, or what follows"
         after = _UNIT.match(match.string, end) if end == match.end() else None
-        printed, own = DURATION.factor(after[1]) if after else None, DURATION.factor(self.unit)
-        if after and printed and own and not math.isclose(float(printed / own), self.factor):
-            return (
-                f"{match[0]!r} is in {after[1]}, and the figure in {self.unit}: set factor to {float(printed / own):g}"
-            )
+        printed, unit_factor = DURATION.factor(after[1]) if after else None, DURATION.factor(self.unit)
+        if after and printed and unit_factor and not math.isclose(float(printed / unit_factor), self.factor):
+            return f"{match[0]!r} is in {after[1]}, and the figure in {self.unit}: set factor to {float(printed / unit_factor):g}"
         return ""
 
-    def _place(self) -> str:
+    def _source_words(self) -> str:
         file = f"in {self.file}" if self.file else "in the output"
         source = self.csv_column if self.json_pointer is None else self.json_pointer
         return f"/{self.regex}/ {file}" if self.regex else f"{source!r} {file}"
 
 
 def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
-    """Yield the value of a JSON pointer (RFC 6901), or those of its array, with their offsets."""
+    """Yield the values of a JSON pointer (RFC 6901), or its array, with offsets."""
     content = text.plain
     if not content.strip():
         return

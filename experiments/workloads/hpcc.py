@@ -79,7 +79,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     figures = {_FIGURES[key].id: value for key, value in printed.items() if value >= 0}
     tables = {
         "Summary": [{"entry": key, "value": value} for key, (value, _) in summary.items()],
-        "HPL results": [solution.shown() for solution in linpack.solutions(lines)],
+        "HPL results": [solution.as_rows() for solution in linpack.solutions(lines)],
     }
     entries = {name: summary[key] for name, key in _RAN_WITH.items() if key in summary}
     return Parsed(figures, tables, {name: line.figure(text) for name, (text, line) in entries.items()})

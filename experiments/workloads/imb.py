@@ -96,12 +96,12 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     )
     if not tables:
         raise OutputError("IMB-MPI1 printed no table of times")
-    shown = {f"{table.title}, {_processes(table)[0]} processes": table.shown() for table in tables}
+    tables_by_name = {f"{table.title}, {_processes(table)[0]} processes": table.as_rows() for table in tables}
     # A site's own file may hold several benchmarks and numbers of processes: unless others are requested, the figures are
     # those of the first benchmark on most processes; the tables hold everything.
     first = tables[0].title
     tables.sort(key=lambda table: (table.title != first, -_processes(table)[0]))
-    return alternatives([_result(table, shown) for table in tables])
+    return alternatives([_result(table, tables_by_name) for table in tables])
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
@@ -120,16 +120,16 @@ def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
 
 def _processes(table: Table) -> list[int]:
     """Return the processes of the benchmark, then those that wait, if any."""
-    found = [_PROCESSES.match(note.text) for note in table.notes]
-    return [int(match[1] or match[2]) for match in found if match] or [0]
+    matches = [_PROCESSES.match(note.text) for note in table.notes]
+    return [int(match[1] or match[2]) for match in matches if match] or [0]
 
 
-def _result(table: Table, shown: Mapping[str, Any]) -> Parsed:
+def _result(table: Table, rows_by_name: Mapping[str, Any]) -> Parsed:
     figures = table_figures("imb", table, with_curve=table.title in _HALF_ROUND_TRIPS)
     if not figures:
         raise table.heading.refused("the table has no times")
     ranks = sum(_processes(table))
-    return Parsed(figures, shown, {**table.ran_with(table.title), **({"ranks": ranks} if ranks else {})})
+    return Parsed(figures, rows_by_name, {**table.ran_with(table.title), **({"ranks": ranks} if ranks else {})})
 
 
 IMB: Final = WorkloadDefinition(

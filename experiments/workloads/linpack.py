@@ -147,42 +147,42 @@ class Solution:
     cells: Mapping[str, str]
     check: tuple[Line, str, str] | None = None
 
-    def shown(self) -> dict[str, Any]:
+    def as_rows(self) -> dict[str, Any]:
         """Return the row for the page of the trial, columns as HPL names them."""
         residual, verdict = (as_printed(self.check[1]), self.check[2]) if self.check else (None, None)
         return {**{name: as_printed(cell) for name, cell in self.cells.items()}, "residual": residual, "check": verdict}
 
-    def result(self, shown: Mapping[str, Any]) -> Parsed:
+    def result(self, rows_by_name: Mapping[str, Any]) -> Parsed:
         """Return the figures, or the refusal of a failed check."""
         n, nb, p, q = (self.line.whole(self.cells[name]) for name in ("N", "NB", "P", "Q"))
         ran_with = {"ns": n, "nb": nb, "p": p, "q": q, "ranks": p.to(p * q)}
         if self.check and self.check[2] == "FAILED":
-            return Parsed({}, shown, ran_with, refusal=self.check[0].refused("HPL's residual check failed"))
+            return Parsed({}, rows_by_name, ran_with, refusal=self.check[0].refused("HPL's residual check failed"))
         figures = {f"hpl.{name}": self.line.figure(self.cells[name]) for name in ("gflops", "time_s")}
         if not figures["hpl.time_s"]:  # the table prints hundredths of a second: 0.00 is no time
             del figures["hpl.time_s"]
         if self.check:
             figures["hpl.residual"] = self.check[0].figure(self.check[1])
-        return Parsed(figures, shown, ran_with)
+        return Parsed(figures, rows_by_name, ran_with)
 
 
 def solutions(lines: Iterable[Line]) -> list[Solution]:
-    """Return the results in an HPL.out or hpccoutf.txt. Raise OutputError for a cut one."""
-    found: list[Solution] = []
+    """Return the results of HPL.out or hpccoutf.txt. Raise OutputError for a cut one."""
+    output: list[Solution] = []
     for line in lines:
         if _ROW.match(line.text):
             # NVIDIA's HPL adds the rate of a processor in brackets.
-            found.append(Solution(line, line.cells(_COLUMNS, line.text.partition(" (")[0].split())))
-        elif found and (check := _CHECK.match(line.text)):
+            output.append(Solution(line, line.cells(_COLUMNS, line.text.partition(" (")[0].split())))
+        elif output and (check := _CHECK.match(line.text)):
             if check[2] is None:
                 raise line.refused("the residual check has no verdict")
-            if found[-1].check is None or check[2] == "FAILED":  # HPL 1 prints three
-                found[-1].check = line, check[1], check[2]
-    return found
+            if output[-1].check is None or check[2] == "FAILED":  # HPL 1 prints three
+                output[-1].check = line, check[1], check[2]
+    return output
 
 
 def summary(lines: Iterable[Line]) -> dict[str, tuple[str, Line]]:
-    """Return the entries of the summary in hpccoutf.txt as printed, with their lines; {} without its end."""
+    """Return the summary's entries in hpccoutf.txt with lines; {} without its end."""
     entries: dict[str, tuple[str, Line]] | None = None
     for line in lines:
         if line.text == "Begin of Summary section.":
@@ -207,18 +207,18 @@ def _parse_hpl(output: str, files: Mapping[str, str]) -> Parsed:
     texts = [*((name, files[name]) for name in (OUTPUT, _PLAIN_OUTPUT) if name in files), ("", output)]
     for name, text in texts:
         lines = results(text, name)
-        if found := solutions(lines):
+        if solved := solutions(lines):
             break
     else:
         raise OutputError("HPL printed no result: the run did not reach its end")
-    shown = {"HPL results": [solution.shown() for solution in found]}
-    of_rows = [solution.result(shown) for solution in found]
+    rows_by_name = {"HPL results": [solution.as_rows() for solution in solved]}
+    of_rows = [solution.result(rows_by_name) for solution in solved]
     of_rows.sort(key=lambda result: result.figures.get("hpl.gflops", -1.0), reverse=True)
     best = alternatives(of_rows)
     if best.refusal is not None:
         raise best.refusal
     exact = summary(lines)
-    if len(found) == 1 and {"HPL_Tflops", "HPL_time"} <= exact.keys():  # the same two numbers with more digits
+    if len(solved) == 1 and {"HPL_Tflops", "HPL_time"} <= exact.keys():  # the same two numbers with more digits
         (rate, of_rate), (time, of_time) = exact["HPL_Tflops"], exact["HPL_time"]
         more = {"hpl.gflops": of_rate.figure(rate, "1e3"), "hpl.time_s": of_time.figure(time)}
         best = replace(best, figures={**best.figures, **more})

@@ -54,12 +54,12 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
         raise OutputError("NetPIPE wrote no message size to np.out")
     sizes = [row["bytes"] for row in rows]
     figures = describe_curve("netpipe", sizes, [row["time_s"] for row in rows])
-    shown = [{**row, "bytes": int(row["bytes"])} for row in rows]
-    return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": shown}, {"message_bytes": max(sizes)})
+    typed_rows = [{**row, "bytes": int(row["bytes"])} for row in rows]
+    return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": typed_rows}, {"message_bytes": max(sizes)})
 
 
 def times_largest(ran: float, requested: Mapping[str, Any]) -> bool:
-    """Return whether a run up to ``ran`` bytes is whole: it ends early if a message takes longer than a second."""
+    """Return whether a run up to ``ran`` bytes is whole: slow messages end it."""
     defaults = NetPipeParameters()
     first = requested.get("first_bytes", defaults.first_bytes)
     last = max(_steps(first, requested["message_bytes"]), default=0)

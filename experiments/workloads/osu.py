@@ -107,17 +107,17 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     tables = read_tables(results(output), _HEADING, _COLUMNS, _columns, _GOOD)
     if not tables:
         raise OutputError("the OSU benchmark printed no table")
-    shown: dict[str, list[dict[str, Any]]] = {}
+    rows_by_title: dict[str, list[dict[str, Any]]] = {}
     for number, table in enumerate(tables, 1):
-        shown[table.title if table.title not in shown else f"{table.title}, {number}"] = table.shown()
+        rows_by_title[table.title if table.title not in rows_by_title else f"{table.title}, {number}"] = table.as_rows()
     # A site's own file may hold several: those of one largest size give their figures together, of the same kind the first.
-    found = []
+    parsed_tables = []
     for table in tables:
         figures = _figures(table)
         for other in tables:
             figures = (_figures(other) if max(other.sizes, default=0) == max(table.sizes, default=0) else {}) | figures
-        found.append(Parsed(figures, shown, table.ran_with(_benchmark(table.title))))
-    return alternatives(found)
+        parsed_tables.append(Parsed(figures, rows_by_title, table.ran_with(_benchmark(table.title))))
+    return alternatives(parsed_tables)
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:

@@ -46,8 +46,8 @@ class Line:
 
     def __str__(self) -> str:
         text = self.text.strip()
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        return f"line {self.number} of {self.file}: {shown!r}" if self.file else f"line {self.number}: {shown!r}"
+        excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return f"line {self.number} of {self.file}: {excerpt!r}" if self.file else f"line {self.number}: {excerpt!r}"
 
     def refused(self, why: str) -> OutputError:
         """Return the error that names this line and shows its text."""
@@ -139,7 +139,7 @@ class Text(str):
 
     @cached_property
     def untagged(self) -> Text | None:
-        """The text without words such as ``0:``, which may be a launcher's; None if it has none."""
+        """The text without words such as ``0:``, perhaps a launcher's; None if unchanged."""
         if not any(_NUMBER_TAG.match(line.text) for line in self.lines):
             return None
         return Text.of("\n".join(_NUMBER_TAG.sub("", line) for line in self.plain.split("\n")), self.file)
@@ -153,15 +153,15 @@ class Text(str):
 
 def _overwritten(line: str) -> str:
     """Return a line after its backspaces."""
-    shown: list[str] = []
+    characters: list[str] = []
     position = 0
     for character in line:
         if character == "\b":
             position = max(position - 1, 0)
         else:
-            shown[position : position + 1] = [character]
+            characters[position : position + 1] = [character]
             position += 1
-    return "".join(shown)
+    return "".join(characters)
 
 
 def results(text: str, file: str = "") -> list[Line]:
@@ -179,7 +179,7 @@ def results(text: str, file: str = "") -> list[Line]:
 
 @dataclass(slots=True)
 class Table:
-    """A table of an output: below a heading and a line of column names, rows of numbers."""
+    """A table of an output: heading, line of column names, rows of numbers."""
 
     heading: Line
     title: str
@@ -217,7 +217,7 @@ class Table:
         sizes = {"message_bytes": max(self.sizes)} if self.sizes else {}
         return {"benchmark": Word.at(benchmark, self.heading), **sizes}
 
-    def shown(self) -> list[dict[str, Any]]:
+    def as_rows(self) -> list[dict[str, Any]]:
         """Return the table as the page shows it, numbers as printed."""
         return [dict(zip(self.columns, map(as_printed, row.text.split()), strict=True)) for row in self.rows]
 

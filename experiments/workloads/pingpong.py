@@ -62,7 +62,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     if max(table.sizes):
         figures["pingpong.bandwidth_Bps"] = max(table.sizes) / figures["pingpong.transfer_time_s"]
     return Parsed(
-        figures, {"Transfer times (1 MB = 1 000 000 bytes)": table.shown()}, {"message_bytes": max(table.sizes)}
+        figures, {"Transfer times (1 MB = 1 000 000 bytes)": table.as_rows()}, {"message_bytes": max(table.sizes)}
     )
 
 

@@ -53,7 +53,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
     if size and loop:
         figures["ring.bandwidth_Bps"] = loop.to(size * steps / loop)
     ran_with = {"ranks": ranks, "message_bytes": size, "steps": steps}
-    return Parsed(figures, {"Ring exchange": tables[0].shown()}, ran_with)
+    return Parsed(figures, {"Ring exchange": tables[0].as_rows()}, ran_with)
 
 
 def estimate_s(parameters: RingParameters, *, ranks: int) -> float:

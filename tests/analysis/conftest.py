@@ -28,11 +28,11 @@ WATER = Path(__file__).parent / "data"
 @pytest.fixture(scope="session")
 def mpi_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A pcapng file of a real Open MPI run of LAMMPS on three ranks, snap length 128."""
-    place = tmp_path_factory.mktemp("mpi")
+    directory = tmp_path_factory.mktemp("mpi")
     for name in ("in.water", "water.mol"):
-        (place / name).write_bytes((WATER / name).read_bytes())
-    command = ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(place), *MPI_COMMAND]
-    return record(place / "mpi.pcapng", command)
+        (directory / name).write_bytes((WATER / name).read_bytes())
+    command = ["sh", "-c", 'cd "$0" && exec "$@" > output 2>&1', str(directory), *MPI_COMMAND]
+    return record(directory / "mpi.pcapng", command)
 
 
 @pytest.fixture(scope="session")
@@ -54,8 +54,8 @@ def checked_kernels() -> dict[str, str]:
     The first program on a machine that needs these kernels waits for their compilation. The environment lacks the
     directory that ``analysis.kernels`` chose for this process: numba would take the unchecked kernels from there.
     """
-    kept = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    environment = {**kept, "NUMBA_BOUNDSCHECK": "1"}
+    variables = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment = {**variables, "NUMBA_BOUNDSCHECK": "1"}
     with (Path(tempfile.gettempdir()) / f"rankwire-checked-kernels-{os.getuid()}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # processes of one suite would each compile them
         subprocess.run([sys.executable, "-m", "analysis.warm_up"], env=environment, check=True, timeout=COMPILED_S)

@@ -107,7 +107,7 @@ def test_it_writes_intervals_changes_and_sizes_by_the_rule(words, text):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
+    ("seconds", "text"),
     [
         (0.84, "0.84 s"),
         (2, "2 s"),
@@ -120,8 +120,8 @@ def test_it_writes_intervals_changes_and_sizes_by_the_rule(words, text):
         (None, "–"),
     ],
 )
-def test_duration_has_at_most_two_parts(seconds, shown):
-    assert numbers.duration(seconds).replace(NARROW, " ") == shown
+def test_duration_has_at_most_two_parts(seconds, text):
+    assert numbers.duration(seconds).replace(NARROW, " ") == text
 
 
 def test_percent_apart_is_signed():
@@ -175,10 +175,10 @@ _FACTORS = {"n": 1e-9, "µ": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3, "M": 1e6, "G": 
 
 def _read(value: float, unit: str) -> float:
     """Return the value as a user reads it: the number times its unit's prefix."""
-    number, shown = numbers.quantity(value, unit)
+    number, text = numbers.quantity(value, unit)
     mantissa, _, power = number.replace(NARROW, "").replace("−", "-").partition("×10")
     exponent = power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or "0"
-    factor = 0.01 if unit == SHARE else _FACTORS[shown.removesuffix("" if unit == "1" else unit)]
+    factor = 0.01 if unit == SHARE else _FACTORS[text.removesuffix("" if unit == "1" else unit)]
     return float(mantissa) * 10.0 ** int(exponent) * factor
 
 
@@ -204,8 +204,8 @@ def test_it_takes_the_prefix_that_leaves_one_to_a_thousand(value, unit):
 def test_it_takes_the_next_prefix_where_rounding_reaches_it(power, below, unit):
     value = 10.0**power * (1 - below * 1e-8)  # up to 0.06 % below a power of ten: across half of the last digit
     assert _read(value, unit) == pytest.approx(value, rel=5.01e-3 if unit == SHARE else 5.01e-4)
-    number, shown = numbers.quantity(value, unit)
-    takes_larger = shown.startswith(("n", "µ", "m", "k", "M", "G")) and shown not in ("ns/day", "min")
+    number, text = numbers.quantity(value, unit)
+    takes_larger = text.startswith(("n", "µ", "m", "k", "M", "G")) and text not in ("ns/day", "min")
     assert not (takes_larger and number.startswith(f"1{NARROW}000")), "1 000 ms is 1 s"
 
 

@@ -20,14 +20,14 @@ def violations(page: Page) -> list[str]:
     """A line for every element that breaks a rule."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(_AXE.read_text())
-    return _found(page, _RULES)
+    return _violations(page, _RULES)
 
 
 def violations_of_colours(page: Page) -> list[str]:
     """Rules that a switch between light and dark can break."""
-    return _found(page, {"type": "rule", "values": _OF_COLOURS})
+    return _violations(page, {"type": "rule", "values": _OF_COLOURS})
 
 
-def _found(page: Page, only: object) -> list[str]:
+def _violations(page: Page, only: object) -> list[str]:
     violations_found: list[str] = page.evaluate(_FOUND, only)
     return violations_found

@@ -60,39 +60,39 @@ https://localhost:{port} {{
 
 
 @contextmanager
-def nginx(place: Path, behind: int) -> Iterator[int]:
+def nginx(directory: Path, behind: int) -> Iterator[int]:
     program = _program("nginx")
-    configuration = place / "nginx.conf"
-    argv = [program, "-p", str(place), "-e", str(place / "nginx-errors.log"), "-c", str(configuration)]
+    configuration = directory / "nginx.conf"
+    argv = [program, "-p", str(directory), "-e", str(directory / "nginx-errors.log"), "-c", str(configuration)]
     with _run(argv, configuration, NGINX, behind) as port:
         yield port
 
 
 @contextmanager
-def caddy(place: Path, behind: int) -> Iterator[int]:
-    configuration = place / "Caddyfile"
+def caddy(directory: Path, behind: int) -> Iterator[int]:
+    configuration = directory / "Caddyfile"
     argv = [_program("caddy"), "run", "--config", str(configuration), "--adapter", "caddyfile"]
     with _run(argv, configuration, CADDY, behind) as port:
         yield port
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
-    assert found is not None, f"apt package {name} is missing"
-    return found
+    program = shutil.which(name, path=os.pathsep.join([os.environ["PATH"], "/usr/sbin"]))
+    assert program is not None, f"apt package {name} is missing"
+    return program
 
 
 @contextmanager
 def _run(argv: Sequence[str], configuration: Path, text: str, behind: int) -> Iterator[int]:
     """Start it on a free port of the loopback, retrying if the port is taken."""
-    place = configuration.parent
-    homes = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(place))
+    directory = configuration.parent
+    homes = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(directory))
     for _ in range(3):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        configuration.write_text(text.format(place=place, port=port, behind=behind))
-        with (place / f"{configuration.name}.log").open("ab") as log:
-            server = subprocess.Popen(argv, stdout=log, stderr=log, cwd=place, env={**os.environ, **homes})
+        configuration.write_text(text.format(place=directory, port=port, behind=behind))
+        with (directory / f"{configuration.name}.log").open("ab") as log:
+            server = subprocess.Popen(argv, stdout=log, stderr=log, cwd=directory, env={**os.environ, **homes})
         try:
             if _listens(port, server):
                 yield port
@@ -100,7 +100,7 @@ def _run(argv: Sequence[str], configuration: Path, text: str, behind: int) -> It
         finally:
             server.kill()
             server.wait()
-    raise AssertionError((place / f"{configuration.name}.log").read_text())
+    raise AssertionError((directory / f"{configuration.name}.log").read_text())
 
 
 def _listens(port: int, server: subprocess.Popen[bytes]) -> bool:

@@ -65,8 +65,8 @@ def sign_out(page: Page) -> None:
 
 def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person, keys, page_errors):
     add_key(page, "laptop", passwordless=True)
-    kept = Authenticator.objects.get(user=person, type="webauthn")
-    assert (kept.wrap().name, kept.wrap().is_passwordless) == ("laptop", True)
+    authenticator = Authenticator.objects.get(user=person, type="webauthn")
+    assert (authenticator.wrap().name, authenticator.wrap().is_passwordless) == ("laptop", True)
     sign_out(page)
     assert not is_signed_in(page)
     page.goto("/sign-in/")
@@ -75,7 +75,7 @@ def test_a_passkey_signs_in_without_a_password_until_it_is_removed(page, person,
     assert is_signed_in(page)
     assert page_errors == [], "the policy of the pages refuses nothing of it"
 
-    page.goto(f"{FACTOR}webauthn/keys/{kept.pk}/remove/")
+    page.goto(f"{FACTOR}webauthn/keys/{authenticator.pk}/remove/")
     prove_again(page)
     page.locator("#main").get_by_role("button", name="Remove key", exact=True).click()
     page.wait_for_url(f"**{FACTOR}webauthn/")

@@ -65,15 +65,15 @@ def test_the_downloaded_file_draws_its_charts_without_a_network(
     file = tmp_path / "report.html"
     download.value.save_as(file)
     context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": 1440, "height": 900})
-    alone, asked, said = context.new_page(), [], []
-    alone.on("request", lambda request: asked.append(request.url))
+    alone, requests, said = context.new_page(), [], []
+    alone.on("request", lambda request: requests.append(request.url))
     alone.on("console", lambda message: said.append(message.text))
     alone.on("pageerror", lambda error: said.append(str(error)))
     alone.goto(file.as_uri())
     expect(alone.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     expect(alone.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(charts))
     assert alone.evaluate(DRAWN) == lines, "what the page draws"
-    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     assert said == []
     assert alone.evaluate("document.documentElement.dataset.bsTheme") == scheme
     assert violations(alone) == []

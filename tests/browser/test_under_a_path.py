@@ -29,10 +29,10 @@ VARIABLES = {"RANKWIRE_PREFIX": "/rankwire", "RANKWIRE_BEHIND_TLS": "1"}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("proxies")
-    make_certificate(place)
-    return place
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("proxies")
+    make_certificate(directory)
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -43,23 +43,23 @@ def site(services: Services, django_db_setup: None) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def behind_nginx(place: Path, site: Site) -> Iterator[int]:
-    with nginx(place, site.port) as port:
+def behind_nginx(directory: Path, site: Site) -> Iterator[int]:
+    with nginx(directory, site.port) as port:
         yield port
 
 
 @pytest.fixture(scope="module")
-def behind_caddy(place: Path, site: Site) -> Iterator[int]:
-    with caddy(place, site.port) as port:
+def behind_caddy(directory: Path, site: Site) -> Iterator[int]:
+    with caddy(directory, site.port) as port:
         yield port
 
 
 class Client:
     """Asks over TLS, and believes the proxy's certificate alone."""
 
-    def __init__(self, place: Path, port: int) -> None:
-        self.place, self.port = place, port
-        self.trust = ssl.create_default_context(cafile=str(place / "certificate.pem"))
+    def __init__(self, directory: Path, port: int) -> None:
+        self.directory, self.port = directory, port
+        self.trust = ssl.create_default_context(cafile=str(directory / "certificate.pem"))
 
     def ask(
         self, path: str, *, method: str = "GET", body: Any = None, key: str = ""
@@ -77,8 +77,8 @@ class Client:
 
 
 @pytest.fixture(params=["behind_nginx", "behind_caddy"])
-def client_outside(request: pytest.FixtureRequest, place: Path) -> Client:
-    return Client(place, request.getfixturevalue(request.param))
+def client_outside(request: pytest.FixtureRequest, directory: Path) -> Client:
+    return Client(directory, request.getfixturevalue(request.param))
 
 
 def test_pages_files_and_redirects_lie_below_the_path(client_outside: Client, person: User) -> None:
@@ -88,10 +88,10 @@ def test_pages_files_and_redirects_lie_below_the_path(client_outside: Client, pe
     assert status == 200
     addresses = set(re.findall(r'(?:href|src|action|hx-get|hx-post)="(/[^"]*)"', text))
     assert addresses, text
-    assert all(each.startswith("/rankwire/") for each in addresses), addresses
-    for each in {each.partition("#")[0] for each in addresses}:
-        if each.startswith("/rankwire/static/"):
-            assert client_outside.ask(each)[0] == 200, each
+    assert all(address.startswith("/rankwire/") for address in addresses), addresses
+    for address in {address.partition("#")[0] for address in addresses}:
+        if address.startswith("/rankwire/static/"):
+            assert client_outside.ask(address)[0] == 200, address
     cookie = headers["Set-Cookie"]
     assert "Path=/rankwire;" in cookie
     assert "Secure" in cookie
@@ -109,7 +109,7 @@ def test_rest_names_addresses_that_can_be_asked(client_outside: Client, person: 
     following = answer["next"].partition(str(client_outside.port))[2]
     assert client_outside.ask(following, key=key)[0] == 200
     schema = json.loads(client_outside.ask("/rankwire/api/v1/schema/?format=json", key=key)[2])
-    described = next(each for each in schema["paths"] if each.endswith("/clusters/"))
+    described = next(path for path in schema["paths"] if path.endswith("/clusters/"))
     assert client_outside.ask(schema["servers"][0]["url"] + described, key=key)[0] == 200
     status, _, text = client_outside.ask("/rankwire/api/v1/nothing/", key=key)
     assert (status, "errors" in json.loads(text)) == (404, True)
@@ -124,7 +124,7 @@ def test_a_person_walks_through_it(
     proxy: str,
     request: pytest.FixtureRequest,
     browser: Browser,
-    place: Path,
+    directory: Path,
     person: User,
     settings: Any,
     page_errors: list[str],
@@ -168,7 +168,7 @@ def test_a_person_walks_through_it(
         assert page.locator("a[href^='/']:not([href^='/rankwire/'])").count() == 0
         page.get_by_role("link", name="Experiments", exact=True).first.click()
         page.wait_for_url(re.compile(r"/rankwire/experiments/$"))
-        status, headers, text = Client(place, port).ask(
+        status, headers, text = Client(directory, port).ask(
             "/rankwire/api/v1/experiments/", method="POST", body=SPEC, key=key
         )
         assert (status, headers["Location"]) == (201, json.loads(text)["url"]), text

@@ -21,7 +21,7 @@ def test_submit_returns_the_stored_experiment(client: Client) -> None:
     experiment = client.submit(WATER)
     assert (experiment["slug"], experiment["trials"]["queued"]) == ("water", 9)
     assert client.submit({"name": "Water", "workload": "water"})["slug"] == "water-2"
-    assert [each["slug"] for each in client.experiments()] == ["water-2", "water"]
+    assert [experiment["slug"] for experiment in client.experiments()] == ["water-2", "water"]
     assert client.experiment("water")["specification"] == experiment["specification"]
     assert len(list(client.trials(experiment="water"))) == 9
     assert len(client.result("water")["trials"]) == 9
@@ -30,14 +30,14 @@ def test_submit_returns_the_stored_experiment(client: Client) -> None:
 def test_it_turns_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rankwire_client.client.PAGE", 4)
     client.submit(WATER)
-    assert len({each["id"] for each in client.trials(experiment="water")}) == 9
+    assert len({trial["id"] for trial in client.trials(experiment="water")}) == 9
 
 
 def test_a_refusal_has_field_and_line(client: Client) -> None:
     with pytest.raises(Refused) as refused:
         client.submit("name: Water\nworkload: water\nparameters:\n  steps: -3\n")
     assert refused.value.status == 400
-    assert [(each.path, each.line) for each in refused.value.problems] == [("parameters.steps", 4)]
+    assert [(problem.path, problem.line) for problem in refused.value.problems] == [("parameters.steps", 4)]
     with pytest.raises(Refused) as hidden:
         client.experiment("nowhere")
     assert (hidden.value.status, hidden.value.title) == (404, "Not Found")

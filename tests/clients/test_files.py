@@ -106,8 +106,8 @@ def test_the_token_is_read_from_a_private_file(client: Client, tmp_path: Path, m
     with pytest.raises(ValueError, match="others can read the token"):
         Client()
     file.chmod(0o600)
-    with Client() as own:
-        assert list(own.experiments()) == []
+    with Client() as own_client:
+        assert list(own_client.experiments()) == []
     assert main(["status", "nowhere"]) == 2
 
 

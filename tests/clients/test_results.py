@@ -62,7 +62,7 @@ def test_the_tables_behind_charts_are_written(
     assert printed.startswith("series,")
     assert len(printed.splitlines()) > 1
     waiting = experiment.trials.filter(state="queued").earliest("pk")
-    assert [each["name"] for each in client.charts(waiting.pk)] == ["live-rate", "live-ranks"]
+    assert [chart["name"] for chart in client.charts(waiting.pk)] == ["live-rate", "live-ranks"]
     assert main(["chart", f"t:{waiting.pk}", "live-rate"]) == 0
     assert main(["chart", experiment.slug, "heat"]) == 2
     assert "has no chart 'heat'" in capsys.readouterr().err

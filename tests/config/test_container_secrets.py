@@ -33,7 +33,7 @@ def test_it_is_accepted_with_secrets_in_files_and_shows_none(tmp_path: Path) -> 
     configured = yaml.safe_load(result.stdout)
     for service in configured["services"].values():
         assert not {"POSTGRES_PASSWORD", "REDISCLI_AUTH", *SECRETS} & set(service.get("environment", {}))
-    assert {each["file"] for each in configured["secrets"].values()} == {
+    assert {secret["file"] for secret in configured["secrets"].values()} == {
         str(tmp_path / name) for name in ("postgres-password", "redis-password", "secret-key")
     }
 
@@ -63,10 +63,10 @@ def test_its_passwords_may_hold_any_character(name: str) -> None:
 def test_its_secrets_may_lie_in_files(name: str, tmp_path: Path) -> None:
     service, variables = services(IN_FILES)[name], {}
     secrets = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["secrets"]
-    for key, place in service["environment"].items():
+    for key, path in service["environment"].items():
         if key.endswith("_FILE") and key != "RANKWIRE_HEARTBEAT_FILE":
-            file = tmp_path / Path(place).name
-            assert Path(place) == Path("/run/secrets") / file.name
+            file = tmp_path / Path(path).name
+            assert Path(path) == Path("/run/secrets") / file.name
             assert file.name in service["secrets"]
             assert secrets[file.name]["file"].endswith(f"/{file.name}")
             file.write_text(f"of {file.name}\n")
@@ -74,7 +74,7 @@ def test_its_secrets_may_lie_in_files(name: str, tmp_path: Path) -> None:
     environment = Environment.of(variables)
     names = ("RANKWIRE_DATABASE_PASSWORD", "RANKWIRE_REDIS_PASSWORD", "RANKWIRE_SECRET_KEY")
     assert not set(names) & set(service["environment"])
-    assert [getattr(environment, each) for each in names] == [
+    assert [getattr(environment, name) for name in names] == [
         "of postgres-password",
         "of redis-password",
         "of secret-key",

@@ -164,7 +164,7 @@ def test_a_change_of_the_pages_builds_no_library_of_c_again() -> None:
     assert program.startswith("from workers.profile.library import")
     loaded = f"import sys; {program}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
-    ours = {place.name for place in ROOT.iterdir() if (place / "__init__.py").is_file()}
+    ours = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     assert ours & set(done.stdout.split()) == ours & copied == {"analysis", "workers"}
 
 

@@ -66,8 +66,8 @@ def test_500_slow_clients_delay_no_other(site: Site, slow_clients: list[socket.s
 
 def test_no_socket_on_disk_controls_it(site: Site) -> None:
     web = psutil.Process(site.process.pid)
-    held = [each.laddr for process in (web, *web.children()) for each in process.net_connections("unix")]
-    assert [place for place in held if place] == []
+    held = [row.laddr for process in (web, *web.children()) for row in process.net_connections("unix")]
+    assert [address for address in held if address] == []
 
 
 def test_slow_readers_hold_no_thread(site: Site) -> None:
@@ -92,7 +92,7 @@ def test_50_sign_ins_at_once_delay_no_other(site: Site, empty_redis: object) -> 
         statuses = [pool.submit(try_to, number) for number in range(50)]
         waits = [site.health_s() for _ in range(5)]
     assert quick(waits)
-    assert {each.result() for each in statuses} == {200, 429}
+    assert {status.result() for status in statuses} == {200, 429}
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 400000000", "Transfer-Encoding: chunked"])
@@ -165,7 +165,7 @@ def test_beyond_the_maximum_the_longest_waiting_connections_are_closed(monkeypat
     oldest, newest = channel(waits_since=now - 9), channel(waits_since=now)
     served = channel(waits_since=now - 60, requests=["one that is served"])
     front.drop_late([newest, served, oldest])
-    assert [each.will_close for each in (oldest, newest, served)] == [True, False, False]
+    assert [item.will_close for item in (oldest, newest, served)] == [True, False, False]
 
 
 def test_what_is_loaded_once_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,4 +81,4 @@ def test_a_heartbeat_of_another_process_of_the_role_counts_and_old_ones_are_forg
     Heartbeat.record("worker", "new")
     Heartbeat.record("worker", "new")
     Heartbeat.forget_old()
-    assert [each.name for each in Heartbeat.objects.all()] == ["new"]
+    assert [heartbeat.name for heartbeat in Heartbeat.objects.all()] == ["new"]

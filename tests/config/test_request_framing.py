@@ -38,10 +38,10 @@ def site(services: Services, django_db_setup: None) -> Iterator[Site]:
 @pytest.fixture
 def web_log() -> Iterator[list[bytes]]:
     """Yield a list that gets the bytes of the web server's log at the end."""
-    place = SESSION / "web.log"
-    before = place.stat().st_size if place.exists() else 0
+    path = SESSION / "web.log"
+    before = path.stat().st_size if path.exists() else 0
     yield (lines := [])
-    lines.append(place.read_bytes()[before:])
+    lines.append(path.read_bytes()[before:])
     assert b"Traceback" not in lines[0]
     assert b"uncaptured" not in lines[0]
 
@@ -54,7 +54,7 @@ def statuses(site: Site, sent: bytes) -> list[int]:
         connection.settimeout(20)
         while part := connection.recv(1 << 16):
             received += part
-    return [int(each) for each in re.findall(rb"HTTP/1\.[01] (\d{3}) ", received)]
+    return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", received)]
 
 
 @pytest.mark.parametrize(
@@ -178,10 +178,10 @@ def test_connections_that_a_proxy_shares_carry_no_smuggled_requests(
 
         attacks = [pool.submit(smuggle, *sizes) for sizes in ((9 * MIB, 9 * MIB), (300 * MIB, 1 << 16)) * 18]
         answers = []
-        while not all(each.done() for each in attacks) or len(answers) < 36:
+        while not all(attack.done() for attack in attacks) or len(answers) < 36:
             client = HTTPSConnection("localhost", port, context=trust, timeout=20)
             client.request("GET", "/rankwire/healthz")
             answers.append(client.getresponse().read())
             client.close()
-        assert [each.result() for each in attacks] == [None] * 36
-    assert {json.loads(each)["ready"] for each in answers} == {True}
+        assert [attack.result() for attack in attacks] == [None] * 36
+    assert {json.loads(answer)["ready"] for answer in answers} == {True}

@@ -73,4 +73,4 @@ def test_each_kind_of_work_has_its_queue_and_a_worker_takes_trials_and_analysis(
         "dashboard.background.tasks.work": "background",
     }
     assert {name: router.route({}, name)["queue"].name for name in queues} == queues
-    assert [each.name for each in celery.app.conf.task_queues] == ["trials", "analysis"]
+    assert [task_queue.name for task_queue in celery.app.conf.task_queues] == ["trials", "analysis"]

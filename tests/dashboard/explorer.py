@@ -11,16 +11,16 @@ from dashboard.requests.explore import Question, parse_question
 from experiments.selectors.explorer import Pivot, flagged, pivot
 
 
-def question(user: Any, **given: Any) -> Question:
-    return parse_question(user, QueryDict(urlencode(given, doseq=True)))
+def question(user: Any, **query: Any) -> Question:
+    return parse_question(user, QueryDict(urlencode(query, doseq=True)))
 
 
-def pivoted(user: Any, **given: Any) -> Pivot:
-    query = question(user, **given)
+def pivoted(user: Any, **fields: Any) -> Pivot:
+    query = question(user, **fields)
     return pivot(query.configurations, query.query)
 
 
-def left_out(user: Any, **given: Any) -> int:
+def left_out(user: Any, **fields: Any) -> int:
     """How many trials the answer leaves out because their capture is flagged."""
-    query = question(user, **given)
+    query = question(user, **fields)
     return flagged(query.configurations, query.query)

@@ -18,9 +18,9 @@ _BLOCKS = re.compile(
 
 def as_shown(html: str) -> str:
     """Collapse white space as a browser does, and drop it next to block tags."""
-    texts, kept = _KEPT.split(html)[::3], [*_KEPT.split(html)[1::3], ""]
-    shown = (_BLOCKS.sub(r"\1", re.sub(r" (?=/?>)", "", re.sub(r"[ \t\n\r\f]+", " ", text))) for text in texts)
-    return "".join(text + _JSON.sub("", element) for text, element in zip(shown, kept, strict=True))
+    texts, preformatted = _KEPT.split(html)[::3], [*_KEPT.split(html)[1::3], ""]
+    collapsed = (_BLOCKS.sub(r"\1", re.sub(r" (?=/?>)", "", re.sub(r"[ \t\n\r\f]+", " ", text))) for text in texts)
+    return "".join(text + _JSON.sub("", element) for text, element in zip(collapsed, preformatted, strict=True))
 
 
 class Reader(Client):

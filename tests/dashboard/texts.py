@@ -19,9 +19,9 @@ def text_of(response: Any) -> str:
     return text
 
 
-def words_of(page: Client, experiment: Experiment, **asked: str) -> str:
+def words_of(page: Client, experiment: Experiment, **query: str) -> str:
     """The text of an experiment's parts, without markup."""
-    return plain_text(text_of(page.get(reverse("experiment-parts", args=[experiment.slug]), asked)))
+    return plain_text(text_of(page.get(reverse("experiment-parts", args=[experiment.slug]), query)))
 
 
 def plain_text(markup: str) -> str:

@@ -84,6 +84,6 @@ def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello
 def store_again(artifact: Artifact, content: bytes) -> None:
     """Replace the content of an artifact's file."""
     artifact.file.write_bytes(content)
-    left = Artifact.describe(artifact.trial_id, artifact.kind, artifact.file)
-    artifact.size_bytes, artifact.sha256 = left.size_bytes, left.sha256
+    copy = Artifact.describe(artifact.trial_id, artifact.kind, artifact.file)
+    artifact.size_bytes, artifact.sha256 = copy.size_bytes, copy.sha256
     artifact.save()

@@ -59,10 +59,10 @@ def keep_calls(experiment: Experiment, calls: Calls) -> Trial:
     trials = experiment.trials.select_related("configuration")
     trial = min(
         trials,
-        key=lambda each: (
-            each.configuration.parameters["link.delay"],
-            -each.configuration.parameters["link.bandwidth"],
-            each.pk,
+        key=lambda item: (
+            item.configuration.parameters["link.delay"],
+            -item.configuration.parameters["link.bandwidth"],
+            item.pk,
         ),
     )
     stored_file(trial, MPI_CALLS_NAME, to_bytes(calls), Artifact.Kind.OTHER).save()

@@ -43,10 +43,10 @@ def test_members_see_their_projects_and_all_users_published_results() -> None:
 def test_it_gives_each_role_its_rights(role: str | None, submits: bool, cancels_own: bool, cancels_any: bool) -> None:
     is_superuser = role == "superuser"
     user = factories.person("ada", None if is_superuser else role, is_superuser=is_superuser)
-    own, foreign = factories.experiment(owner=user), factories.experiment(owner=factories.person("bob"))
-    assert access.may_submit(user, own.project) is submits
-    assert access.may_submit(user, own.project, "water") is submits
-    assert access.may_cancel(user, own) is cancels_own
+    experiment, foreign = factories.experiment(owner=user), factories.experiment(owner=factories.person("bob"))
+    assert access.may_submit(user, experiment.project) is submits
+    assert access.may_submit(user, experiment.project, "water") is submits
+    assert access.may_cancel(user, experiment) is cancels_own
     assert access.may_cancel(user, foreign) is cancels_any
 
 
@@ -55,9 +55,9 @@ def test_only_maintainers_submit_workloads_that_name_their_program() -> None:
     project = Project.objects.get(slug="default")
     assert not access.may_submit(submitter, project, "command")
     assert access.may_submit(maintainer, project, "command")
-    own = {"program": "/opt/imb/IMB-MPI1"}
+    parameters = {"program": "/opt/imb/IMB-MPI1"}
     assert access.may_submit(submitter, project, "imb", {"benchmark": "Bcast"})
-    assert not access.may_submit(submitter, project, "imb", own)
-    assert access.may_submit(maintainer, project, "imb", own)
-    assert access.projects_for(submitter, "imb", own) == []
+    assert not access.may_submit(submitter, project, "imb", parameters)
+    assert access.may_submit(maintainer, project, "imb", parameters)
+    assert access.projects_for(submitter, "imb", parameters) == []
     assert access.projects_for(submitter, "imb") == [project]

@@ -63,8 +63,8 @@ def test_start_up_and_end_follow_the_program_s_own_time(trial):
 def test_it_updates_summaries_and_findings(trial, empty_redis):
     diagnosis_of(trial.experiment)
     reparse([trial])
-    kept, fresh = cached_diagnosis(trial.experiment)
-    assert not (kept and fresh)
+    diagnosis, fresh = cached_diagnosis(trial.experiment)
+    assert not (diagnosis and fresh)
     summary = Summary.objects.get(configuration=trial.configuration, metric="water.loop_time_s", scope="all")
     assert summary.median == values(trial)["water.loop_time_s"]
     assert not Summary.objects.filter(metric="water.of_an_old_parser").exists()

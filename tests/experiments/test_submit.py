@@ -128,8 +128,8 @@ def test_it_reads_a_stored_specification_even_when_the_limit_was_lowered() -> No
 
 def test_it_keeps_the_order_in_which_a_sweep_was_written(db: None) -> None:
     sweep = {"temperature": [300, 310], "hosts": [2, 1], "link.mtu": [9000, 1500]}
-    asked = {"workload": "water", "name": "Order", "sweep": sweep}
-    experiment = Experiment.objects.get(pk=Experiment.submit(parse(asked), project=load_defaults()).pk)
-    for kept in (experiment.specification, experiment.versions.get().specification):
-        assert list(kept["sweep"]) == list(sweep)
+    data = {"workload": "water", "name": "Order", "sweep": sweep}
+    experiment = Experiment.objects.get(pk=Experiment.submit(parse(data), project=load_defaults()).pk)
+    for stored in (experiment.specification, experiment.versions.get().specification):
+        assert list(stored["sweep"]) == list(sweep)
     assert list(experiment.spec.sweep) == list(sweep)

@@ -1,4 +1,4 @@
-"""Summaries read the trials of their configuration only, whatever the planner expects."""
+"""Summaries read the trials of their configuration only, whatever is planned."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def array_of(trial: Trial) -> dict[str, float]:
 
 
 def measured(trial: Trial) -> dict[str, float]:
-    return {f"{each.scope} {each.metric}": each.value for each in trial.measurements.all()}
+    return {f"{measurement.scope} {measurement.metric}": measurement.value for measurement in trial.measurements.all()}
 
 
 def test_a_trial_that_finishes_has_its_array(trial: Trial) -> None:
@@ -50,9 +50,9 @@ def test_it_follows_what_is_added_changed_moved_and_removed(trial: Trial) -> Non
 
 
 def test_a_trial_that_failed_after_all_has_none(trial: Trial, session_directory: object) -> None:
-    kept = factories.stored_file(trial, name="measured.json", kind="other")
-    Artifact.objects.filter(pk=kept.pk).delete()
-    trial.fail_after_all("Its residual is too large.", kept)
+    artifact = factories.stored_file(trial, name="measured.json", kind="other")
+    Artifact.objects.filter(pk=artifact.pk).delete()
+    trial.fail_after_all("Its residual is too large.", artifact)
     assert not TrialValues.objects.filter(trial=trial).exists()
 
 

@@ -39,11 +39,11 @@ def anchors(document: Path) -> set[str]:
 
 def options(parser: ArgumentParser) -> set[str]:
     """Return the options of a command and of its subcommands."""
-    found = set(parser._option_string_actions)
+    names = set(parser._option_string_actions)
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):
-            found.update(*(options(each) for each in action.choices.values()))
-    return found
+            names.update(*(options(choice) for choice in action.choices.values()))
+    return names
 
 
 def test_index_lists_every_page() -> None:
@@ -65,15 +65,15 @@ def test_links_lead_to_files_and_headings(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_commands_exist_with_their_options(document: Path) -> None:
-    known = get_commands()
+    commands = get_commands()
     for script, arguments in re.findall(r"\bscript/([a-z-]+)((?: [^\n`|]+)?)", document.read_text()):
         if script == "packages":
             continue
         assert (ROOT / "script" / script).exists(), script
         name, *rest = arguments.split() or [""]
         if script == "manage" and re.fullmatch(r"[a-z_]+", name):
-            assert name in known, name
-            parser: ArgumentParser = load_command_class(known[name], name).create_parser("manage.py", name)
+            assert name in commands, name
+            parser: ArgumentParser = load_command_class(commands[name], name).create_parser("manage.py", name)
             for option in re.findall(r"--[a-z][\w-]*", " ".join(rest).partition("#")[0]):
                 assert option in options(parser), f"{name} {option}"
 
@@ -89,7 +89,7 @@ def test_settings_and_modules_exist(document: Path) -> None:
 
 def test_addresses_of_rest_exist() -> None:
     rows = re.findall(r"^\| (`.+?`.*?) \|", (DOCS / "reference" / "rest-addresses.md").read_text(), re.MULTILINE)
-    addresses = {found for row in rows for found in re.findall(r"`(?:GET|POST|PUT|DELETE) ([^`? ]+)", row)}
+    addresses = {address for row in rows for address in re.findall(r"`(?:GET|POST|PUT|DELETE) ([^`? ]+)", row)}
     assert len(addresses) > 50
     missing = []
     for address in sorted(addresses):

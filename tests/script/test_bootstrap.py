@@ -79,9 +79,9 @@ def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(m
     assert installed.split("--no-install-recommends")[1].split() == ["slapd"]
 
 
-@pytest.mark.parametrize(("arguments", "wanted"), [((), None), (("--test",), "python3.11-dev")])
+@pytest.mark.parametrize(("arguments", "package"), [((), None), (("--test",), "python3.11-dev")])
 def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
-    machine: Machine, arguments: tuple[str, ...], wanted: str | None
+    machine: Machine, arguments: tuple[str, ...], package: str | None
 ) -> None:
     calls = machine.directory / "calls"
     for name in ("requirements.lock", "requirements-test.lock"):
@@ -92,7 +92,7 @@ def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
     _make_python(machine, answers)
     result = machine.bootstrap(*arguments)
     assert result.stderr.splitlines()[-1].endswith("could not be installed")  # it came to the Python packages
-    assert _installed(calls) == ([wanted] if wanted else [])
+    assert _installed(calls) == ([package] if package else [])
 
 
 def test_python_packages_are_fetched_while_apt_brings_what_they_do_not_need(machine: Machine) -> None:

@@ -25,6 +25,6 @@ def test_an_answer_names_the_sleep_of_ranks(start: Callable[..., Script], sessio
     spec.write_text(yaml.safe_dump(specification(kind, session_directory / SOURCE.stem)))
     run = start("run", str(spec), "--json", str(result))
     assert run.end(timeout_s=LIMIT_S) == 0, run.output
-    found = json.loads(result.read_text())
-    judgement = judge(kind, found["answer"], truth_of(kind, measured(found)))
+    output = json.loads(result.read_text())
+    judgement = judge(kind, output["answer"], truth_of(kind, measured(output)))
     assert (judgement.verdict, judgement.part) == ("right", "blocked")

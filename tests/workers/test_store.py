@@ -126,14 +126,14 @@ def test_orphans_of_any_depth_are_removed_and_those_that_stay_are_still_listed(
 ) -> None:
     monkeypatch.setattr(store, "SETTLED_S", -1.0)
     monkeypatch.setattr(store, "FORGOTTEN_S", -1.0)
-    deep, kept = (Path(settings.VAR) / "trials" / name for name in ("999998", "999999"))
+    deep, remaining = (Path(settings.VAR) / "trials" / name for name in ("999998", "999999"))
     deep.mkdir()
     nest(deep, 1500)
-    stuck(kept / "busy")
-    found = store.check()
-    assert set(found.orphans) == {deep, kept}
-    assert store.delete_orphans(found) == [deep]
-    assert found.orphans == [kept]
+    stuck(remaining / "busy")
+    result = store.check()
+    assert set(result.orphans) == {deep, remaining}
+    assert store.delete_orphans(result) == [deep]
+    assert result.orphans == [remaining]
     assert not deep.exists()
 
 

@@ -33,7 +33,7 @@ class Counters:
         self.networks = networks or {}
         self.ports = ports or {"localhost": "lo"}
         self.totals = {host: [0.0, 0.0] for host in self.ports}
-        self.known: dict[tuple[int, int], tuple[str, float, float]] = {}
+        self.processes: dict[tuple[int, int], tuple[str, float, float]] = {}
         self.ranks = Ranks()
         self.ours_s = 0.0
         self.lost_s = 0.0
@@ -46,7 +46,7 @@ class Counters:
         seen: dict[tuple[int, int], tuple[str, float, float]] = {}
         for entry in self._ours():
             key = (entry.pid, entry.started_ticks)
-            host, user_s, system_s = self.known.get(key) or (self._host(entry.pid), 0.0, 0.0)
+            host, user_s, system_s = self.processes.get(key) or (self._host(entry.pid), 0.0, 0.0)
             seen[key] = (host, entry.user_s, entry.system_s)
             if host not in hosts:
                 continue
@@ -57,7 +57,7 @@ class Counters:
             if rank := self.ranks.of(key):
                 used = hosts[host]["ranks"]
                 used[rank] = used.get(rank, 0.0) + entry.user_s + entry.system_s + entry.waited_for_s
-        self.known = seen
+        self.processes = seen
         self.ranks.forget(seen)
         counted = frames(self.missing_bytes)
         return {

@@ -43,7 +43,7 @@ class Offloads:
         if not self.off:
             return ""
         self._guard()
-        changed = self._run("-K", self.interface, *self._each("off"))
+        changed = self._run("-K", self.interface, *self._arguments("off"))
         if changed.returncode != 0:
             self.restore()
             return _words(changed)
@@ -52,14 +52,14 @@ class Offloads:
     def restore(self) -> None:
         """Switch on again what was on. Idempotent."""
         if self.off:
-            self._run("-K", self.interface, *self._each("on"))
+            self._run("-K", self.interface, *self._arguments("on"))
         self.off = []
         if self.held >= 0:
             os.write(self.held, b"-")  # the guard need not do it again
             os.close(self.held)
             self.held = -1
 
-    def _each(self, state: str) -> list[str]:
+    def _arguments(self, state: str) -> list[str]:
         return [word for feature in self.off for word in (feature, state)]
 
     def _run(self, *words: str) -> subprocess.CompletedProcess[str]:

@@ -22,20 +22,20 @@ class Ranks:
     """Cache of the rank of every process: each costs one to three reads in its life."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, str] = {}
+        self._rank_of: dict[Key, str] = {}
         self._looks: dict[Key, int] = {}
 
     def of(self, key: Key) -> str:
         """Return the rank as its launcher writes it; '' if none or too many."""
-        if key not in self._known and self._looks.get(key, 0) < LOOKS and len(self._known) < MOST_RANKS:
+        if key not in self._rank_of and self._looks.get(key, 0) < LOOKS and len(self._rank_of) < MOST_RANKS:
             self._looks[key] = self._looks.get(key, 0) + 1
             if rank := _rank_of(key[0]):
-                self._known[key] = rank
-        return self._known.get(key, "")
+                self._rank_of[key] = rank
+        return self._rank_of.get(key, "")
 
     def forget(self, living: Container[Key]) -> None:
         """Forget what has ended."""
-        for table in (self._known, self._looks):
+        for table in (self._rank_of, self._looks):
             for key in [key for key in table if key not in living]:
                 del table[key]
 

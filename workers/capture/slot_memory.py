@@ -24,13 +24,13 @@ class SlotMemory:
     """
 
     def __init__(self) -> None:
-        self._kept: list[int] = []
+        self._free: list[int] = []
         self._most_bytes = 0
 
     def take(self) -> int:
         """Return the descriptor of a file to write from its start. Raises OSError."""
-        if self._kept:
-            descriptor = self._kept.pop()
+        if self._free:
+            descriptor = self._free.pop()
             os.lseek(descriptor, 0, os.SEEK_SET)
             return descriptor
         free = available_memory_bytes()
@@ -53,12 +53,12 @@ class SlotMemory:
         """Take back a file that is no longer in use."""
         if os.fstat(descriptor).st_size > self._most_bytes:
             os.ftruncate(descriptor, self._most_bytes)
-        self._kept.append(descriptor)
+        self._free.append(descriptor)
 
     def close(self) -> None:
         """Free the files that were given back. Idempotent."""
-        while self._kept:
-            os.close(self._kept.pop())
+        while self._free:
+            os.close(self._free.pop())
 
 
 def filled_bytes(descriptor: int) -> int:

@@ -297,7 +297,7 @@ class MachineSession(Session):
 class Recording:
     """Place of a capture in words, and its pcap filter (None: every packet there)."""
 
-    place: str
+    where: str
     capture_filter: str | None = None
 
 

@@ -68,7 +68,7 @@ class LocalLauncher(Launcher):
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
         if launch.library != "openmpi":
-            return mpi.hydra(job, mpi.Place(None, INTERFACE, launch.program), mpi.over_tcp(job, INTERFACE))
+            return mpi.hydra(job, mpi.ClusterProperties(None, INTERFACE, launch.program), mpi.over_tcp(job, INTERFACE))
         return [
             *(launch.program, "--allow-run-as-root"),
             *openmpi.placement(job),

@@ -10,7 +10,7 @@ from workers.launchers.job import Job
 
 
 @dataclass(frozen=True)
-class Place:
+class ClusterProperties:
     """Cluster properties of a launch command.
 
     `remote_shell` starts a program on another host (`HOST COMMAND...`), None without another host; `interface` None: the
@@ -23,31 +23,31 @@ class Place:
     shared_cores: bool = False
 
 
-def open_mpi(job: Job, place: Place) -> list[str]:
+def open_mpi(job: Job, cluster: ClusterProperties) -> list[str]:
     """Return mpirun of Open MPI, over our remote shell and not its Slurm support."""
     version = job.open_mpi or openmpi.OLDEST
     return [
-        *(place.program, "--allow-run-as-root"),
+        *(cluster.program, "--allow-run-as-root"),
         *openmpi.placement(job),
-        *(openmpi.shared_cores() if place.shared_cores else openmpi.unbound(job)),
-        *(openmpi.daemons(place.remote_shell, version, slurm=False) if place.remote_shell is not None else ()),
-        *openmpi.transport(job, place.interface, version),
+        *(openmpi.shared_cores() if cluster.shared_cores else openmpi.unbound(job)),
+        *(openmpi.daemons(cluster.remote_shell, version, slurm=False) if cluster.remote_shell is not None else ()),
+        *openmpi.transport(job, cluster.interface, version),
         *openmpi.exports(job),
         *job.wrapped_program(),
     ]
 
 
-def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) -> list[str]:
+def hydra(job: Job, cluster: ClusterProperties, variables: Mapping[str, str] | None = None) -> list[str]:
     """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra.
 
     `variables` are the cluster's own; those of the job follow them.
     """
     variables_of_ranks = {**(variables or {}), **job.environment}
     exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
-    launcher = ("fork",) if place.remote_shell is None else ("ssh", "-launcher-exec", place.remote_shell)
+    launcher = ("fork",) if cluster.remote_shell is None else ("ssh", "-launcher-exec", cluster.remote_shell)
     return [
-        *(place.program, "-launcher", *launcher),
-        *(("-iface", place.interface) if place.interface is not None else ()),
+        *(cluster.program, "-launcher", *launcher),
+        *(("-iface", cluster.interface) if cluster.interface is not None else ()),
         *("-hosts", ",".join(job.hosts), "-ppn", str(job.ranks_per_host), "-n", str(job.ranks)),
         *exports,
         *job.wrapped_program(),
@@ -79,7 +79,7 @@ def over_tcp(job: Job, interface: str) -> dict[str, str]:
     }
 
 
-LIBRARIES: dict[str, Callable[[Job, Place], list[str]]] = {
+LIBRARIES: dict[str, Callable[[Job, ClusterProperties], list[str]]] = {
     "openmpi": open_mpi,
     "mpich": hydra,
     "intelmpi": hydra,

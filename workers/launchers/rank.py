@@ -203,6 +203,6 @@ def plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    asked = given.pop(0)[len(PROFILE) :] if given[0].startswith(PROFILE) else ""
-    sys.exit(main(given[0], given[1:], asked))
+    words = sys.argv[1:]
+    level = words.pop(0)[len(PROFILE) :] if words[0].startswith(PROFILE) else ""
+    sys.exit(main(words[0], words[1:], level))

@@ -62,13 +62,13 @@ class HostsLauncher(Launcher):
     def argv(self, job: Job) -> list[str]:
         """Return the command of the first host; `job` has the host's own directories."""
         launch = job.launch or self.usual_launch
-        place = mpi.Place(
+        properties = mpi.ClusterProperties(
             remote_shell=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
             program=launch.program,
             shared_cores=self.settings.shared_cores,
         )
-        return mpi.LIBRARIES[launch.library](job, place)
+        return mpi.LIBRARIES[launch.library](job, properties)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
         """Return the job in the hosts' directories, with the facts of the session. Pure."""

@@ -101,8 +101,8 @@ class TestbedLauncher(Launcher):
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
         if launch.library != "openmpi":
-            place = mpi.Place(str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE, launch.program)
-            return mpi.hydra(job, place, mpi.over_tcp(job, commands.HOST_INTERFACE))
+            properties = mpi.ClusterProperties(str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE, launch.program)
+            return mpi.hydra(job, properties, mpi.over_tcp(job, commands.HOST_INTERFACE))
         version = job.open_mpi or openmpi.installed(launch.program)
         return [
             *(launch.program, "--allow-run-as-root"),

@@ -9,14 +9,14 @@ from typing import Any, Final, cast
 from django.db.models import QuerySet, Sum
 
 from analysis import numbers
-from analysis.conclusions.wording import place
+from analysis.conclusions.wording import point_words
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial
 from experiments.models.states import measured
 from experiments.selectors.history import MOST_TRIALS
 from experiments.selectors.history_list import FEWEST, METRIC
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 
 MOST_HISTORIES: Final = 50
@@ -69,7 +69,7 @@ def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple
             "trial", flat=True
         )
     )
-    reported = {int(key.rpartition(":")[2]) for key in _told([pk for pk, _ in history])}
+    reported = {int(key.rpartition(":")[2]) for key in _reported_keys([pk for pk, _ in history])}
     changes = _changes(history, expected)
     if not changes or changes[-1].expected or not any(is_new[changes[-1].index :]):
         return None
@@ -88,14 +88,14 @@ def _changes(history: Sequence[tuple[int, float]], expected: set[int]) -> Sequen
     return detect_changes(points, expected={n for n, (pk, _) in enumerate(history) if pk in expected}).changes
 
 
-def _told(trials: Sequence[int]) -> list[str]:
+def _reported_keys(trials: Sequence[int]) -> list[str]:
     return list(Event.objects.filter(kind=Event.Kind.STEPPED, trial__in=trials).values_list("key", flat=True))
 
 
 def _event(experiment: Experiment, digest: str, trial: int, before: float, after: float) -> Event:
     configuration = experiment.configurations.get(hash=digest)
-    question = asked_of(experiment, study_of(experiment, with_traffic=False))
-    where = place(question.factors, configuration.parameters) or configuration.experiment.workload
+    question = question_of(experiment, study_of(experiment, with_traffic=False))
+    where = point_words(question.factors, configuration.parameters) or configuration.experiment.workload
     cluster = experiment.cluster.slug if experiment.cluster is not None else ""
     levels = f"{numbers.amount(after, 's')} instead of {numbers.amount(before, 's')}"
     changed = numbers.change(after / before if before else None)

@@ -136,11 +136,11 @@ def _counted(function: Function, language: str) -> str:
         word, places, root = word.removeprefix("root-"), places[:-1], places[-1]
         comm = places.pop() if word == "block" else places[-1]
         condition = f"if (is_root({language}, a{root}, a{comm})) "
-    statement = f"{_helper(word)}(&call, {language}, {', '.join(f'a{place}' for place in places)});"
+    statement = f"{_helper(word)}(&call, {language}, {', '.join(f'a{number}' for number in places)});"
     if function.kind != "collective" or condition:
         return condition + statement
     other = (
-        f"{_helper(word)}(&call, {language}, {', '.join(f'a{place}' for place in [*instead.split(), *places[2:]])});"
+        f"{_helper(word)}(&call, {language}, {', '.join(f'a{number}' for number in [*instead.split(), *places[2:]])});"
     )
     alternative = other if instead else "all_of(&call, 0, 0);"
     return f"if (!in_place({language}, a{_DATA_PLACE})) {statement} else {alternative}"

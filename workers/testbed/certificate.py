@@ -32,7 +32,10 @@ MAX_PATHS: Final = 3
 
 @dataclass(frozen=True)
 class Certificate:
-    """Measured link: `kept` if all values are as requested, else `reasons`."""
+    """Measured link.
+
+    `kept`: all requested values were achieved; `reasons` name the others.
+    """
 
     kept: bool
     reasons: tuple[str, ...]

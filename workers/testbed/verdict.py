@@ -46,7 +46,10 @@ class Way:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """Quantity of one direction: requested, achieved, enough (None: not judged)."""
+    """Quantity of one direction: requested, achieved, and sufficient or not.
+
+    None: not judged.
+    """
 
     source: str
     target: str
@@ -240,8 +243,8 @@ def sentence(row: CertificateRow) -> str:
     where = f"from {row.source} to {row.target}"
     if row.achieved is None:
         return f"the {row.quantity} {where} could not be measured"
-    achieved, asked = (amount(value, unit_of(row.unit)) for value in (row.achieved, row.asked or 0.0))
-    return f"the {row.quantity} {where} is {achieved} instead of {asked} (tolerance {row.tolerance})"
+    achieved, requested = (amount(value, unit_of(row.unit)) for value in (row.achieved, row.asked or 0.0))
+    return f"the {row.quantity} {where} is {achieved} instead of {requested} (tolerance {row.tolerance})"
 
 
 def unit_of(stored: str) -> str:

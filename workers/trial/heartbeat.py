@@ -84,7 +84,7 @@ class TrialHeartbeat:
                 if self._end.is_set():
                     return
                 try:
-                    if self._trial.beat(self._shown()):
+                    if self._trial.beat(self._progress_now()):
                         self._stop_asked.set()
                 except StaleTrial:
                     self._stale.set()
@@ -99,5 +99,5 @@ class TrialHeartbeat:
         finally:
             connection.close()
 
-    def _shown(self) -> Mapping[str, Any] | None:
+    def _progress_now(self) -> Mapping[str, Any] | None:
         return {**(self._progress or {}), ENDING: True} if stopping.is_stopping() else self._progress

@@ -1,6 +1,6 @@
 """Drift over the order in which the trials ran.
 
-In the model log(value) = point + slope * place + scatter the slope is estimated within the points: if points ran one after another, the
+In the model log(value) = point + slope * position + scatter the slope is estimated within the points: if points ran one after another, the
 order of their means is also the order of the varied factor.
 """
 
@@ -57,7 +57,7 @@ class Drift:
         half = float(special.stdtrit(self.freedom, (1 + level) / 2)) * self.error
         return self.slope - half, self.slope + half
 
-    def without(self, asked: ExperimentQuestion, slope: float) -> ExperimentQuestion:
+    def without(self, question: ExperimentQuestion, slope: float) -> ExperimentQuestion:
         """Return the experiment at the mean place, for means that drift by ``slope``.
 
         The estimated drift is removed within each point; the residuals are widened by its degree of freedom.
@@ -65,23 +65,23 @@ class Drift:
         wider = float(np.sqrt((self.freedom + 1) / self.freedom))
 
         def move(point: Point) -> Point:
-            logs, places = _logs(asked, point)
+            logs, places = _logs(question, point)
             offsets = places - places.mean()
             within = wider * (logs - logs.mean() - self.slope * offsets)
             values = np.exp(logs.mean() - slope * (places.mean() - self.centre) + within)
-            return replace(point, values={**point.values, asked.deciding.metric: values.tolist()})
+            return replace(point, values={**point.values, question.deciding.metric: values.tolist()})
 
-        return replace(asked, points=[move(p) if len(asked.values(p)) else p for p in asked.points])
+        return replace(question, points=[move(p) if len(question.values(p)) else p for p in question.points])
 
 
-def drift_of(asked: ExperimentQuestion) -> Drift | None:
+def drift_of(question: ExperimentQuestion) -> Drift | None:
     """Return the drift over the order of the trials; None if it cannot be estimated."""
-    points = asked.measured()
-    if asked.published or any(len(_places(asked, p)) != len(asked.values(p)) for p in points):
+    points = question.measured()
+    if question.published or any(len(_places(question, p)) != len(question.values(p)) for p in points):
         return None
-    rows = [_logs(asked, point) for point in points]
+    rows = [_logs(question, point) for point in points]
     freedom = sum(len(logs) - 1 for logs, _ in rows) - 1
-    scales = _scales(asked, points)
+    scales = _scales(question, points)
     if freedom < 1 or scales is None:
         return None
     all_places = np.concatenate([places for _, places in rows])
@@ -101,21 +101,21 @@ def drift_of(asked: ExperimentQuestion) -> Drift | None:
     )
 
 
-def _places(asked: ExperimentQuestion, point: Point) -> Sequence[int]:
-    return point.order.get(asked.deciding.metric, ())
+def _places(question: ExperimentQuestion, point: Point) -> Sequence[int]:
+    return point.order.get(question.deciding.metric, ())
 
 
-def _logs(asked: ExperimentQuestion, point: Point) -> tuple[np.ndarray, np.ndarray]:
-    return np.log(asked.values(point)), np.asarray(_places(asked, point), dtype=np.float64)
+def _logs(question: ExperimentQuestion, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    return np.log(question.values(point)), np.asarray(_places(question, point), dtype=np.float64)
 
 
-def _scales(asked: ExperimentQuestion, points: Sequence[Point]) -> list[float] | None:
+def _scales(question: ExperimentQuestion, points: Sequence[Point]) -> list[float] | None:
     """Return each point's scatter, pooled as in the answer; None without repetitions."""
-    groups = [asked.values(p) for p in points]
+    groups = [question.values(p) for p in points]
     everything = pooled(groups)
     if everything is None:
         return None
-    levels = [[repr(p.parameters.get(factor.name)) for p in points] for factor in asked.factors]
-    names = ScatterGroups.found(groups, levels).of
+    levels = [[repr(p.parameters.get(factor.name)) for p in points] for factor in question.factors]
+    names = ScatterGroups.from_values(groups, levels).of
     scatters = {name: pooled(values) or everything for name, values in by_name(groups, names).items()}
     return [scatters[name].sd for name in names]

@@ -86,12 +86,12 @@ class Slope:
 def slopes_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Slope]:
     """Return time per second of delay of each row along the delay."""
     delay = next((f for f in network if f.name == DELAY), None)
-    if delay is None or grid.asked.deciding.unit != "s" or grid.asked.deciding.higher_is_better:
+    if delay is None or grid.question.deciding.unit != "s" or grid.question.deciding.higher_is_better:
         return []
     slopes = []
     for row in grid.along(delay, part):
         if len({p.parameters[DELAY] for p in row}) > 1:
-            where = {f.name: row[0].parameters.get(f.name) for f in grid.asked.factors if f.name != DELAY}
+            where = {f.name: row[0].parameters.get(f.name) for f in grid.question.factors if f.name != DELAY}
             slopes.append(Slope(*_secant(grid, row), where))
     return slopes
 
@@ -131,6 +131,6 @@ def slope_of(effect: Effect, slopes: Sequence[Slope]) -> Slope | None:
 def together(grid: Grid, part: Sequence[Point]) -> tuple[float, Interval | None] | None:
     """Return the ratio of the worst to the best point if several factors differ."""
     best, worst = min(part, key=grid.cost), max(part, key=grid.cost)
-    differing = [f for f in grid.asked.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
+    differing = [f for f in grid.question.factors if best.parameters.get(f.name) != worst.parameters.get(f.name)]
     ratio, interval, clear = grid.compare(worst, best)
     return (ratio, interval) if clear and len(differing) > 1 else None

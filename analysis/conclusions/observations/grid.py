@@ -20,12 +20,12 @@ EQUAL: Final = 1.25
 class Grid:
     """The measured points by their parameters, with simultaneous intervals."""
 
-    def __init__(self, asked: ExperimentQuestion) -> None:
-        self.asked = asked
-        self.points = asked.measured()
-        self.claims = asked.claims(self.points, asked.separating())
+    def __init__(self, question: ExperimentQuestion) -> None:
+        self.question = question
+        self.points = question.measured()
+        self.claims = question.claims(self.points, question.separating())
         # By identity: comparing ten thousand points by value took longer than all claims.
-        self._places = {id(point): place for place, point in enumerate(self.points)}
+        self._places = {id(point): index for index, point in enumerate(self.points)}
 
     def index(self, point: Point) -> int:
         """Return the place of one of ``points``, or of one that equals it."""
@@ -34,7 +34,7 @@ class Grid:
 
     def worse(self, i: int, j: int) -> tuple[float, Interval | None, bool]:
         """Return the ratio of i to j (above 1 is worse), its interval, and if i is worse."""
-        a, b = (j, i) if self.asked.deciding.higher_is_better else (i, j)
+        a, b = (j, i) if self.question.deciding.higher_is_better else (i, j)
         return exp(self.claims.change(a, b)), self.claims.ratio(a, b), self.claims.larger(a, b)
 
     def compare(self, worse: Point, better: Point) -> tuple[float, Interval | None, bool]:
@@ -48,7 +48,7 @@ class Grid:
     def cost(self, point: Point) -> float:
         """Return the logarithm of a point's median, turned so that less is better."""
         middle = self.claims.cells[self.index(point)].middle
-        return -middle if self.asked.deciding.higher_is_better else middle
+        return -middle if self.question.deciding.higher_is_better else middle
 
     def typical(self, point: Point) -> float:
         """Return the median of a point's values, as in charts and tables."""
@@ -61,13 +61,13 @@ class Grid:
     def figure(self, point: Point, where: Mapping[str, Any] | None = None) -> Figure:
         """Return the median of a point as a figure; ``where`` None takes all factors."""
         if where is None:
-            where = {f.name: point.parameters.get(f.name) for f in self.asked.factors}
-        deciding = self.asked.deciding
+            where = {f.name: point.parameters.get(f.name) for f in self.question.factors}
+        deciding = self.question.deciding
         return Figure.within(deciding.label, self.typical(point), deciding.unit, self.interval(point), where)
 
     def along(self, factor: Factor, points: Sequence[Point] | None = None) -> list[list[Point]]:
         """Return the groups of points that differ in this factor alone, by its level."""
-        names = [f.name for f in self.asked.factors if f.name != factor.name]
+        names = [f.name for f in self.question.factors if f.name != factor.name]
 
         def key(point: Point) -> str:
             return repr([point.parameters.get(name) for name in names])
@@ -79,9 +79,9 @@ class Grid:
 class SizeGrid(Grid):
     """The points along one factor, smallest level first. Sizes are positions."""
 
-    def __init__(self, asked: ExperimentQuestion, factor: Factor) -> None:
+    def __init__(self, question: ExperimentQuestion, factor: Factor) -> None:
         self.factor = factor
-        super().__init__(replace(asked, points=sorted(asked.measured(), key=lambda p: p.parameters[factor.name])))
+        super().__init__(replace(question, points=sorted(question.measured(), key=lambda p: p.parameters[factor.name])))
 
     def level(self, i: int) -> float:
         return float(self.points[i].parameters[self.factor.name])

@@ -225,10 +225,10 @@ def advances(grid: Grid) -> list[Advance]:
     for i, point in enumerate(grid.points[1:], 1):
         before = min(grid.points[:i], key=grid.cost)
         gain, interval, clear = grid.compare(before, point)
-        step, over = step_of(grid.asked, point), step_of(grid.asked, before)
+        step, over = step_of(grid.question, point), step_of(grid.question, before)
         rows.append(Advance(gain, step, over, point, before, interval, clear, grid.clearly(point, before)))
     return rows
 
 
-def step_of(asked: ExperimentQuestion, point: Point) -> int:
-    return next(i for i, p in enumerate(asked.points, 1) if p is point)
+def step_of(question: ExperimentQuestion, point: Point) -> int:
+    return next(i for i, p in enumerate(question.points, 1) if p is point)

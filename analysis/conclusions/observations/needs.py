@@ -12,7 +12,7 @@ from analysis import sensitivity
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import ordinal
-from analysis.conclusions.wording import place
+from analysis.conclusions.wording import point_words
 from analysis.scaling import Point
 from analysis.sensitivity import NO_BURSTS, Bursts, Fit, Link, Quantity, Run, Runs
 from analysis.statistics import Interval
@@ -74,36 +74,36 @@ class FittedNetwork:
     points: tuple[Point, ...]
 
 
-def fits_of(asked: ExperimentQuestion) -> list[FittedNetwork]:
+def fits_of(question: ExperimentQuestion) -> list[FittedNetwork]:
     """Return the models of all combinations, by ascending levels of the other factors."""
-    others = [f for f in asked.factors if f.role != "network"]
+    others = [f for f in question.factors if f.role != "network"]
     parts: dict[tuple[object, ...], list[Point]] = {}
-    for point in asked.measured():
+    for point in question.measured():
         parts.setdefault(tuple(point.parameters.get(f.name) for f in others), []).append(point)
     ordered = sorted(parts.items(), key=lambda part: [(ordinal(level), str(level)) for level in part[0]])
     return [
         FittedNetwork(
-            place(others, points[0].parameters) if len(parts) > 1 else "",
+            point_words(others, points[0].parameters) if len(parts) > 1 else "",
             dict(zip((f.name for f in others), levels, strict=True)),
             *fitted,
             tuple(points),
         )
         for levels, points in ordered
-        if (fitted := fit_of(asked, points)) is not None
+        if (fitted := fit_of(question, points)) is not None
     ]
 
 
-def fit_of(asked: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, Link] | None:
+def fit_of(question: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, Link] | None:
     """Return the model of these points and their mildest link; None if too few."""
-    if asked.published or asked.deciding.unit != "s" or asked.deciding.higher_is_better:
+    if question.published or question.deciding.unit != "s" or question.deciding.higher_is_better:
         return None
-    network = {f.name for f in asked.of_role("network")}
+    network = {f.name for f in question.of_role("network")}
     if not network & {DELAY, RATE} or network - _MODELLED:
         return None
     if max(len({p.parameters.get(name) for p in points}) for name in (DELAY, RATE)) < FEWEST_LEVELS:
         return None
     measured = [(link, point) for point in points if (link := link_of(point)) is not None]
-    runs = [Run(link, float(seconds)) for link, point in measured for seconds in asked.values(point)]
+    runs = [Run(link, float(seconds)) for link, point in measured for seconds in question.values(point)]
     try:
         fitted = sensitivity.fit(Runs.of(runs))
     except ValueError:  # too few of the trials have ended yet
@@ -133,9 +133,9 @@ def link_of(point: Point) -> Link | None:
     return Link(max(0.0, float(delay)), float(rate), float(specified[LOSS] or 0.0))
 
 
-def needed_of(asked: ExperimentQuestion, points: Sequence[Point]) -> NetworkNeeds | None:
+def needed_of(question: ExperimentQuestion, points: Sequence[Point]) -> NetworkNeeds | None:
     """Return the bounds of these points; None if the network has no measurable effect."""
-    fitted = fit_of(asked, points)
+    fitted = fit_of(question, points)
     if fitted is None:
         return None
     fit, here = fitted

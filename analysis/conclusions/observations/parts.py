@@ -98,13 +98,13 @@ class Division:
         return abs(part.change_s) >= LEAST_SHARE * abs(self.change_s)
 
 
-def division(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
+def division(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
     """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
-    metric = _divided_metric(asked, good, bad, profiled=profiled)
+    metric = _divided_metric(question, good, bad, profiled=profiled)
     dividing = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
     before, after = (
-        _by_profile(point, metric, dividing) if profiled else _by_cpu_time(asked, point, metric)
+        _by_profile(point, metric, dividing) if profiled else _by_cpu_time(question, point, metric)
         for point in (good, bad)
     )
     if before is None or after is None or before.parts.keys() != after.parts.keys():
@@ -120,17 +120,17 @@ def division(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float = 
     return Division(whole, (*parts, rest), launch, longer, tuple(details), profiled)
 
 
-def _divided_metric(asked: ExperimentQuestion, good: Point, bad: Point, *, profiled: bool) -> str:
+def _divided_metric(question: ExperimentQuestion, good: Point, bad: Point, *, profiled: bool) -> str:
     """Return the divided time: the deciding one, the program's own, or the window."""
-    deciding = asked.deciding
+    deciding = question.deciding
     if deciding.metric == _ELAPSED:
         return _ELAPSED
     within = _WINDOW if profiled else _ELAPSED
     is_time = deciding.unit == "s" and not deciding.higher_is_better
     if is_time and all(_times_the_run(point, deciding.metric, within) for point in (good, bad)):
         return deciding.metric
-    if asked.own_time and all(len(point.array(asked.own_time)) for point in (good, bad)):
-        return asked.own_time
+    if question.own_time and all(len(point.array(question.own_time)) for point in (good, bad)):
+        return question.own_time
     return within
 
 
@@ -139,9 +139,11 @@ def _times_the_run(point: Point, metric: str, within: str) -> bool:
     return bool(part and whole) and (part or 0.0) >= _SAME_WORK * (whole or 0.0)
 
 
-def _by_cpu_time(asked: ExperimentQuestion, point: Point, metric: str) -> Times | None:
-    used_metric = asked.own_cpu_percent if metric == asked.own_time and len(point.array(asked.own_cpu_percent)) else ""
-    own_metric = asked.own_time if metric == _ELAPSED and len(point.array(asked.own_time)) else metric
+def _by_cpu_time(question: ExperimentQuestion, point: Point, metric: str) -> Times | None:
+    used_metric = (
+        question.own_cpu_percent if metric == question.own_time and len(point.array(question.own_cpu_percent)) else ""
+    )
+    own_metric = question.own_time if metric == _ELAPSED and len(point.array(question.own_time)) else metric
     arrays = _aligned(point, _ELAPSED, own_metric, used_metric or "cpu_mean_rank_s")
     if arrays is None:
         return None

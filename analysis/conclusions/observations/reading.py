@@ -47,7 +47,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SizeEntry:
     """One size of one metric."""
 
     size: float
@@ -83,14 +83,14 @@ class Reading:
         return sorted(((float(p.parameters[self.axis]), p) for p in sized), key=lambda pair: pair[0])
 
     @cached_property
-    def times(self) -> list[Place]:
+    def times(self) -> list[SizeEntry]:
         """Return the study's time by size, smallest size first."""
         return self.series(self.study.time_metric)
 
     @cached_property
-    def best(self) -> Place | None:
+    def best(self) -> SizeEntry | None:
         """Return the size with the smallest median time."""
-        return min(self.times, key=lambda place: place.median, default=None)
+        return min(self.times, key=lambda entry: entry.median, default=None)
 
     @cached_property
     def breakdown(self) -> list[TimeRow]:
@@ -100,30 +100,30 @@ class Reading:
     def choice(self) -> ModelChoice | None:
         return self._choice_of(self.study)
 
-    def series(self, metric: str) -> list[Place]:
-        return [Place(x, p, float(np.median(p.array(metric)))) for x, p in self.study.sized(metric)]
+    def series(self, metric: str) -> list[SizeEntry]:
+        return [SizeEntry(x, p, float(np.median(p.array(metric)))) for x, p in self.study.sized(metric)]
 
-    def highest(self, metric: str) -> Place | None:
-        return max(self.series(metric), key=lambda place: place.median, default=None)
+    def highest(self, metric: str) -> SizeEntry | None:
+        return max(self.series(metric), key=lambda entry: entry.median, default=None)
 
-    def lowest(self, metric: str) -> Place | None:
-        return min(self.series(metric), key=lambda place: place.median, default=None)
+    def lowest(self, metric: str) -> SizeEntry | None:
+        return min(self.series(metric), key=lambda entry: entry.median, default=None)
 
     def evidence(self, label: str, metric: str, unit: str = "share") -> tuple[Observation, ...]:
         """Return the median of the metric at every size."""
-        return tuple(Observation(label, place.median, unit, metric, place.size) for place in self.series(metric))
+        return tuple(Observation(label, entry.median, unit, metric, entry.size) for entry in self.series(metric))
 
-    def time_evidence(self, place: Place) -> Observation:
+    def time_evidence(self, entry: SizeEntry) -> Observation:
         """Return the median time at a size, with the interval of its repetitions."""
-        row = next((r for r in scaling_table(self.study) if r.size == place.size), None)
+        row = next((r for r in scaling_table(self.study) if r.size == entry.size), None)
         interval = row.elapsed.interval if row else None
-        return Observation("Elapsed time", place.median, "s", self.study.time_metric, place.size, interval)
+        return Observation("Elapsed time", entry.median, "s", self.study.time_metric, entry.size, interval)
 
     @cached_property
-    def cpu(self) -> list[Place]:
+    def cpu(self) -> list[SizeEntry]:
         """Return CPU time per rank by size."""
         measured = [(x, p, cpu_per_rank(self.study, p)) for x, p in self.study.sized(self.study.time_metric)]
-        return [Place(x, p, value) for x, p, value in measured if value]
+        return [SizeEntry(x, p, value) for x, p, value in measured if value]
 
     @property
     def sizes_differ(self) -> bool:
@@ -156,7 +156,7 @@ class Reading:
             return _ratio(max(p.median for p in places), min(p.median for p in places)) > _PRINTED_DIFFERENCE
         return differs_anywhere([p.point.values[metric] for p in places]) < _ALPHA
 
-    def ratio(self, metric: str, over: Place, under: Place) -> Interval | None:
+    def ratio(self, metric: str, over: SizeEntry, under: SizeEntry) -> Interval | None:
         """Return the interval of a ratio of two sizes; that of the answer if it has one."""
         if self.study.intervals is not None and metric == self.study.time_metric:
             return self.study.intervals.ratio(over.point.parameters, under.point.parameters)
@@ -166,7 +166,7 @@ class Reading:
             else None
         )
 
-    def larger(self, metric: str, over: Place, under: Place) -> bool:
+    def larger(self, metric: str, over: SizeEntry, under: SizeEntry) -> bool:
         """Return whether the metric is measurably larger at ``over``."""
         interval = self.ratio(metric, over, under)
         if interval is not None:
@@ -177,9 +177,9 @@ class Reading:
         """Return strength of a claim that a rule has checked."""
         return "printed" if self.printed else "moderate" if doubtful else "strong"
 
-    def strength_at(self, place: Place, metric: str) -> Literal["strong", "moderate", "printed"]:
+    def strength_at(self, entry: SizeEntry, metric: str) -> Literal["strong", "moderate", "printed"]:
         """Return the strength of a claim about one size: moderate with few repetitions."""
-        return self.strength(doubtful=not self.study.may_claim(place.point, metric=metric))
+        return self.strength(doubtful=not self.study.may_claim(entry.point, metric=metric))
 
 
 def _ratio(over: float, under: float) -> float:

@@ -22,21 +22,21 @@ _BEND: Final = {"load": 1, "scale": 2}
 """Degree of the smooth curve over the logarithm of a size: growth is a power, scaling has one turn."""
 
 
-def scatter_of_residuals(asked: ExperimentQuestion) -> Scatter | None:
+def scatter_of_residuals(question: ExperimentQuestion) -> Scatter | None:
     """Return the scatter of points that were measured once; None if it is not known."""
-    points = asked.measured()
-    if asked.published or asked.steps or not asked.factors or any(len(asked.values(p)) > 1 for p in points):
+    points = question.measured()
+    if question.published or question.steps or not question.factors or any(len(question.values(p)) > 1 for p in points):
         return None
-    if len(asked.factors) == 1:
-        if asked.factors[0].role == "message" and asked.deciding.unit == "s":
-            return _transfer(asked.factors[0], points, [asked.values(p)[0] for p in points])
-        columns = _curve(asked.factors[0], points)
+    if len(question.factors) == 1:
+        if question.factors[0].role == "message" and question.deciding.unit == "s":
+            return _transfer(question.factors[0], points, [question.values(p)[0] for p in points])
+        columns = _curve(question.factors[0], points)
     else:
-        columns = [column for factor in asked.factors for column in _levels(factor, points)]
+        columns = [column for factor in question.factors for column in _levels(factor, points)]
     if not columns:
         return None
     design = np.column_stack([np.ones(len(points)), *columns])
-    logs = np.log([asked.values(p)[0] for p in points])
+    logs = np.log([question.values(p)[0] for p in points])
     coefficients, _, rank, _ = np.linalg.lstsq(design, logs, rcond=None)
     freedom = len(points) - int(rank)
     if freedom < _FEWEST:

@@ -40,7 +40,10 @@ three trials the interval holds the outlier. Two of three values that agree by c
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Standard deviation of the logarithm of a trial (0.05: 5 %), degrees of freedom."""
+    """Standard deviation of the logarithm of one trial, with its degrees of freedom.
+
+    0.05 is about 5 %.
+    """
 
     sd: float
     freedom: float
@@ -52,7 +55,7 @@ class Cell:
     """One point on the log scale: median to show, mean without outliers to compare."""
 
     mean: float
-    kept: int
+    clean_n: int
     """Values that the mean is made of."""
     middle: float
     """Logarithm of the median of all values."""
@@ -86,7 +89,18 @@ def weight_of_median(n: int) -> float:
 
 
 def pooled(groups: Sequence[Sequence[float] | np.ndarray]) -> Scatter | None:
-    """Return the scatter of all groups about their means; None without repetitions."""
+    """Return the scatter of all groups about their means.
+
+    Parameters
+    ----------
+    groups
+        Values of each group, all positive.
+
+    Returns
+    -------
+    Scatter or None
+        Standard deviation on the natural logarithm; None without repetitions.
+    """
     variances, freedom = log_variances(groups)
     return Scatter(*pooled_variances(variances, freedom)) if len(variances) else None
 
@@ -107,7 +121,7 @@ def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | Non
 class _Family:
     """Points compared by means; each differs from those from ``differs_from`` on."""
 
-    place: Mapping[int, int]
+    rank: Mapping[int, int]
     differs_from: np.ndarray
     widths: Sequence[float]
 
@@ -144,7 +158,7 @@ class SimultaneousIntervals:
         division = (
             ScatterGroups.of_one(everything)
             if printed
-            else ScatterGroups.found(everything, levels, higher_is_better=higher_is_better)
+            else ScatterGroups.from_values(everything, levels, higher_is_better=higher_is_better)
         )
         masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
         self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]
@@ -154,7 +168,7 @@ class SimultaneousIntervals:
         shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
         self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
         scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
-        self._own = [scatters[name] for name in names]
+        self._group_scatters = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) / slices
         """Simultaneous level of this slice."""
@@ -198,7 +212,7 @@ class SimultaneousIntervals:
         if not (self._in_steps(i) and self._in_steps(j)):
             return None
         family = self._by_steps[self._families[i]]
-        first, last = sorted((family.place[i], family.place[j]))
+        first, last = sorted((family.rank[i], family.rank[j]))
         return family.widths[last - first - 1] if last >= family.differs_from[first] else None
 
     @cached_property
@@ -214,7 +228,7 @@ class SimultaneousIntervals:
     def _family(self, members: Sequence[int], scatter: Scatter) -> _Family:
         ordered = sorted(members, key=lambda i: self.cells[i].mean)
         means = np.array([self.cells[i].mean for i in ordered])
-        squares = 1 / np.array([self.cells[i].kept for i in ordered], dtype=np.float64)
+        squares = 1 / np.array([self.cells[i].clean_n for i in ordered], dtype=np.float64)
         # The widths are those of all points of the family: the others are compared at once, within the widest of them.
         widths, n = self._steps(self._families.count(self._families[members[0]]), scatter.freedom), len(ordered)
         differs_from = np.full(n, n)
@@ -228,7 +242,7 @@ class SimultaneousIntervals:
                 break
             firsts = np.flatnonzero(differs)
             differs_from[firsts] = firsts + span - 1
-        return _Family({i: place for place, i in enumerate(ordered)}, differs_from, widths)
+        return _Family({i: rank for rank, i in enumerate(ordered)}, differs_from, widths)
 
     def _steps(self, points: int, freedom: float) -> list[float]:
         """Return the critical widths of 2 to ``points`` ordered points (Welsch 1977)."""
@@ -250,7 +264,7 @@ class SimultaneousIntervals:
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
     def _of(self, i: int) -> Scatter | None:
-        return self.scatter if self._common[i] else self._own[i] or self.scatter
+        return self.scatter if self._common[i] else self._group_scatters[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
         return None if self.printed else self._combined({i: 1.0, j: -1.0})
@@ -262,7 +276,7 @@ class SimultaneousIntervals:
             scatter = self._of(i)
             if scatter is None:
                 return None
-            squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].kept * scatter.sd**2
+            squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].clean_n * scatter.sd**2
         total = sum(squares.values())
         freedom = total**2 / sum(square**2 / scatter.freedom for scatter, square in squares.items())
         return float(np.sqrt(total)), freedom

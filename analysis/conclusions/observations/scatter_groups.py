@@ -43,7 +43,7 @@ class ScatterGroups:
         return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
 
     @classmethod
-    def found(
+    def from_values(
         cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
     ) -> ScatterGroups:
         """Divide the points by the factor that their scatter follows.

@@ -51,24 +51,24 @@ class Explanation:
         return self._has_largest_launch and any(part.name == LAUNCH for part in self.parts)
 
 
-def explained(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
+def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
     """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
-    divided = division(asked, good, bad, ideal)
+    divided = division(question, good, bad, ideal)
     if divided is None:
         return Explanation()
-    causes = _causes(asked, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
+    causes = _causes(question, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
     largest = words.more(divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
     return Explanation(causes, _launch(divided), (divided.whole, *divided.parts), largest if causes else "")
 
 
-def _causes(asked: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
+def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
     if not divided.is_explained:
         missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
     grown = divided.grown
     more_than_all = grown and sum(part.change_s for part in grown) > divided.change_s
     return (
-        *(Cause(words.grown(asked, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
+        *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
         *(Cause(words.fallen(p, bad), None, "s", _CHART) for p in (divided.fallen if more_than_all else ())),
     )
 

@@ -15,10 +15,10 @@ from analysis.numbers import amount, plural
 from analysis.scaling import Point
 
 
-def answer_load(asked: ExperimentQuestion) -> Answer:
+def answer_load(question: ExperimentQuestion) -> Answer:
     """Return the answer of a load test over links."""
-    grid = Grid(asked)
-    rows = [row for row in asked.accepted if row.jobs is not None or row.first is not None]
+    grid = Grid(question)
+    rows = [row for row in question.accepted if row.jobs is not None or row.first is not None]
     if not rows:
         return Answer("load and network", words.NO_LINK, "open")
     ranges = [_decided(grid, row) for row in rows]
@@ -32,12 +32,12 @@ def answer_load(asked: ExperimentQuestion) -> Answer:
         figures.append(Figure("used up first", row.first, "", where=where))
         figures.append(Figure("use", row.share, "share", where=where))
         if row.is_arithmetic:
-            figures.append(Figure("arithmetic limit", asked.load_factor, "jobs", where=where))
+            figures.append(Figure("arithmetic limit", question.load_factor, "jobs", where=where))
     causes = tuple(Cause(words.use(row), row.share, "share", "envelope") for row in rows)
     open_ends = [None if decided is None or decided.is_settled else (decided.low, decided.high) for decided in ranges]
     is_arithmetic = all(row.is_arithmetic for row in rows)
-    certainty: Strength = strength(asked, grid.claims)
-    if any(open_ends) or (certainty == "open" and not asked.published):
+    certainty: Strength = strength(question, grid.claims)
+    if any(open_ends) or (certainty == "open" and not question.published):
         certainty = "open" if all(open_ends) else "moderate"
     if is_arithmetic:
         certainty = "open"
@@ -47,7 +47,7 @@ def answer_load(asked: ExperimentQuestion) -> Answer:
 
 
 def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
-    jobs = next((f.name for f in grid.asked.of_role("load")), "")
+    jobs = next((f.name for f in grid.question.of_role("load")), "")
     on_link = [p for p in grid.points if p.parameters.get(CAPACITY) == row.capacity_bps]
     return {load: p for p in on_link if (load := p.parameters.get(jobs)) is not None}
 
@@ -59,9 +59,9 @@ def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | No
             continue
         here = _loads(grid, row)
         load = min(n for n in here if n > decided.low)
-        beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / grid.asked.load_factor
+        beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / grid.question.load_factor
         names = f"1 job and {plural(load, 'job')} on {amount(row.capacity_bps, 'bit/s')}"
-        return repeat(grid.asked, grid.claims, (here[1], here[load]), max(beyond, 1 / beyond), names)
+        return repeat(grid.question, grid.claims, (here[1], here[load]), max(beyond, 1 / beyond), names)
     return None
 
 
@@ -77,8 +77,8 @@ class Decided:
 def _decided(grid: Grid, row: Accepted) -> Decided | None:
     """Judge the rule by intervals of the wall times; None without repetitions."""
     here = _loads(grid, row)
-    single, limit = here.get(1), grid.asked.load_factor
-    if row.jobs is None or single is None or grid.asked.deciding.higher_is_better or grid.claims.scatter is None:
+    single, limit = here.get(1), grid.question.load_factor
+    if row.jobs is None or single is None or grid.question.deciding.higher_is_better or grid.claims.scatter is None:
         return None
     accepted: list[float] = [1.0]
     refused: list[float] = []

@@ -15,7 +15,7 @@ from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import NetworkNeeds, is_clear, needed_of
 from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
 from analysis.conclusions.sentences import network as words
-from analysis.conclusions.wording import place
+from analysis.conclusions.wording import point_words
 from analysis.scaling import Point
 
 _SHORTEST: Final = 1e-9
@@ -37,16 +37,16 @@ class _Part:
 
     @classmethod
     def of(cls, grid: Grid, points: Sequence[Point]) -> _Part:
-        network = grid.asked.of_role("network")
-        others = [f for f in grid.asked.factors if f.role != "network"]
+        network = grid.question.of_role("network")
+        others = [f for f in grid.question.factors if f.role != "network"]
         return cls(
             grid,
-            place(others, points[0].parameters),
+            point_words(others, points[0].parameters),
             {f.name: points[0].parameters.get(f.name) for f in others},
             points,
             effects_of(grid, network, points),
             slopes_of(grid, network, points),
-            needed_of(grid.asked, points),
+            needed_of(grid.question, points),
         )
 
     @property
@@ -60,12 +60,12 @@ class _Part:
     def sentences(self) -> tuple[str, str]:
         """Return the verdict and the numbers, without their place."""
         if self.needed is not None:
-            return words.needs(self.grid.asked, self.needed)
+            return words.needs(self.grid.question, self.needed)
         return words.effects(self.grid, self.points, self.effects, self.slopes)
 
     @property
     def demand(self) -> tuple[float, float]:
-        """Return a key that is largest for the combination that needs most: delay, then rate."""
+        """Return a key that is largest for the most demanding combination."""
         needs = None if self.needed is None else self.needed.needs
         delay, rate = (None, None) if needs is None else (needs.most_delay, needs.least_rate)
         return (0.0 if delay is None else 1 / max(delay.value, _SHORTEST), 0.0 if rate is None else rate.value)
@@ -105,9 +105,9 @@ class _Part:
         return [*figures, *(Figure.within(name, s.per_unit, "1", s.interval, s.where) for s in self.slopes)]
 
 
-def answer_network(asked: ExperimentQuestion) -> Answer:
+def answer_network(question: ExperimentQuestion) -> Answer:
     """Return the answer of a network sweep, for every level of the other factors."""
-    grid = Grid(asked)
+    grid = Grid(question)
     parts = [_Part.of(grid, points) for points in _combinations(grid)] if len(grid.points) > 1 else []
     if not parts:
         return Answer("network", words.SECOND_SETTING, "open")
@@ -118,7 +118,7 @@ def answer_network(asked: ExperimentQuestion) -> Answer:
     return Answer(
         "network",
         _sentence(parts),
-        strength(asked, grid.claims),
+        strength(question, grid.claims),
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
         repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
@@ -141,7 +141,7 @@ def _sentence(parts: Sequence[_Part]) -> str:
 
 def _combinations(grid: Grid) -> list[list[Point]]:
     """Return the points by ascending levels of the other factors, without single ones."""
-    others: list[Factor] = [f for f in grid.asked.factors if f.role != "network"]
+    others: list[Factor] = [f for f in grid.question.factors if f.role != "network"]
 
     def key(point: Point) -> tuple[Any, ...]:
         return tuple((ordinal(v), str(v)) for f in others for v in [point.parameters.get(f.name)])
@@ -152,9 +152,11 @@ def _combinations(grid: Grid) -> list[list[Point]]:
 
 def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
     """Return the answer without a measurable effect, with the largest possible one."""
-    asked, network = grid.asked, grid.asked.of_role("network")
-    if asked.published:
-        return Answer("network", words.no_effect(asked, network, printed=grid.claims.PRINTED - 1), "printed", figures)
+    question, network = grid.question, grid.question.of_role("network")
+    if question.published:
+        return Answer(
+            "network", words.no_effect(question, network, printed=grid.claims.PRINTED - 1), "printed", figures
+        )
     size = grid.claims.resolution()
     ends = [f for f in figures if f.name.startswith("factor of ")]
     most = max((f.high or 1 for f in ends), default=1.0)
@@ -163,5 +165,5 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
         missing = repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
-    sentence = words.no_effect(asked, network, most=most - 1)
-    return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)
+    sentence = words.no_effect(question, network, most=most - 1)
+    return Answer("network", sentence, strength(question, grid.claims), figures, scatter=grid.claims.scatter)

@@ -21,9 +21,9 @@ _MORE: Final = 4
 """Further repetitions of a point that was measured once."""
 
 
-def answer_scale(asked: ExperimentQuestion) -> Answer:
+def answer_scale(question: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over one measure of size with the problem kept."""
-    curve = SizeGrid(asked, next(f for f in asked.factors if f.role == "scale"))
+    curve = SizeGrid(question, next(f for f in question.factors if f.role == "scale"))
     if len(curve.points) < 2:
         return Answer("scale", words.one_size(curve), "open")
     last, as_good, best, enough = len(curve.points) - 1, curve.as_good, curve.best, curve.enough
@@ -31,15 +31,15 @@ def answer_scale(asked: ExperimentQuestion) -> Answer:
         return _no_difference(curve)
     why = Explanation()
     if last not in as_good:
-        why = explained(asked, curve.points[best], curve.points[-1])
+        why = explained(question, curve.points[best], curve.points[-1])
         sentence = words.stop(curve, why.because)
     elif 0 in as_good:
         sentence = words.between_worse(curve)
     else:
-        why = explained(asked, curve.points[0], curve.points[enough], curve.level(0) / curve.level(enough))
+        why = explained(question, curve.points[0], curve.points[enough], curve.level(0) / curve.level(enough))
         efficiency = curve.worse(0, enough)[0] / (curve.level(enough) / curve.level(0))
         sentence = words.still_gains(curve, efficiency, why.because if efficiency < _NEAR_IDEAL else "")
-    certainty = strength(asked, curve.claims)
+    certainty = strength(question, curve.claims)
     if certainty == "firm" and not curve.is_equal:
         certainty = "moderate"
     missing = None if curve.is_equal else _repetitions_to_resolve(curve)
@@ -50,8 +50,8 @@ def answer_scale(asked: ExperimentQuestion) -> Answer:
 
 def _no_difference(curve: SizeGrid) -> Answer:
     """Return the answer without a measurably better size, with the largest difference."""
-    asked, claims = curve.asked, curve.claims
-    if asked.published:
+    question, claims = curve.question, curve.claims
+    if question.published:
         return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
     ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
     ratios = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
@@ -59,7 +59,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
         most = max(ratios) - 1
         figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
         sentence = words.equal(curve, most)
-        return Answer("scale", sentence, strength(asked, claims), figures, (), None, claims.scatter)
+        return Answer("scale", sentence, strength(question, claims), figures, (), None, claims.scatter)
     sentence = words.too_few(curve, claims.resolution())
     return Answer(
         "scale", sentence, "open", _figures(curve, is_open=True), (), _repetitions_to_resolve(curve), claims.scatter
@@ -70,12 +70,12 @@ def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
     """Return the repetitions that would separate the best size from its nearest rival."""
     best = curve.best
     rivals = [i for i in curve.as_good if i != best]
-    if not rivals or curve.asked.published:
+    if not rivals or curve.question.published:
         return None
     rival = min(rivals, key=lambda i: abs(curve.claims.change(i, best)))
     pair = [curve.points[i] for i in sorted((rival, best))]
     names = levels(curve.factor, [point.parameters[curve.factor.name] for point in pair])
-    return repeat(curve.asked, curve.claims, pair, curve.worse(rival, best)[0], names)
+    return repeat(curve.question, curve.claims, pair, curve.worse(rival, best)[0], names)
 
 
 def _figures(curve: SizeGrid, *, is_open: bool = False) -> tuple[Figure, ...]:
@@ -96,9 +96,9 @@ _Ends = tuple[float | None, float | None]
 _Efficiency = tuple[float, _Ends]
 
 
-def answer_weak(asked: ExperimentQuestion) -> Answer:
+def answer_weak(question: ExperimentQuestion) -> Answer:
     """Return the efficiency at the largest size, and the first size below 80 %."""
-    curve = SizeGrid(asked, asked.of_role("scale")[0])
+    curve = SizeGrid(question, question.of_role("scale")[0])
     if len(curve.points) < 2:
         return Answer("weak scale", words.SECOND_SIZE, "open")
     name, plural = curve.factor.name, curve.factor.plural
@@ -108,23 +108,23 @@ def answer_weak(asked: ExperimentQuestion) -> Answer:
         for i, (share, ends) in enumerate(rows, 1)
     )
     share, ends = rows[-1]
-    fallen = _fallen([_below(asked, row) for row in rows])
+    fallen = _fallen([_below(question, row) for row in rows])
     if fallen is None:  # it may fall and rise again: then all sizes are looked at together
         together = [_efficiency(curve, i, together=True) for i in range(1, len(curve.points))]
-        fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
-    certainty, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
+        fallen = next((i for i, row in enumerate(together, 1) if _below(question, row)), None)
+    certainty, missing, line = strength(question, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
         line = words.FALLS.format(size=words.size_of(curve, fallen))
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
-    elif all(_above(asked, row) for row in rows):
+    elif all(_above(question, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
     else:
         certainty, line = "open", words.UNDECIDED
-        if not asked.published:
+        if not question.published:
             pair = (curve.points[0], curve.points[-1])
             names = levels(curve.factor, [p.parameters[name] for p in pair])
-            missing = repeat(asked, curve.claims, pair, max(share / _EFFICIENT, _EFFICIENT / share), names)
-    why = explained(asked, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
+            missing = repeat(question, curve.claims, pair, max(share / _EFFICIENT, _EFFICIENT / share), names)
+    why = explained(question, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
     sentence = words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "")
     return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
@@ -144,7 +144,7 @@ def _fallen(below: Sequence[bool]) -> int | None:
 
 def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficiency:
     """Return the efficiency against the smallest size and its interval."""
-    is_rate = curve.asked.deciding.higher_is_better
+    is_rate = curve.question.deciding.higher_is_better
     slow, interval, _ = curve.worse(i, 0)
     if not together:
         interval = curve.claims.planned_ratio(0, i) if is_rate else curve.claims.planned_ratio(i, 0)
@@ -154,28 +154,28 @@ def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficien
     return 1 / slow / ideal, (1 / interval.high / ideal, 1 / interval.low / ideal)
 
 
-def _below(asked: ExperimentQuestion, row: _Efficiency) -> bool:
+def _below(question: ExperimentQuestion, row: _Efficiency) -> bool:
     share, (_, high) = row
-    return share < _EFFICIENT if asked.published else high is not None and high < _EFFICIENT
+    return share < _EFFICIENT if question.published else high is not None and high < _EFFICIENT
 
 
-def _above(asked: ExperimentQuestion, row: _Efficiency) -> bool:
+def _above(question: ExperimentQuestion, row: _Efficiency) -> bool:
     share, (low, _) = row
-    return share >= _EFFICIENT if asked.published else low is not None and low >= _EFFICIENT
+    return share >= _EFFICIENT if question.published else low is not None and low >= _EFFICIENT
 
 
-def answer_point(asked: ExperimentQuestion) -> Answer:
+def answer_point(question: ExperimentQuestion) -> Answer:
     """Return median, interval and scatter of a single point."""
-    grid = Grid(asked)
+    grid = Grid(question)
     if not grid.points:
         return Answer("one point", words.NO_TRIAL, "open")
     point, scatter = grid.points[0], grid.claims.scatter
-    n = len(asked.values(point))
-    sentence = words.one_point(asked, grid.typical(point), grid.interval(point), scatter, n)
-    if asked.published:
+    n = len(question.values(point))
+    sentence = words.one_point(question, grid.typical(point), grid.interval(point), scatter, n)
+    if question.published:
         return Answer("one point", sentence, "printed", (grid.figure(point, {}),))
     if scatter is None:
-        seconds = None if asked.trial_s is None else _MORE * asked.trial_s
+        seconds = None if question.trial_s is None else _MORE * question.trial_s
         missing = Missing(plural(_MORE, "more repetition"), ((point.parameters, _MORE),), seconds)
         return Answer("one point", sentence, "open", missing=missing)
     figures = (grid.figure(point, {}), Figure("scatter", scatter.sd, "share of the value"))

@@ -17,21 +17,21 @@ _WORTH_A_WARNING: Final = 0.8
 """A step that reaches less of the best one before it is named as a loss."""
 
 
-def answer_steps(asked: ExperimentQuestion) -> Answer:
+def answer_steps(question: ExperimentQuestion) -> Answer:
     """Return the best step, the best single change, and the share of the peak."""
-    grid = Grid(asked)
+    grid = Grid(question)
     if len(grid.points) < 2:
         return Answer("steps", words.SECOND_STEP, "open")
     best = min(grid.points, key=grid.cost)
     changes = advances(grid)
     paid = _paid(changes)
     equal = [p for p in grid.points if p is not best and not grid.clearly(p, best)]
-    certainty = strength(asked, grid.claims) if paid or asked.published else "open"
+    certainty = strength(question, grid.claims) if paid or question.published else "open"
     hoped = max(changes, key=lambda advance: advance.gain)
     missing = repetitions_to_resolve(grid, hoped.before, hoped.point) if certainty == "open" else None
     sentence = words.best_step(grid, best, equal, paid)
     figures = _figures(grid, best, equal, changes, paid)
-    return Answer("steps", sentence, certainty, figures, _causes(asked, changes), missing, grid.claims.scatter)
+    return Answer("steps", sentence, certainty, figures, _causes(question, changes), missing, grid.claims.scatter)
 
 
 def _paid(changes: Sequence[Advance]) -> Advance | None:
@@ -44,23 +44,23 @@ def _paid(changes: Sequence[Advance]) -> Advance | None:
     return max(later or clear, key=lambda advance: advance.gain, default=None)
 
 
-def _causes(asked: ExperimentQuestion, changes: Sequence[Advance]) -> tuple[Cause, ...]:
+def _causes(question: ExperimentQuestion, changes: Sequence[Advance]) -> tuple[Cause, ...]:
     paid = sorted((change for change in changes if change.clear), key=lambda change: -change.gain)[:4]
-    causes = [Cause(words.paid(asked, change), change.gain, "1", "ladder") for change in paid]
+    causes = [Cause(words.paid(question, change), change.gain, "1", "ladder") for change in paid]
     worst = min(changes, key=lambda change: change.gain)
     if worst.lost and worst.gain < _WORTH_A_WARNING:
-        causes.append(Cause(words.lost(asked, worst), worst.gain, "1", "ladder"))
+        causes.append(Cause(words.lost(question, worst), worst.gain, "1", "ladder"))
     return tuple(causes)
 
 
 def _figures(
     grid: Grid, best: Point, equal: Sequence[Point], changes: Sequence[Advance], paid: Advance | None
 ) -> tuple[Figure, ...]:
-    asked = grid.asked
-    figures = [Figure("best step", step_of(asked, best)), *(Figure("as good", step_of(asked, p)) for p in equal)]
+    question = grid.question
+    figures = [Figure("best step", step_of(question, best)), *(Figure("as good", step_of(question, p)) for p in equal)]
     if paid is not None:
         figures.append(Figure("best change", paid.step))
-    if asked.peak and grid.typical(best) <= asked.peak:
-        figures.append(Figure("share of peak", grid.typical(best) / asked.peak, "share"))
+    if question.peak and grid.typical(best) <= question.peak:
+        figures.append(Figure("share of peak", grid.typical(best) / question.peak, "share"))
     figures += [Figure.within("gain", e.gain, "1", e.interval, {"step": e.step, "over": e.over}) for e in changes]
     return tuple(figures)

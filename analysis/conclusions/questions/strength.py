@@ -10,7 +10,7 @@ from analysis.conclusions.answer import Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.scatter import SimultaneousIntervals, repetitions_needed
-from analysis.conclusions.wording import MOST_REPETITIONS, place, repetitions_words
+from analysis.conclusions.wording import MOST_REPETITIONS, point_words, repetitions_words
 from analysis.scaling import Point
 
 MOST_RESOLVED: Final = 10.0
@@ -20,9 +20,9 @@ _LEAST: Final = 1.02
 _GUESSED_SCATTER: Final = 0.05
 
 
-def strength(asked: ExperimentQuestion, claims: SimultaneousIntervals) -> Strength:
+def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Strength:
     """Return how strong a claim is that the intervals make."""
-    if asked.published:
+    if question.published:
         return "printed"
     if claims.scatter is None:
         return "open"
@@ -30,21 +30,21 @@ def strength(asked: ExperimentQuestion, claims: SimultaneousIntervals) -> Streng
 
 
 def repeat(
-    asked: ExperimentQuestion, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str
+    question: ExperimentQuestion, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str
 ) -> Missing:
     """Return the repetitions of these points that would show this ratio."""
     sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
-    now = min(len(asked.values(point)) for point in points)
+    now = min(len(question.values(point)) for point in points)
     needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
     more = max(1, min(needed - now, MOST_REPETITIONS))
-    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+    seconds = None if question.trial_s is None else len(points) * more * question.trial_s
     return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
 
 
 def repetitions_to_resolve(grid: Grid, point: Point, other: Point) -> Missing | None:
     """Return the repetitions that would show if two points differ; None if printed."""
-    if grid.asked.published or point is other:
+    if grid.question.published or point is other:
         return None
     distance = abs(grid.cost(point) - grid.cost(other))
-    names = " and ".join(place(grid.asked.factors, p.parameters) for p in (point, other))
-    return repeat(grid.asked, grid.claims, (point, other), exp(distance), names)
+    names = " and ".join(point_words(grid.question.factors, p.parameters) for p in (point, other))
+    return repeat(grid.question, grid.claims, (point, other), exp(distance), names)

@@ -27,23 +27,23 @@ _UNITS: Final = frozenset({"s", "B", "B/s", "bit/s"})
 """Units of figures that are the answer."""
 
 
-def judged(asked: ExperimentQuestion, drift: Drift, compute: Callable[[ExperimentQuestion], Answer]) -> Answer:
+def judged(question: ExperimentQuestion, drift: Drift, compute: Callable[[ExperimentQuestion], Answer]) -> Answer:
     """Return the answer with the strength that the order of the trials allows.
 
     A drift of an interleaved design is removed. In any other design it cannot be separated from the varied factors: a conclusive
     answer that some slope would change is tentative, and if a drift was found, inconclusive.
     """
     if drift.is_removed:
-        return _lowered(asked, compute(drift.without(asked, drift.slope)), "moderate", drift)
-    answer = compute(asked)
+        return _lowered(question, compute(drift.without(question, drift.slope)), "moderate", drift)
+    answer = compute(question)
     if answer.strength != "firm" and not drift.is_found:
         return answer
-    others = (compute(drift.without(asked, slope)) for slope in drift.interval(LEVEL))
-    survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
+    others = (compute(drift.without(question, slope)) for slope in drift.interval(LEVEL))
+    survives = answer.strength == "open" or all(_holds(question, answer, other) for other in others)
     if drift.is_found and not survives:
-        answer = replace(answer, sentence=_confounded(drift, asked.factors))
-        return _lowered(asked, answer, "open", drift)
-    return _lowered(asked, answer, "moderate", drift) if drift.is_found or not survives else answer
+        answer = replace(answer, sentence=_confounded(drift, question.factors))
+        return _lowered(question, answer, "open", drift)
+    return _lowered(question, answer, "moderate", drift) if drift.is_found or not survives else answer
 
 
 def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
@@ -51,19 +51,19 @@ def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
     return words.CONFOUNDED_BY_DRIFT.format(drift=words.per_trial(drift), factors=names)
 
 
-def _holds(asked: ExperimentQuestion, answer: Answer, other: Answer) -> bool:
+def _holds(question: ExperimentQuestion, answer: Answer, other: Answer) -> bool:
     """Return whether everything that an answer claims is claimed by another one too.
 
     Factors have to be on their side of 1, however large they are. Numbers that are the answer, those of a law, have to be within their
     intervals.
     """
-    network = asked.of_role("network")
+    network = question.of_role("network")
     if other.strength != answer.strength or not _claims(answer, network) <= _claims(other, network):
         return False
     equal, places = _equal(answer), {repr(f.where) for f in answer.figures if f.name in _BEST}
-    if any(place in places and (value, place) not in equal for value, place in _equal(other)):
+    if any(where in places and (value, where) not in equal for value, where in _equal(other)):
         return False
-    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != asked.deciding.label}
+    laws = {repr((f.name, f.where)): f for f in answer.figures if _is_of_law(f) and f.name != question.deciding.label}
     pairs = [(f, laws[key]) for f in other.figures if (key := repr((f.name, f.where))) in laws]
     return len(pairs) == len(laws) and all(_is_within(f.value, law) for f, law in pairs)
 
@@ -96,11 +96,11 @@ def _claims(answer: Answer, network: Sequence[Factor]) -> set[str]:
                 continue
         elif figure.low is not None or figure.high is not None:
             what = "a number"
-        claims.add(repr((figure.name, what, _place(figure, network))))
+        claims.add(repr((figure.name, what, _where(figure, network))))
     return claims
 
 
-def _place(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
+def _where(figure: Figure, network: Sequence[Factor]) -> dict[str, Any]:
     """Return the place of a claim, without equal steps or links."""
     others = {f.name for f in network if figure.value != f.name and not figure.name.startswith(f"factor of {f.label}")}
     return {name: value for name, value in figure.where.items() if name not in others and name != "over"}
@@ -112,10 +112,10 @@ def _side(figure: Figure) -> int:
     return above - (figure.high is not None and figure.high < 1)
 
 
-def _rounds(asked: ExperimentQuestion) -> Missing:
-    points = asked.measured()
-    more = min(max(2, int(np.median([len(asked.values(p)) for p in points]))), MOST_REPETITIONS)
-    seconds = None if asked.trial_s is None else len(points) * more * asked.trial_s
+def _rounds(question: ExperimentQuestion) -> Missing:
+    points = question.measured()
+    more = min(max(2, int(np.median([len(question.values(p)) for p in points]))), MOST_REPETITIONS)
+    seconds = None if question.trial_s is None else len(points) * more * question.trial_s
     return Missing(
         f"{more} more rounds of all {plural(len(points), 'configuration')}",
         tuple((p.parameters, more) for p in points),
@@ -123,10 +123,10 @@ def _rounds(asked: ExperimentQuestion) -> Missing:
     )
 
 
-def _lowered(asked: ExperimentQuestion, answer: Answer, most: Strength, drift: Drift) -> Answer:
+def _lowered(question: ExperimentQuestion, answer: Answer, most: Strength, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
     strength = min(answer.strength, most, key=weaker.index)
     low, high = (float(np.expm1(end)) for end in drift.interval())
     figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
-    missing = answer.missing if drift.is_balanced else _rounds(asked)
+    missing = answer.missing if drift.is_balanced else _rounds(question)
     return replace(answer, strength=strength, missing=missing, drift=figure)

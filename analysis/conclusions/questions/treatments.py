@@ -8,35 +8,35 @@ from math import exp
 from typing import Any
 
 from analysis.conclusions.answer import Answer, Cause, Figure
-from analysis.conclusions.context import ExperimentQuestion, Factor, Question
+from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
 from analysis.conclusions.sentences import answers as words
-from analysis.conclusions.wording import first_up, joined, place
+from analysis.conclusions.wording import first_up, joined, point_words
 from analysis.scaling import Point
 
 
-def answer_treatment(asked: ExperimentQuestion) -> Answer:
+def answer_treatment(question: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over choices, at one size or over several."""
-    scale = next(iter(asked.separating()), None)
-    grid = Grid(asked)
-    if asked.against is not None:
-        return _measured_as_factor(grid, *asked.against)
-    choices = [f for f in asked.factors if f is not scale]
+    scale = next(iter(question.separating()), None)
+    grid = Grid(question)
+    if question.against is not None:
+        return _measured_as_factor(grid, *question.against)
+    choices = [f for f in question.factors if f is not scale]
     if len(grid.points) < 2:
-        kind: Question = "treatment" if scale is None else "scale and treatment"
+        kind: QuestionKind = "treatment" if scale is None else "scale and treatment"
         return Answer(kind, words.SECOND_CHOICE, "open")
     return _at_one_size(grid, choices) if scale is None else _over_sizes(grid, scale, choices)
 
 
 def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
-    scale = next((f for f in grid.asked.factors if f.role == "scale"), None)
+    scale = next((f for f in grid.question.factors if f.role == "scale"), None)
     figures = []
     for point in grid.points:
         where = {} if scale is None else {scale.name: point.parameters[scale.name]}
         figures.append(Figure.within("factor", grid.typical(point), "1", grid.interval(point), where))
     sentence = words.factors(grid, scale, choice, baseline)
-    return Answer("scale and treatment", sentence, strength(grid.asked, grid.claims), tuple(figures))
+    return Answer("scale and treatment", sentence, strength(grid.question, grid.claims), tuple(figures))
 
 
 def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
@@ -50,7 +50,7 @@ def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
     figures += _best_figures(grid, choices, ranked, {})
     missing = repetitions_to_resolve(grid, best, second) if second in equal else None
-    certainty, causes = strength(grid.asked, grid.claims), _confounded(grid, choices)
+    certainty, causes = strength(grid.question, grid.claims), _confounded(grid, choices)
     sentence = words.best_choice(grid, choices, ranked, equal)
     return Answer("treatment", sentence, certainty, figures, causes, missing, grid.claims.scatter)
 
@@ -67,11 +67,11 @@ def _best_figures(
     grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], where: Mapping[str, Any]
 ) -> tuple[Figure, ...]:
     """Return figures of the best choice, of equal ones, and of all ratios to it."""
-    figures = [Figure("best", place(choices, ranked[0].parameters), "", where=where)]
+    figures = [Figure("best", point_words(choices, ranked[0].parameters), "", where=where)]
     for point in ranked[1:]:
         ratio, interval, clear = grid.compare(point, ranked[0])
         if not clear:
-            figures.append(Figure("as good", place(choices, point.parameters), "", where=where))
+            figures.append(Figure("as good", point_words(choices, point.parameters), "", where=where))
         figures.append(Figure.within("times the best", ratio, "1", interval, {**where, **choice_of(choices, point)}))
     return tuple(figures)
 
@@ -92,17 +92,17 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
         sentence = words.no_choice_at(grid, scale, list(rows))
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
-    certainty = strength(grid.asked, grid.claims)
+    certainty = strength(grid.question, grid.claims)
     sentence = _sizes_sentence(grid, scale, choices, rows, decided)
     return Answer("scale and treatment", sentence, certainty, figures, causes, None, grid.claims.scatter)
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:
-    also = grid.asked.also
+    also = grid.question.also
     if also is None:
         return ()
     medians = [(point, point.median(also.metric)) for point in grid.points]
-    factors = grid.asked.factors
+    factors = grid.question.factors
     return tuple(Figure(also.label, m, also.unit, where=choice_of(factors, p)) for p, m in medians if m is not None)
 
 
@@ -154,5 +154,5 @@ def _causes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> tuple[Cause
             growth = exp(grid.claims.change(large, small)), grid.claims.ratio(large, small)
             statement = words.growth_of_choice(grid, scale, choices, ends, growth)
             rows.append((grid.worse(large, small)[0], statement))
-    chart = "time" if grid.asked.deciding.metric == "elapsed_s" else "deciding"
+    chart = "time" if grid.question.deciding.metric == "elapsed_s" else "deciding"
     return tuple(Cause(statement, worse, "1", chart) for worse, statement in sorted(rows, reverse=True)[:5])

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
-from analysis.conclusions.context import ExperimentQuestion, Factor, Question
+from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
 from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
@@ -27,14 +27,14 @@ _MISFIT: Final = 0.001
 """P-value of the test of lack of fit below which a law is not what the points follow."""
 
 
-def answer_messages(asked: ExperimentQuestion) -> Answer:
+def answer_messages(question: ExperimentQuestion) -> Answer:
     """Return latency, bandwidth and half-bandwidth size of a sweep over message sizes."""
-    factor = asked.of_role("message")[0]
-    rate = _RATES.get(asked.deciding.unit)
-    if rate is None and (asked.deciding.unit != "s" or asked.deciding.higher_is_better):
-        return answer_growth(asked)
-    grid = Grid(asked)
-    rows = [(ordinal(p.parameters[factor.name]), v) for p in grid.points for v in asked.values(p)]
+    factor = question.of_role("message")[0]
+    rate = _RATES.get(question.deciding.unit)
+    if rate is None and (question.deciding.unit != "s" or question.deciding.higher_is_better):
+        return answer_growth(question)
+    grid = Grid(question)
+    rows = [(ordinal(p.parameters[factor.name]), v) for p in grid.points for v in question.values(p)]
     if len({n for n, _ in rows}) < MIN_SIZES:
         return Answer("message size", words.FEW_SIZES, "open")
     if rate is not None:
@@ -73,7 +73,7 @@ def _of_fit(grid: Grid, factor: Factor, fit: TransferFit) -> Answer:
         for name, value, ends, unit in rows
         if isfinite(ends[1]) and ends[0] > 0 and ends[1] / ends[0] <= _KNOWN
     )
-    scatter, certainty = grid.claims.scatter, strength(grid.asked, grid.claims)
+    scatter, certainty = grid.claims.scatter, strength(grid.question, grid.claims)
     if not figures:
         return Answer("message size", words.TOO_MUCH_SCATTER, "open", (), (), _ends(grid, factor), scatter)
     is_off = scatter is not None and _off(fit.residual_share, fit.points - 2, scatter.sd, scatter.freedom)
@@ -97,14 +97,14 @@ class Power:
     """Scatter of the points about the law, if that is more than trials explain."""
 
 
-def answer_growth(asked: ExperimentQuestion) -> Answer:
+def answer_growth(question: ExperimentQuestion) -> Answer:
     """Return the growth with the problem size: the exponent of a power law."""
-    factor = asked.factors[0]
-    sized = [p for p in asked.measured() if ordinal(p.parameters.get(factor.name)) > 0]
-    kind: Question = "message size" if factor.role == "message" else "growth"
+    factor = question.factors[0]
+    sized = [p for p in question.measured() if ordinal(p.parameters.get(factor.name)) > 0]
+    kind: QuestionKind = "message size" if factor.role == "message" else "growth"
     if len({ordinal(p.parameters[factor.name]) for p in sized}) < 2:
         return Answer(kind, words.SECOND_PROBLEM, "open")
-    grid = Grid(replace(asked, points=sized))
+    grid = Grid(replace(question, points=sized))
     x = np.log([ordinal(p.parameters[factor.name]) for p in grid.points])
     first, last = int(x.argmin()), int(x.argmax())
     law = _power(grid, x)
@@ -114,11 +114,11 @@ def answer_growth(asked: ExperimentQuestion) -> Answer:
     figures = (Figure("exponent", law.exponent, "1", *ends), Figure.within("growth", ratio, "1", change))
     pair = [grid.points[i] for i in (first, last)]
     if not differs:
-        certainty: Strength = "printed" if asked.published else "open"
-        sentence = words.no_growth(asked, factor, pair)
+        certainty: Strength = "printed" if question.published else "open"
+        sentence = words.no_growth(question, factor, pair)
         return Answer(kind, sentence, certainty, figures, (), _ends(grid, factor), grid.claims.scatter)
-    sentence = words.growth(asked, factor, pair, (ratio, change), law.exponent, law.error, law.misfit)
-    return Answer(kind, sentence, strength(asked, grid.claims), figures, (), None, grid.claims.scatter)
+    sentence = words.growth(question, factor, pair, (ratio, change), law.exponent, law.error, law.misfit)
+    return Answer(kind, sentence, strength(question, grid.claims), figures, (), None, grid.claims.scatter)
 
 
 def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | None]:
@@ -133,7 +133,7 @@ def _growth(grid: Grid, law: Power, x: np.ndarray) -> tuple[float, Interval | No
 def _power(grid: Grid, x: np.ndarray) -> Power:
     """Fit the exponent, weighted by repetitions; a misfit widens the interval."""
     y = np.array([cell.mean for cell in grid.claims.cells])
-    n = np.array([cell.kept for cell in grid.claims.cells])
+    n = np.array([cell.clean_n for cell in grid.claims.cells])
     middle = np.average(x, weights=n)
     spread = float(n @ (x - middle) ** 2)
     exponent = float(n @ ((x - middle) * y)) / spread

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.conclusions.observations.reading import Observation, Place, Reading
+from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import (
     BANDWIDTH_ASKED,
@@ -56,8 +56,8 @@ class _Load:
 def link_load(reading: Reading) -> Iterator[Finding]:
     """Report a full link, bursts that fill it, or that it is never full."""
     loads = [
-        _Load.of(place.point, row)
-        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
+        _Load.of(entry.point, row)
+        for entry, row in zip(reading.times, wire_part(reading.study), strict=True)
         if row.mean_bps is not None and row.bandwidth_bps
     ]
     if not loads:
@@ -99,33 +99,33 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
     """Report flows at the limit window / round trip, and latency-bound flows."""
     judges: tuple[tuple[str, _Judge], ...] = (("window_bound", _window_bound), ("latency_bound", _latency_bound))
     for name, judge in judges:
-        bound = [(place, flows) for place in reading.times if (flows := _bound(place, judge))]
+        bound = [(entry, flows) for entry in reading.times if (flows := _bound(entry, judge))]
         if not bound:
             continue
-        place, flows = max(bound, key=lambda item: len(item[1]))
+        entry, flows = max(bound, key=lambda item: len(item[1]))
         (rate, limit, payload), count = max(flows), len(flows)
         yield finding(
             name,
             reading.strength(doubtful=True),
             (
-                Observation("Connections", count, "1", "connections", place.size),
-                Observation("Rate", rate, "bit/s", "goodput_bps", place.size),
-                Observation("Limit", limit, "bit/s", "", place.size),
+                Observation("Connections", count, "1", "connections", entry.size),
+                Observation("Rate", rate, "bit/s", "goodput_bps", entry.size),
+                Observation("Limit", limit, "bit/s", "", entry.size),
             ),
-            explains=8 * payload / limit / place.median,
+            explains=8 * payload / limit / entry.median,
             run=plural(count, "connection runs", "connections run"),
-            at=reading.at(place.point),
+            at=reading.at(entry.point),
             rate=amount(rate, "bit/s"),
             limit=amount(limit, "bit/s"),
         )
 
 
-def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
+def _bound(entry: SizeEntry, judge: _Judge) -> list[tuple[float, float, float]]:
     """Return rate and limit (bit/s) and payload (bytes) of bound flows that matter."""
-    payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
+    payloads = [float(flow.get("payload_bytes") or 0) for flow in entry.point.flows]
     total = sum(payloads)
     rates = []
-    for flow, payload in zip(place.point.flows, payloads, strict=True):
+    for flow, payload in zip(entry.point.flows, payloads, strict=True):
         limit = judge(flow)
         rate = flow.get("goodput_bps")
         if total and payload / total >= _SMALLEST_FLOW and limit and rate and rate >= _BOUND * limit:
@@ -153,14 +153,14 @@ def _latency_bound(flow: Mapping[str, Any]) -> float | None:
 def retransmissions(reading: Reading) -> Iterator[Finding]:
     """Report retransmissions that matter, and their cost."""
     lossy = [
-        (place, row)
-        for place, row in zip(reading.times, wire_part(reading.study), strict=True)
+        (entry, row)
+        for entry, row in zip(reading.times, wire_part(reading.study), strict=True)
         if (row.retransmitted_share or 0) >= _RETRANSMITTED
     ]
     if not lossy:
         return
-    place, worst = max(lossy, key=lambda each: each[1].retransmitted_share or 0.0)
-    cost, caveat = retransmission_cost(worst.retransmission_s, place.median)
+    entry, worst = max(lossy, key=lambda pair: pair[1].retransmitted_share or 0.0)
+    cost, caveat = retransmission_cost(worst.retransmission_s, entry.median)
     points = {p.size: p.point.median("retransmitted_segments") for p in reading.times}
     yield finding(
         "retransmissions",
@@ -176,10 +176,10 @@ def retransmissions(reading: Reading) -> Iterator[Finding]:
                 if n
             ),
         ),
-        explains=None if worst.retransmission_s is None else worst.retransmission_s[0] / place.median,
+        explains=None if worst.retransmission_s is None else worst.retransmission_s[0] / entry.median,
         caveat=caveat,
         share=percent(worst.retransmitted_share or 0.0),
-        at=reading.at(place.point),
+        at=reading.at(entry.point),
         cost=cost,
     )
 

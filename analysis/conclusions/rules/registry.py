@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from analysis.conclusions.observations.reading import Observation, Place, Reading
+from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.sentences.findings import FINDINGS, Group
 
 Strength = Literal["strong", "moderate", "weak", "printed"]
@@ -43,10 +43,10 @@ def rule(function: Rule) -> Rule:
     return function
 
 
-def finding_at(reading: Reading, name: str, place: Place, metric: str, label: str, **words: Any) -> Finding:
+def finding_at(reading: Reading, name: str, entry: SizeEntry, metric: str, label: str, **words: Any) -> Finding:
     """Return the finding about one size; all sizes of the metric are its evidence."""
-    strength = words.pop("strength", None) or reading.strength_at(place, metric)
-    return finding(name, strength, reading.evidence(label, metric), at=reading.at(place.point), **words)
+    strength = words.pop("strength", None) or reading.strength_at(entry, metric)
+    return finding(name, strength, reading.evidence(label, metric), at=reading.at(entry.point), **words)
 
 
 def finding(

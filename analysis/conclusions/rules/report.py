@@ -46,14 +46,14 @@ class Report:
         return asdict(self)
 
 
-def find(study: Study, choice_of: ChoiceOf = fit_models, asked: ExperimentQuestion | None = None) -> Report:
+def find(study: Study, choice_of: ChoiceOf = fit_models, question: ExperimentQuestion | None = None) -> Report:
     """Apply every rule to the study, slice by slice if other parameters vary.
 
     The same study always gives the same report. If every slice has a single size there is no scaling: the
-    rules then see the study as a whole. ``asked`` is the experiment's question, if known.
+    rules then see the study as a whole. ``question`` is the experiment's, if known.
     """
     slices = study.slices()
-    about = _Sizes(asked, [s for s in slices if len(s.sized(s.time_metric)) > 1])
+    about = _Sizes(question, [s for s in slices if len(s.sized(s.time_metric)) > 1])
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
         return _report(study, choice_of, about)
     reports = tuple(_report(s, choice_of, about) for s in slices)
@@ -80,14 +80,14 @@ def _verdict(study: Study, points: Sequence[Point], about: _Sizes) -> Verdict:
     if not points:
         failed = any(p.lost for p in study.points)
         return Verdict("failed" if failed else "unclear", NO_TRIAL[failed])
-    asked = about.of(study, points)
-    result = answer(asked)
+    question = about.of(study, points)
+    result = answer(question)
     if result.strength == "open":
         return Verdict("unclear", result.sentence)
     if study.kind == "weak":
         full = _number(result.figure("stays above 80 %"))
         return Verdict("limited" if full is None else "scales", result.sentence, full)
-    sizes = sorted(float(p.parameters[study.axis]) for p in asked.points)
+    sizes = sorted(float(p.parameters[study.axis]) for p in question.points)
     slowest = _number(result.figure("times the best", **{study.axis: sizes[0]}))
     size = _number(result.figure("enough")) or sizes[-1]
     scales = size == sizes[-1] and (slowest or 1.0) >= _EFFICIENT * size / sizes[0]
@@ -101,11 +101,11 @@ def _number(figure: Figure | None) -> float | None:
 class _Sizes:
     """Questions about the sizes of single slices of an experiment."""
 
-    def __init__(self, asked: ExperimentQuestion | None, slices: Sequence[Study]) -> None:
-        self._asked = asked
+    def __init__(self, question: ExperimentQuestion | None, slices: Sequence[Study]) -> None:
+        self._question = question
         self._slices = max(len(slices), 1)
         # With ``against``, the deciding metric is a ratio of two choices, not a time of a size.
-        sized = [] if asked is None or asked.against is not None else asked.measured()
+        sized = [] if question is None or question.against is not None else question.measured()
         self._points = {repr(p.parameters): p for p in sized}
 
     def of(self, study: Study, points: Sequence[Point]) -> ExperimentQuestion:
@@ -114,11 +114,11 @@ class _Sizes:
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
         names = [repr(p.parameters) for p in by_size.values()]
         matching = [self._points[name] for name in names if name in self._points]
-        if self._asked is not None and matching:
+        if self._question is not None and matching:
             # As the experiment's answer about its slices: intervals hold for all of them, the scatter of others counts.
             others = [p for name, p in self._points.items() if name not in names] if self._slices > 1 else []
-            asked = replace(self._asked, points=matching, factors=[factor], weak=weak, steps=False)
-            return replace(asked, other_points=others, slices=self._slices)
+            question = replace(self._question, points=matching, factors=[factor], weak=weak, steps=False)
+            return replace(question, other_points=others, slices=self._slices)
         deciding = Deciding(study.time_metric, "Elapsed time", "s")
         timed = [p for p in by_size.values() if min(p.array(study.time_metric)) > 0]
         return ExperimentQuestion(timed, deciding, [factor], study.published, weak)
@@ -141,7 +141,7 @@ def _limitations(reading: Reading) -> list[str]:
         "no CPU time": not reading.cpu,
         "no trusted capture": not packets and flagged,
         "no packets": not packets and not flagged,
-        "no bandwidth": bool(packets) and any(study.bandwidth_of(place.point) is None for place in reading.times),
+        "no bandwidth": bool(packets) and any(study.bandwidth_of(entry.point) is None for entry in reading.times),
         "virtual hosts": study.cores is not None,
     }
     return [LIMITATIONS[name] for name, is_so in holds.items() if is_so]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from analysis.conclusions.observations.reading import Observation, Place, Reading
+from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import EXTRAPOLATED, SHARED, WAITING
 from analysis.conclusions.wording import amount, between, percent, sizes, times, whole_size, whole_sizes
@@ -15,7 +15,7 @@ from analysis.numbers import significant
 _LEAST_RATIO: Final = 1.1
 
 
-def _cpu_falls(reading: Reading, first: Place, last: Place) -> bool:
+def _cpu_falls(reading: Reading, first: SizeEntry, last: SizeEntry) -> bool:
     metric = reading.study.cpu_metric
     if metric is None or not reading.moves(metric) or last.median >= first.median:
         return False
@@ -65,7 +65,7 @@ def cpu_falls_time_rises(reading: Reading) -> Iterator[Finding]:
         "cpu_falls_time_rises",
         reading.strength(),
         (
-            *(reading.time_evidence(each) for each in (best, last)),
+            *(reading.time_evidence(entry) for entry in (best, last)),
             *(Observation("CPU time per rank", c.median, "s", "cpu_mean_rank_s", c.size) for c in (start, end)),
             *(
                 Observation(WAITING[row.profiled], row.off_cpu_s, "s", "", row.size)

@@ -92,15 +92,15 @@ def matrix_skew(reading: Reading) -> Iterator[Finding]:
         return
     for name in ("host", "rank"):
         skews = [
-            (skew, place) for place in reading.times if (skew := _skew(getattr(place.point, f"{name}_matrix"), name))
+            (skew, entry) for entry in reading.times if (skew := _skew(getattr(entry.point, f"{name}_matrix"), name))
         ]
         if skews:
-            (_, share, what), place = max(skews, key=lambda each: each[0][0])
+            (_, share, what), entry = max(skews, key=lambda item: item[0][0])
             yield finding(
                 "matrix_skew",
                 reading.strength(),
-                (Observation("Share of the bytes", share, "share", f"{name}_matrix", place.size),),
-                at=reading.at(place.point),
+                (Observation("Share of the bytes", share, "share", f"{name}_matrix", entry.size),),
+                at=reading.at(entry.point),
                 what=what,
             )
             return

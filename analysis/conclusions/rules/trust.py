@@ -97,29 +97,29 @@ def rows_disagree(reading: Reading) -> Iterator[Finding]:
 
     Printed values only: measured ones are inverses by definition, and their medians need not be.
     """
-    for place in reading.series("interarrival_mean_s") if reading.printed else ():
-        intensity = place.point.median("packet_intensity_pps")
-        if not intensity or not place.median:
+    for entry in reading.series("interarrival_mean_s") if reading.printed else ():
+        intensity = entry.point.median("packet_intensity_pps")
+        if not intensity or not entry.median:
             continue
-        implied, packets = 1 / place.median, place.point.median("packets")
+        implied, packets = 1 / entry.median, entry.point.median("packets")
         difference = abs(implied / intensity - 1)
         if difference <= _DISAGREEMENT:
             continue
         durations = (
-            Observation("Packets / intensity", (packets or 0.0) / intensity, "s", "", place.size),
-            Observation("Packets x inter-arrival", (packets or 0.0) * place.median, "s", "", place.size),
+            Observation("Packets / intensity", (packets or 0.0) / intensity, "s", "", entry.size),
+            Observation("Packets x inter-arrival", (packets or 0.0) * entry.median, "s", "", entry.size),
         )
         yield finding(
             "rows_disagree",
             reading.strength(),
             (
-                Observation("Packet intensity", intensity, "packets/s", "packet_intensity_pps", place.size),
-                Observation("1 / mean inter-arrival", implied, "packets/s", "interarrival_mean_s", place.size),
+                Observation("Packet intensity", intensity, "packets/s", "packet_intensity_pps", entry.size),
+                Observation("1 / mean inter-arrival", implied, "packets/s", "interarrival_mean_s", entry.size),
                 *(durations if packets else ()),
             ),
-            row=f"{significant(place.size)}-{reading.axis.removesuffix('s')}",
+            row=f"{significant(entry.size)}-{reading.axis.removesuffix('s')}",
             apart=percent(difference),
-            gap=amount(place.median, "s"),
+            gap=amount(entry.median, "s"),
             implied=amount(implied, "packets/s"),
             intensity=amount(intensity, ""),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from analysis.conclusions.observations.reading import Place, Reading
+from analysis.conclusions.observations.reading import Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding_at, rule
 from analysis.conclusions.sentences.findings import late_sender
 from analysis.conclusions.wording import percent
@@ -28,27 +28,27 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
 def long_waits(reading: Reading) -> Iterator[Finding]:
     """Report the cause of most of the waiting, at the size with most of it."""
     for name, (metric, label) in _LABELS.items():
-        place = _worst(reading, metric)
-        if place is None:
+        entry = _worst(reading, metric)
+        if entry is None:
             continue
-        waiting = _waiting(place)
-        words = {"waiting": percent(waiting), "part": percent(place.median), "who": _who(place)}
-        yield finding_at(reading, name, place, metric, label, explains=waiting * place.median, **words)
+        waiting = _waiting(entry)
+        words = {"waiting": percent(waiting), "part": percent(entry.median), "who": _who(entry)}
+        yield finding_at(reading, name, entry, metric, label, explains=waiting * entry.median, **words)
 
 
-def _who(place: Place) -> str:
+def _who(entry: SizeEntry) -> str:
     names = ("mpi_waiting_rank", "mpi_waited_for_rank")
-    waiting, late = (place.same_rank(name) for name in names)
-    share, part = (place.point.median(name) for name in ("mpi_waiting_rank_share", "mpi_waited_for_share"))
+    waiting, late = (entry.same_rank(name) for name in names)
+    share, part = (entry.point.median(name) for name in ("mpi_waiting_rank_share", "mpi_waited_for_share"))
     if waiting is None or late is None or share is None or part is None or part < _MOST:
-        return late_sender(_waiting(place), place.median)
+        return late_sender(_waiting(entry), entry.median)
     return late_sender(share, part, waiting, late)
 
 
-def _worst(reading: Reading, metric: str) -> Place | None:
-    places = [place for place in reading.series(metric) if _waiting(place) >= _WAITING and place.median >= _MOST]
-    return max(places, key=lambda place: _waiting(place) * place.median, default=None)
+def _worst(reading: Reading, metric: str) -> SizeEntry | None:
+    places = [entry for entry in reading.series(metric) if _waiting(entry) >= _WAITING and entry.median >= _MOST]
+    return max(places, key=lambda entry: _waiting(entry) * entry.median, default=None)
 
 
-def _waiting(place: Place) -> float:
-    return place.point.median("mpi_wait_share") or 0.0
+def _waiting(entry: SizeEntry) -> float:
+    return entry.point.median("mpi_wait_share") or 0.0

@@ -29,7 +29,7 @@ from analysis.conclusions.wording import (
     lower_first,
     percent,
     percent_level,
-    place,
+    point_words,
     value,
 )
 from analysis.numbers import NARROW, SHARE, change, grouped, plural, rounded, signed, significant
@@ -54,24 +54,24 @@ def slices(verdicts: Mapping[str, Sequence[str]]) -> str:
     return f"{first_up(clauses([f'{joined(places)}: {verdict}' for verdict, places in rows]))}."
 
 
-def verdict_of(asked: ExperimentQuestion, answer: Answer) -> str:
-    """Return the verdict of one slice as a clause: "4 hosts are enough", "tree is best"."""
+def verdict_of(question: ExperimentQuestion, answer: Answer) -> str:
+    """Return the verdict of one slice as a clause: "4 hosts are enough"."""
     figures = {figure.name: figure for figure in answer.figures}  # the last of a name is that of the largest size
     if answer.strength == "open":
         return NOT_YET
     if answer.question == "scale" and "enough" in figures:
         size = figures["enough"].value
-        return f"{level(asked.of_role('scale')[0], size)} {'is' if size == 1 else 'are'} enough"
+        return f"{level(question.of_role('scale')[0], size)} {'is' if size == 1 else 'are'} enough"
     if answer.question == "weak scale":
         falls = figures.get("falls below 80 %")
-        return FALLS.format(size=level(asked.of_role("scale")[0], falls.value)) if falls else STAYS_ABOVE
+        return FALLS.format(size=level(question.of_role("scale")[0], falls.value)) if falls else STAYS_ABOVE
     if "best" in figures:
-        at = place(asked.of_role("scale")[:1], figures["best"].where) if answer.question != "treatment" else ""
+        at = point_words(question.of_role("scale")[:1], figures["best"].where) if answer.question != "treatment" else ""
         return f"{figures['best'].value} is best{f' at {at}' if at else ''}"
     if "exponent" in figures:
         return f"the power is {significant(_number(figures['exponent']), 2)}"
-    known = next((figures[name] for name in ("latency", "bandwidth") if name in figures), None)
-    return NOT_YET if known is None else f"{known.name} is {amount(_number(known), known.unit)}"
+    speed = next((figures[name] for name in ("latency", "bandwidth") if name in figures), None)
+    return NOT_YET if speed is None else f"{speed.name} is {amount(_number(speed), speed.unit)}"
 
 
 def _number(figure: Figure) -> float:
@@ -98,7 +98,7 @@ def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
 def per_trial(drift: Drift) -> str:
     """Return "+1.92 % per trial (+1.71 to +2.13 %)"."""
     percents = [100 * float(np.expm1(end)) for end in (drift.slope, *drift.interval())]
-    middle, low, high = (signed(each, 2 if abs(each) < 10 else 1) for each in percents)
+    middle, low, high = (signed(percent, 2 if abs(percent) < 10 else 1) for percent in percents)
     return f"{middle}{NARROW}% per trial ({low} to {high}{NARROW}%)"
 
 
@@ -132,7 +132,7 @@ def also_at(
     by_name = {factor.name: factor for factor in factors}
     varying = [name for name in where if len({repr(other.get(name)) for other in slices}) > 1]
     named = [by_name.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]
-    label = place(named, where)
+    label = point_words(named, where)
     if not others:
         return label
     if len(named) == 1:
@@ -158,7 +158,7 @@ def _are(curve: SizeGrid, i: int) -> str:
 
 def _at(curve: SizeGrid) -> str:
     point = curve.points[curve.enough]
-    return value(curve.asked, curve.typical(point), curve.interval(point), with_level=True)
+    return value(curve.question, curve.typical(point), curve.interval(point), with_level=True)
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
@@ -166,7 +166,7 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
-    deciding = curve.asked.deciding
+    deciding = curve.question.deciding
     better = "faster" if deciding.unit == "s" and not deciding.higher_is_better else "better"
     are = f"{_are(curve, curve.enough)} enough" if curve.is_equal else "may be enough"
     names = levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in others])
@@ -180,7 +180,7 @@ def _against_best(curve: SizeGrid, i: int) -> str:
     """Return "16 hosts take 2.8 times (2.5 to 3.1) as long as 4 hosts"."""
     ratio, interval, _ = curve.worse(i, curve.best)
     is_one, best = curve.level(i) == 1, size_of(curve, curve.best)
-    if curve.asked.deciding.higher_is_better:
+    if curve.question.deciding.higher_is_better:
         return f"{size_of(curve, i)} {'reaches' if is_one else 'reach'} {percent(1 / ratio)} of what {best} give"
     return f"{size_of(curve, i)} {'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long as {best}"
 
@@ -201,7 +201,7 @@ def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
-    much = "much" if curve.asked.deciding.higher_is_better else "fast"
+    much = "much" if curve.question.deciding.higher_is_better else "fast"
     words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
     if len(curve.as_good) > 1:
         return f"{_verdict(curve)} {first_up(size_of(curve, enough))} {_are(curve, enough)} {words}."
@@ -225,7 +225,7 @@ def equal(curve: SizeGrid, most: float | None) -> str:
     head = f"{first_up(size_of(curve, 0))} {_are(curve, 0)} enough: between {first} and {last}"
     if most is None:
         return f"{head} the printed values differ by less than 5 %."
-    label = lower_first(curve.asked.deciding.label)
+    label = lower_first(curve.question.deciding.label)
     return f"{head} {label} changes by less than {percent(most)} ({percent_level(curve.claims.level)} CI)."
 
 
@@ -233,7 +233,9 @@ def too_few(curve: SizeGrid, resolution: float | None) -> str:
     reason = _resolvable(resolution, "changes")
     best = curve.best
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
-    return f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
+    return (
+        f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.question, curve.typical(curve.points[best]))}."
+    )
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
@@ -244,10 +246,10 @@ def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | 
 
 
 def one_point(
-    asked: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
+    question: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
 ) -> str:
-    typical = f"{first_up(asked.deciding.label)} is {value(asked, middle, interval)}"
-    if asked.published:
+    typical = f"{first_up(question.deciding.label)} is {value(question, middle, interval)}"
+    if question.published:
         return f"{typical}, printed without repetitions."
     if scatter is None:
         return f"{typical}, measured once: its scatter is not known."
@@ -271,12 +273,12 @@ def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str
     words = [f"{factor_words(grid.typical(point), grid.interval(point))} as fast" for point in ends]
     if scale is None:
         return f"{head}: {words[0]}."
-    at = [f"{each} at {level(scale, p.parameters[scale.name])}" for each, p in zip(words, ends, strict=True)]
+    at = [f"{word} at {level(scale, p.parameters[scale.name])}" for word, p in zip(words, ends, strict=True)]
     return f"{head}: {clauses(at)}."
 
 
-def _better(asked: ExperimentQuestion) -> str:
-    return "as much" if asked.deciding.higher_is_better else "as fast"
+def _better(question: ExperimentQuestion) -> str:
+    return "as much" if question.deciding.higher_is_better else "as fast"
 
 
 def _limit(grid: Grid) -> str:
@@ -290,11 +292,11 @@ def _resolvable(ratio: float | None, things: str) -> str:
 
 
 def _typical(grid: Grid, point: Point) -> str:
-    return value(grid.asked, grid.typical(point), grid.interval(point))
+    return value(grid.question, grid.typical(point), grid.interval(point))
 
 
 def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
-    leading = f"{place(choices, best.parameters)}, {_typical(grid, best)}"
+    leading = f"{point_words(choices, best.parameters)}, {_typical(grid, best)}"
     return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
 
 
@@ -302,14 +304,14 @@ def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], 
     best, worst = ranked[0], ranked[-1]
     ratio, interval, _ = grid.compare(worst, best)
     return first_up(
-        f"{place(choices, best.parameters)} is best: {_typical(grid, best)}, "
-        f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}."
+        f"{point_words(choices, best.parameters)} is best: {_typical(grid, best)}, "
+        f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}."
         f"{f' {first_up(_equal(choices, equal))}.' if equal else ''}"
     )
 
 
 def _equal(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
-    named = [place(choices, p.parameters) for p in equal[:_LISTED]]
+    named = [point_words(choices, p.parameters) for p in equal[:_LISTED]]
     more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
     return f"{'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse"
 
@@ -344,31 +346,31 @@ def best_over_sizes(
         else "at every size"
     )
     verdict = [
-        f"{place(choices, best.parameters)} is best {lead}",
-        *([f"at {level(scale, other[0])} {place(choices, other[1])} is"] if other else []),
+        f"{point_words(choices, best.parameters)} is best {lead}",
+        *([f"at {level(scale, other[0])} {point_words(choices, other[1])} is"] if other else []),
         *([f"at {level(scale, largest)} no choice is measurably better"] if size != largest else []),
         *([_equal(choices, equal)] if equal else []),
     ]
-    medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
-    times = f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}"
-    found = f"At {level(scale, size)} it is {times}: {' against '.join(medians)}"
-    return f"{first_up(clauses(verdict))}. {found}{_also(grid.asked, best, worst)}."
+    medians = [value(grid.question, grid.typical(point)) for point in (best, worst)]
+    times = f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}"
+    comparison = f"At {level(scale, size)} it is {times}: {' against '.join(medians)}"
+    return f"{first_up(clauses(verdict))}. {comparison}{_also(grid.question, best, worst)}."
 
 
-def _also(asked: ExperimentQuestion, best: Point, worst: Point) -> str:
-    if asked.also is None:
+def _also(question: ExperimentQuestion, best: Point, worst: Point) -> str:
+    if question.also is None:
         return ""
-    medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
+    medians = [m for point in (best, worst) if (m := point.median(question.also.metric)) is not None]
     if len(medians) < 2:
         return ""
-    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit) for m in medians)}"
+    return f"; {lower_first(question.also.label)} {' against '.join(amount(m, question.also.unit) for m in medians)}"
 
 
 def growth_of_choice(
     grid: Grid, scale: Factor, choices: Sequence[Factor], ends: Sequence[Point], times: tuple[float, Interval | None]
 ) -> str:
     first, last = (level(scale, point.parameters[scale.name]) for point in ends)
-    name, label = place(choices, ends[0].parameters), lower_first(grid.asked.deciding.label)
+    name, label = point_words(choices, ends[0].parameters), lower_first(grid.question.deciding.label)
     return f"{name}: {label} at {last} is {factor_words(*times)} that at {first}"
 
 
@@ -378,43 +380,43 @@ SECOND_STEP: Final = "Not enough data yet: a change needs a second step to compa
 
 
 def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | None) -> str:
-    asked, step = grid.asked, step_of(grid.asked, best)
-    reached = f"{_typical(grid, best)}{_share(asked, grid.typical(best))}"
+    question, step = grid.question, step_of(grid.question, best)
+    reached = f"{_typical(grid, best)}{_share(question, grid.typical(best))}"
     if paid is None:
         return f"No single change measurably paid off. Best so far is step {step}: {reached}."
-    names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
+    names = joined([str(step_of(question, p)) for p in equal]) if equal else ""
     equals = (
         f"; {'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse"
         if equal
         else ""
     )
     times = factor_words(paid.gain, paid.interval)
-    gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
-    change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
+    gave = f"gave {times} as much as" if question.deciding.higher_is_better else f"was {times} as fast as"
+    change = f"the best single change, step {paid.step} ({changed(question, paid)}), {gave} step {paid.over}"
     return f"Step {step} is best: {reached}{equals}. {first_up(change)}."
 
 
-def paid(asked: ExperimentQuestion, advance: Advance) -> str:
+def paid(question: ExperimentQuestion, advance: Advance) -> str:
     times = factor_words(advance.gain, advance.interval)
-    return f"step {advance.step} ({changed(asked, advance)}): {times} step {advance.over}"
+    return f"step {advance.step} ({changed(question, advance)}): {times} step {advance.over}"
 
 
-def lost(asked: ExperimentQuestion, advance: Advance) -> str:
-    return f"step {advance.step} ({changed(asked, advance)}): only {percent(advance.gain)} of step {advance.over}"
+def lost(question: ExperimentQuestion, advance: Advance) -> str:
+    return f"step {advance.step} ({changed(question, advance)}): only {percent(advance.gain)} of step {advance.over}"
 
 
-def _share(asked: ExperimentQuestion, reached: float) -> str:
-    if not asked.peak:
+def _share(question: ExperimentQuestion, reached: float) -> str:
+    if not question.peak:
         return ""
-    if reached > asked.peak:
+    if reached > question.peak:
         return ", more than the stated peak: check the stated facts of the cluster"
-    return f", {percent(reached / asked.peak)} of the peak"
+    return f", {percent(reached / question.peak)} of the peak"
 
 
-def changed(asked: ExperimentQuestion, advance: Advance) -> str:
+def changed(question: ExperimentQuestion, advance: Advance) -> str:
     """Return the settings that differ from the step that the gain is over."""
     before, after = advance.before.parameters, advance.point.parameters
-    differing = [f for f in asked.factors if before.get(f.name) != after.get(f.name)]
+    differing = [f for f in question.factors if before.get(f.name) != after.get(f.name)]
     named = [(f, level(f, after.get(f.name))) for f in differing[:3]]
     return ", ".join(words if f.plural else f"{f.label} {words}" for f, words in named) or "nothing"
 
@@ -502,15 +504,15 @@ def _range(factor: Factor, ends: Sequence[Point]) -> tuple[str, str]:
     return level(factor, first, counted=False), level(factor, last)
 
 
-def no_growth(asked: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
+def no_growth(question: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
     start, end = _range(factor, ends)
-    if asked.published:
+    if question.published:
         return f"From {start} to {end} the printed values differ by less than 5 %."
     return f"Not enough repetitions: no growth from {start} to {end} was measured."
 
 
 def growth(
-    asked: ExperimentQuestion,
+    question: ExperimentQuestion,
     factor: Factor,
     ends: Sequence[Point],
     times: tuple[float, Interval | None],
@@ -524,4 +526,4 @@ def growth(
     shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
         shape = f". No single power law fits: sizes deviate from it by {percent(misfit)}"
-    return f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."
+    return f"From {start} to {end} {lower_first(question.deciding.label)} {grows}{shape}."

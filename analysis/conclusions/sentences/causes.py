@@ -38,12 +38,12 @@ NOT_EXPLAINED: Final = "not explained by the profile"
 _MOST_OF_IT: Final = 0.5
 
 
-def grown(asked: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
+def grown(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
     name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
     if part.change_s > division.change_s * (1 + 1e-9):
         return f"{_seconds(part.change_s)} more {name}"
-    return f"{_seconds(part.change_s)} of {_of_the_whole(asked, division, above)} is {name}"
+    return f"{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
 
 
 def more(part: ChangePart, bad: Point) -> str:
@@ -70,13 +70,13 @@ def launch(change_s: float) -> str:
     return f"launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
 
 
-def _of_the_whole(asked: ExperimentQuestion, division: Division, above: bool) -> str:
+def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool) -> str:
     whole = f"the {_seconds(division.change_s)}"
     if above:
         return f"{whole} above the ideal"
-    if division.whole.name == asked.deciding.metric:
+    if division.whole.name == question.deciding.metric:
         return f"{whole} more"
-    if division.whole.name == asked.own_time:
+    if division.whole.name == question.own_time:
         return f"{whole} that its own loop takes longer"
     return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if division.profiled else 'the launch takes longer'}"
 

@@ -217,7 +217,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
         ),
     },
 }
-FINDINGS: Final = {name: Text(*place, *texts) for place, rows in _ROWS.items() for name, texts in rows.items()}
+FINDINGS: Final = {name: Text(*heading, *texts) for heading, rows in _ROWS.items() for name, texts in rows.items()}
 
 TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "

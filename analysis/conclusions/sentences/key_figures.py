@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.context import Factor
 from analysis.conclusions.sentences.network import NO_INTERVAL
-from analysis.conclusions.wording import ANY, factor_words, level, place
+from analysis.conclusions.wording import ANY, factor_words, level, point_words
 from analysis.numbers import SHARE, between, with_interval
 from analysis.statistics import Interval
 
@@ -62,7 +62,7 @@ def _at(figure: Figure, varying: Sequence[Factor], by_factor: Mapping[str, Facto
     words = _value(figure, by_factor)
     if figure.name == "gain":
         return f"{words} ({figure.where['step']} over {figure.where['over']})"
-    at = place([f for f in varying if f.name in figure.where], figure.where)
+    at = point_words([f for f in varying if f.name in figure.where], figure.where)
     return f"{at}: {words}" if at else words
 
 

@@ -24,7 +24,7 @@ from analysis.conclusions.wording import (
     level,
     lower_first,
     percent,
-    place,
+    point_words,
 )
 from analysis.numbers import plural, rounded
 from analysis.scaling import Point
@@ -37,15 +37,15 @@ NO_INTERVAL: Final = "not enough data for an interval"
 SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a second setting."
 
 
-def needs(asked: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]:
+def needs(question: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]:
     """Return the bounds of one combination and its critical path."""
     needs = needed.needs
     bounds = (
         f"the run stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's')} {_bounds(needed)}"
     )
     other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
-    without = _without_need(needed, other) if other in {f.name for f in asked.factors} else ""
-    return bounds, clauses([each for each in (_critical_path(needed), without) if each])
+    without = _without_need(needed, other) if other in {f.name for f in question.factors} else ""
+    return bounds, clauses([clause for clause in (_critical_path(needed), without) if clause])
 
 
 def more_needs(others: int) -> str:
@@ -54,7 +54,7 @@ def more_needs(others: int) -> str:
 
 def sentences(at: str, first: str, second: str) -> str:
     """Return the two sentences of a head line; the first names the combination."""
-    return " ".join(f"{first_up(each)}." for each in (_with_place(at, first), second) if each)
+    return " ".join(f"{first_up(sentence)}." for sentence in (_with_place(at, first), second) if sentence)
 
 
 def combinations(verdicts: Sequence[tuple[str, str]], at: str, detail: str) -> str:
@@ -70,8 +70,8 @@ def combinations(verdicts: Sequence[tuple[str, str]], at: str, detail: str) -> s
 def _bounds(needed: NetworkNeeds) -> str:
     """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is ..."."""
     needs = needed.needs
-    if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
-        delay, rate = (_bound(needed, each, unit) for each, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
+    if needs.joint is not None and all(np.isfinite(bound.value) for bound in needs.joint):
+        delay, rate = (_bound(needed, bound, unit) for bound, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
         return f"if one-way delay is below {delay} and the rate is above {rate}"
     if needs.most_delay is not None:
         here = amount(needs.here.rate_bps, "bit/s")
@@ -161,8 +161,8 @@ def _in_short(grid: Grid, effect: Effect) -> str:
 
 
 def _times(grid: Grid, effect: Effect) -> str:
-    to = place([effect.factor], effect.costliest.parameters)
-    is_rate = grid.asked.deciding.higher_is_better
+    to = point_words([effect.factor], effect.costliest.parameters)
+    is_rate = grid.question.deciding.higher_is_better
     return f"{to} {percent(1 / effect.ratio) if is_rate else _factor(effect.ratio, effect.interval)}"
 
 
@@ -185,14 +185,14 @@ def _alone(grid: Grid, effect: Effect) -> str:
     start = level(effect.factor, effect.cheapest.parameters[effect.factor.name])
     rate = effect.factor.unit == "bit/s"  # says itself what it is
     words = to if rate else f"{to} {effect.factor.label}"
-    if grid.asked.deciding.higher_is_better:
+    if grid.question.deciding.higher_is_better:
         return f"{words} leaves {percent(1 / effect.ratio)} of what {start} gives"
     return f"{words} takes {_factor(effect.ratio, effect.interval)} as long as {start}"
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
-    others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
-    return f" at {place(others, effect.costliest.parameters)}"
+    others = [f for f in grid.question.of_role("network") if f is not effect.factor]
+    return f" at {point_words(others, effect.costliest.parameters)}"
 
 
 def _with_place(at: str, words: str) -> str:
@@ -222,14 +222,14 @@ def slopes_by_loss(at: str, slopes: Sequence[Slope]) -> str:
 
 
 def no_effect(
-    asked: ExperimentQuestion, network: Sequence[Factor], *, printed: float | None = None, most: float | None = None
+    question: ExperimentQuestion, network: Sequence[Factor], *, printed: float | None = None, most: float | None = None
 ) -> str:
     """Return the sentence of no measurable effect.
 
     ``printed`` is the change that print could hide, ``most`` the one that the trials leave open.
     """
     verdict = f"{first_up(joined([f.label for f in network]))} {'do' if len(network) > 1 else 'does'} not matter"
-    label, share = lower_first(asked.deciding.label), percent(most or 0.0 if printed is None else printed)
+    label, share = lower_first(question.deciding.label), percent(most or 0.0 if printed is None else printed)
     return f"{verdict}. Over the {'measured' if printed is None else 'printed'} range {label} changes by less than {share}."
 
 

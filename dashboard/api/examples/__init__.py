@@ -21,7 +21,7 @@ _JSON: Final = "application/json"
 
 
 @cache
-def known() -> dict[str, Any]:
+def all_examples() -> dict[str, Any]:
     """Return all examples by operation."""
     parts = (json.loads(file.read_text()) for file in sorted(Path(__file__).parent.glob("*.json")))
     return {operation: example for part in parts for operation, example in part.items()}
@@ -31,13 +31,13 @@ class WithExamples(AutoSchema):
     """Schema generator that adds the stored examples and default errors."""
 
     def get_examples(self) -> list[OpenApiExample]:
-        stored = known().get(f"{self.method} {self.path.removeprefix(ROOT)}", {})
+        stored = all_examples().get(f"{self.method} {self.path.removeprefix(ROOT)}", {})
         examples = [
             OpenApiExample("Request", value=body, media_type=media_type, request_only=True)
             for media_type, body in stored.get("request", {}).items()
         ]
         for status, body in stored.get("answers", {}).items():
-            value = next(iter(known()[body]["answers"].values())) if isinstance(body, str) else body
+            value = next(iter(all_examples()[body]["answers"].values())) if isinstance(body, str) else body
             examples.append(
                 OpenApiExample("Answer", value=value, media_type=_JSON, response_only=True, status_codes=[status])
             )

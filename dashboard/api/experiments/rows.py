@@ -75,7 +75,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         names = fields.chosen(request, ExperimentSerializer)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         assert page is not None  # noqa: S101 (pagination is never off)
-        return self.get_paginated_response(self._shown(page, many=True, names=names))
+        return self.get_paginated_response(self._data_of(page, many=True, names=names))
 
     @extend_schema(
         parameters=[fields.parameter(ExperimentDetailSerializer)],
@@ -85,7 +85,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Return one experiment with its specification."""
         fields.refuse_others(request)
         names = fields.chosen(request, ExperimentDetailSerializer)
-        return Response(self._shown(self.get_object(), names=names))
+        return Response(self._data_of(self.get_object(), names=names))
 
     @extend_schema(
         parameters=[schema.PROJECT, PARAMETER],
@@ -135,7 +135,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         if project is None:
             raise PermissionDenied("There is no such project, or you may not start this workload in it.")
         experiment.move_to(project)
-        return Response(self._shown(self.get_object()))
+        return Response(self._data_of(self.get_object()))
 
     @schema.row_action("post", _QUEUED, (400, 403, 404, 409, 429), parameters=[PARAMETER], url_path="rerun-failed")
     def rerun_failed(self, request: Request, slug: str) -> Response:
@@ -233,10 +233,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         return experiment
 
     def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:
-        data = self._shown(queue.submit(spec, project=project, owner=request.user))
+        data = self._data_of(queue.submit(spec, project=project, owner=request.user))
         return Response(data, status=201, headers={"Location": str(data["url"])})
 
-    def _shown(self, experiments: Any, *, many: bool = False, names: Sequence[str] | None = None) -> Any:
+    def _data_of(self, experiments: Any, *, many: bool = False, names: Sequence[str] | None = None) -> Any:
         rows: Iterable[Experiment] = experiments if many else [experiments]
         context = {**self.get_serializer_context(), fields.NAME: names}
         if names is None or {"status", "trials"} & set(names):

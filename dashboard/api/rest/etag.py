@@ -39,7 +39,7 @@ def of(data: Any) -> str:
     return f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def known(request: Request, etag: str) -> HttpResponseBase | None:
+def not_modified(request: Request, etag: str) -> HttpResponseBase | None:
     """Return 304 if the client has the answer with this ETag, else None."""
     answer: HttpResponseBase | None = get_conditional_response(request._request, etag=etag)
     if answer is not None:
@@ -50,4 +50,4 @@ def known(request: Request, etag: str) -> HttpResponseBase | None:
 def answer(request: Request, data: Any) -> HttpResponseBase:
     """Return data with its ETag, or 304 if the client has it."""
     etag = of(data)
-    return known(request, etag) or Response(data, headers={"ETag": etag})
+    return not_modified(request, etag) or Response(data, headers={"ETag": etag})

@@ -247,7 +247,7 @@ def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
                 quantity,
                 samples.hosts[host],
                 *(
-                    _known(part[host, :, index], samples.count[host])
+                    _numbers(part[host, :, index], samples.count[host])
                     for part in (samples.mean, samples.low, samples.high)
                 ),
             )
@@ -261,7 +261,7 @@ def _curve(quantity: str, host: str | None, values: Any, low: Any = None, high: 
     return {"quantity": quantity, "host": host, "values": values, "low": low, "high": high}
 
 
-def _known(values: Any, count: Any) -> list[float | None]:
+def _numbers(values: Any, count: Any) -> list[float | None]:
     return [float(value) if some and np.isfinite(value) else None for value, some in zip(values, count, strict=True)]
 
 

@@ -187,7 +187,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
             raise Gone(f"{artifact.name} is no longer kept")
         # The hash is the ETag: 304 needs no access to the file.
         digest = f'"{artifact.sha256}"'
-        same = etag.known(request, digest)
+        same = etag.not_modified(request, digest)
         if same is not None:
             return same
         try:

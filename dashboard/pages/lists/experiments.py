@@ -253,7 +253,7 @@ BRING_BACK: Final = ListChange(
     "They return unchanged with their pages, trials and statistics.",
     "{count} restored.",
     lambda user, row: "" if may_restore(user, row) else "can be restored only by its owner and maintainers",
-    lambda kept, _: deletion.restore_deleted(kept),
+    lambda experiments, _: deletion.restore_deleted(experiments),
     undo="experiments-delete",
 )
 DELETED: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find_deleted, SLUG)

@@ -120,7 +120,7 @@ def _change(compared: Compared, metric: str, parameter: str) -> Chart:
                 key, configuration = _key(compared, point), _configuration(compared, member, point)
                 ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
         series.append(MemberChange(_series_name(member), number, ratios))
-    values = [point.value for each in series for point in each.points]
+    values = [point.value for line in series for point in line.points]
     in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label
     figure = change_over(

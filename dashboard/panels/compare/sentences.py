@@ -60,7 +60,7 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
     %), ...'
     """
     number = compared.members.index(member)
-    changed = [c for each in compared.changed.values() if (c := each[number]) is not None]
+    changed = [c for changes in compared.changed.values() if (c := changes[number]) is not None]
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(compared.points) == 1:
@@ -128,7 +128,7 @@ def _within(intervals: Sequence[Interval]) -> str:
 
 
 def _chosen_point(compared: Compared, member: Member, metric: str) -> str:
-    base, other = (_median(compared, each, metric) for each in (compared.baseline, member))
+    base, other = (_median(compared, side, metric) for side in (compared.baseline, member))
     where = _at(compared)
     if base is None or other is None:
         return f"{where} it was not measured on both sides."

@@ -44,7 +44,7 @@ class _Ahead:
         rows = Trial.objects.current().filter(experiment__in=unfinished).values_list("experiment_id")
         trials = dict(rows.annotate(count=Count("pk")).order_by())
         outlook = outlooks(waiting(), list(running_trials()))
-        return cls(monotonic(), trials, {pk: each.left_s for pk, each in outlook.items()})
+        return cls(monotonic(), trials, {pk: forecast.left_s for pk, forecast in outlook.items()})
 
     def latest_s(self, experiments: Iterable[int]) -> float | None:
         """Return seconds until the last of these ends; None if any has no estimate."""

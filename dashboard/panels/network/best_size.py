@@ -78,5 +78,8 @@ def _row(name: str, best_size_on: BestSize, sizes: Sequence[int]) -> dict[str, A
 
 
 def _figure(sizes: Sequence[int], here: BestSize) -> Figure:
-    ends = [(each.interval.low or each.value, each.value, each.interval.high or each.value) for each in here.elapsed]
+    ends = [
+        (estimate.interval.low or estimate.value, estimate.value, estimate.interval.high or estimate.value)
+        for estimate in here.elapsed
+    ]
     return over_sizes(sizes, ends)

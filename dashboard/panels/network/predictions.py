@@ -49,8 +49,10 @@ def predictions_of(experiment: Experiment, user: Any) -> dict[str, Any]:
 def _scores(name: str, checks: Sequence[PredictionCheck]) -> list[tuple[str, str]]:
     """Return a line for each predictor that was checked."""
     used = sorted({check.prediction.predictor for check in checks})
-    lines = [(each, score_words(score(c for c in checks if c.prediction.predictor == each))) for each in used]
-    return [(f"{name}, {each}" if len(used) > 1 else name, words) for each, words in lines if words]
+    lines = [
+        (predictor, score_words(score(c for c in checks if c.prediction.predictor == predictor))) for predictor in used
+    ]
+    return [(f"{name}, {predictor}" if len(used) > 1 else name, words) for predictor, words in lines if words]
 
 
 def predictions_of_experiment(experiment: Experiment) -> Iterable[Prediction]:
@@ -108,7 +110,7 @@ def one(prediction: Prediction) -> dict[str, Any]:
         "check": check,
         "answer": answer_words(check),
         "level": numbers.amount(prediction.level, numbers.SHARE),
-        "trials": [_trial(each) for each in _rows(check)],
+        "trials": [_trial(row) for row in _rows(check)],
         "evidence": len(prediction.evidence),
         "calibration": calibration_words(prediction),
     }
@@ -166,7 +168,7 @@ def _rows(check: PredictionCheck) -> Iterable[Mapping[str, Any]]:
     of_metric = {"measurements__metric": check.prediction.metric, "measurements__scope": "all"}
     trials = Trial.objects.filter(pk__in=check.trials).order_by("pk").values("pk", "state", "certificate")
     seconds = dict(Trial.objects.filter(pk__in=check.trials, **of_metric).order_by().values_list("pk", values))
-    return [{**each, "seconds": seconds.get(each["pk"])} for each in trials]
+    return [{**trial, "seconds": seconds.get(trial["pk"])} for trial in trials]
 
 
 def _trial(trial: Mapping[str, Any]) -> dict[str, Any]:

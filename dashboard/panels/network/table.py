@@ -34,7 +34,7 @@ def _pieces(predictions: QuerySet[Prediction]) -> Iterator[list[dict[str, Any]]]
     everything = iter(predictions.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
         checks = checks_of(piece)
-        yield [_row(checks[each.pk]) for each in piece]
+        yield [_row(checks[row.pk]) for row in piece]
 
 
 def _row(check: PredictionCheck) -> dict[str, Any]:

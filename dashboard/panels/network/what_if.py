@@ -27,7 +27,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     context: dict[str, Any] = {
         "answer": study.answer,
         "strength": STRENGTH[study.answer.strength],
-        "key_figures": key_figures(study.answer, study.asked.factors),
+        "key_figures": key_figures(study.answer, study.question.factors),
         "fits": [],
     }
     if not study.fits:
@@ -83,8 +83,8 @@ def _others(fits: Sequence[FittedNetwork]) -> str:
 
 
 def _scales(fits: Sequence[FittedNetwork]) -> tuple[Scale, Scale]:
-    delays = [float(each.fit.runs.delay.max()) for each in fits]
-    times = [float(value) for each in fits for value in each.fit.runs.elapsed]
+    delays = [float(fitted.fit.runs.delay.max()) for fitted in fits]
+    times = [float(value) for fitted in fits for value in fitted.fit.runs.elapsed]
     return Scale.of(delays, "s"), Scale.of(times, "s")
 
 
@@ -97,6 +97,6 @@ def _curve(study: NetworkStudy, fitted: FittedNetwork, x: Scale, y: Scale) -> Fi
             continue
         is_same = abs(link.rate_bps / fitted.here.rate_bps - 1) < _SAME_RATE and link.loss == fitted.here.loss
         (here if is_same else others).append(
-            Timed(link.delay_s, [float(v) for v in study.asked.values(point)], point.key)
+            Timed(link.delay_s, [float(v) for v in study.question.values(point)], point.key)
         )
     return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)

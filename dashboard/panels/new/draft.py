@@ -16,7 +16,7 @@ from experiments import workloads
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
 from experiments.specification.network_study import expanded
-from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, display_value, is_text
 from experiments.specification.ranges import expand_values
 from experiments.specification.yaml_lines import Dumper, YamlDocument, dump
 
@@ -184,7 +184,7 @@ def shown_default(path: str) -> str:
 def shown_value(path: str, value: Any) -> str:
     if value is None:
         return ""
-    return "0 ms" if value == 0 and path in ("link.delay", "link.jitter") else shown(path, value)
+    return "0 ms" if value == 0 and path in ("link.delay", "link.jitter") else display_value(path, value)
 
 
 def _capture_from_post(post: QueryDict) -> dict[str, Any]:

@@ -201,7 +201,7 @@ class Form:
     def workload_fields(self) -> list[Field]:
         """Return the typed parameters of the chosen workload, with unit and help."""
         values, fields = self._mapping("parameters"), []
-        for name, info in self._own().items():
+        for name, info in self._model_fields().items():
             value = values.get(name, None if info.is_required() else info.default)
             extra = info.json_schema_extra
             unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
@@ -209,7 +209,7 @@ class Form:
             fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
         return fields
 
-    def _own(self) -> Mapping[str, Any]:
+    def _model_fields(self) -> Mapping[str, Any]:
         workload = workloads.find(self.workload, self._mapping("parameters"))
         return {} if workload is None else workload.parameters_type.model_fields
 
@@ -299,7 +299,7 @@ class Form:
     @property
     def sweepable(self) -> Choices:
         """Return the parameters for a sweep: cluster, workload, link."""
-        names = [*CLUSTER_PARAMETERS, *self._own(), *LINK_PARAMETERS]
+        names = [*CLUSTER_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]
         unknown = [name for name in self._mapping("sweep") if name not in names]
         return [(name, parameter_label(name)) for name in [*names, *unknown]]
 

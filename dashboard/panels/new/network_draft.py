@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from analysis.numbers import rounded
-from analysis.sensitivity import Known, Link, Range
+from analysis.sensitivity import EarlierTrial, Link, Range
 from experiments.common.quantities import BANDWIDTH, DURATION
 from experiments.models import Experiment
 from experiments.selectors import ConfigurationRow, configuration_rows
@@ -38,7 +38,7 @@ def network_draft(experiment: Experiment) -> dict[str, Any]:
     here = Link(
         float(link.get("delay") or 0.0), float(link.get("bandwidth") or _UNASKED_BPS), float(link.get("loss") or 0)
     )
-    to = Range.around(here, _known(row, here))
+    to = Range.around(here, _earlier_trial(row, here))
     return expanded(
         {
             **{name: value for name, value in written.items() if name not in _LEFT_OUT},
@@ -70,7 +70,7 @@ def _swept(row: ConfigurationRow, experiment: Experiment, *, links: bool) -> dic
     return {name.removeprefix("link."): row.parameters[name] for name in names if name in row.parameters}
 
 
-def _known(row: ConfigurationRow, here: Link) -> Known:
+def _earlier_trial(row: ConfigurationRow, here: Link) -> EarlierTrial:
     volume = row.median("chain_volume_s")
     bits = None if volume is None else volume * here.rate_bps
-    return Known(row.median("elapsed_s"), row.median("chain_messages"), bits)
+    return EarlierTrial(row.median("elapsed_s"), row.median("chain_messages"), bits)

@@ -86,7 +86,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         command=command_lines(dry.argv) if dry else "",
         command_notes=dry.notes if dry else [],
         files=list(dry.files.items()) if dry else [],
-        recording=dry.recording.place if dry and spec.capture.enabled else "",
+        recording=dry.recording.where if dry and spec.capture.enabled else "",
         capture_filter=(dry.recording.capture_filter or "") if dry else "",
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters)),

@@ -41,7 +41,7 @@ def curves_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
 def _lines(workload: WorkloadDefinition, rows: Sequence[ConfigurationRow], names: Sequence[str]) -> list[Line]:
     """Return the curve of every configuration, without sizes of 0 bytes (log axis)."""
     ids = {row.pk: row.trial_ids[f"{workload.slug}.latency_s"][:MOST_TRIALS] for row in rows}
-    every = [pk for each in ids.values() for pk in each]
+    every = [pk for keys in ids.values() for pk in keys]
     tables = dict(Trial.objects.filter(pk__in=every).values_list("pk", "tables"))
     lines = []
     for row in rows:

@@ -46,7 +46,7 @@ def effects_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, An
         ],
         "together": [
             {
-                "change": " and ".join(_change(*each) for each in zip(j.parameters, j.before, j.after, strict=True)),
+                "change": " and ".join(_change(*step) for step in zip(j.parameters, j.before, j.after, strict=True)),
                 "together": numbers.significant(j.together, 3),
                 "product": numbers.significant(j.product, 3),
                 "interaction": numbers.significant(j.interaction, 3),

@@ -120,7 +120,7 @@ def _against_the_smallest(
     if len({size.ranks for size in sizes}) < len(sizes) or len(sizes) < 2 or not sizes[0].useful_s:
         return [()] * len(rows), [()] * len(rows)
     compared = scaled(sizes, weak=weak)
-    return [[each.whole] for each in compared], [[each.computation] for each in compared]
+    return [[size.whole] for size in compared], [[size.computation] for size in compared]
 
 
 def _median(values: Sequence[float]) -> float | None:

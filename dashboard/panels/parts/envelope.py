@@ -117,8 +117,8 @@ def _first(saturation: Saturation | None) -> str:
 def _smallest(rated: Envelope) -> list[tuple[str, str]]:
     """Return (jobs, smallest measured link that sustains them)."""
     jobs = rated.measured_jobs()
-    pairs = [(each, rated.smallest_acceptable(each)) for each in jobs]
-    return [(_jobs(each), "none of these" if link is None else _link(link)) for each, link in pairs]
+    pairs = [(count, rated.smallest_acceptable(count)) for count in jobs]
+    return [(_jobs(count), "none of these" if link is None else _link(link)) for count, link in pairs]
 
 
 def _jobs(jobs: float | None) -> str:

@@ -83,7 +83,7 @@ class Grid:
         return [[at.get((y, x)) for x in self.values(self.x)] for y in self.values(self.y)]
 
 
-def grid_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
+def grid_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return maps and lines of every group; None without a grid or link sweep."""
     metric = measured.deciding
     if metric is None:
@@ -145,7 +145,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     main_cells = grid.cells(grid.rows, metric.id)
     matching = [(source, _matching(source, grid.rows, metric.id)) for source in measured.published]
     references = [(source, grid.cells(rows, metric.id), grid.keys(rows)) for source, rows in matching]
-    references = [each for each in references if any(v is not None for row in each[1] for v in row)]
+    references = [reference for reference in references if any(v is not None for row in reference[1] for v in row)]
     everything = [v for cells in (main_cells, *(c for _, c, _ in references)) for row in cells for v in row if v]
     scale = Scale.of(everything, metric.unit)
     look: dict[str, Any] = {
@@ -199,8 +199,8 @@ def _line_charts(
 ) -> list[dict[str, Any]]:
     varied = [name for name in swept_parameters(rows) if name != x]
     groups = [(grid.title, _by_rest(grid.rows, [grid.y])) for grid in grids] or [("", _by_rest(rows, varied))]
-    known = certificate_statuses([row.pk for row in rows]) if x in QUANTITIES else {}
-    achieved = {configuration: status.achieved for configuration, status in known.items()}
+    statuses = certificate_statuses([row.pk for row in rows]) if x in QUANTITIES else {}
+    achieved = {configuration: status.achieved for configuration, status in statuses.items()}
     charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
     for title, all_families in groups:
         families = dict(list(all_families.items())[:MOST_SERIES])

@@ -24,7 +24,7 @@ _MOST_POINTS: Final = 100
 """Combinations of one size share one table."""
 
 
-def inside_mpi_part(measured: Measured, _asked: Mapping[str, str]) -> dict[str, Any] | None:
+def inside_mpi_part(measured: Measured, _targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return a table per combination, or one of all; None without profiles."""
     trees = efficiency_trees(measured)
     if not trees:
@@ -105,7 +105,7 @@ def _chart(tree: Tree) -> Figure | None:
 
 def _drawn(branch: Branch, rows: Sequence[ConfigurationRow]) -> Line:
     trials = [row.trial_ids.get(branch.name, []) for row in rows]
-    ids = trials if [len(each) for each in trials] == [len(values) for values in branch.values] else ()
+    ids = trials if [len(keys) for keys in trials] == [len(values) for values in branch.values] else ()
     return Line(branch.label, [row.ranks for row in rows], branch.values, of=[row.pk for row in rows], ids=ids)
 
 

@@ -48,8 +48,8 @@ def phases_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
 def _measured(
     measured: Measured, phases: Phases, by_method: Mapping[str, list[ConfigurationRow]], targets: Mapping[str, str]
 ) -> dict[str, Any]:
-    rows = [row for each in by_method.values() for row in each]
-    first = {method: _fit(each, phases, phases.first) for method, each in by_method.items()}
+    rows = [row for method_rows in by_method.values() for row in method_rows]
+    first = {method: _fit(method_rows, phases, phases.first) for method, method_rows in by_method.items()}
     # Later steps have their data already: all methods measure the same.
     later = _fit(rows, phases, phases.later)
     nodes, steps = _target(targets.get("nodes"), NODES), _target(targets.get("steps"), STEPS)
@@ -125,8 +125,8 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
     facts = cluster_facts(measured.main.experiment)
     baseline = {row.median(phases.nodes): row for row in by_method.get(phases.baseline, [])}
     rows = []
-    for method, each in by_method.items():
-        for row in each:
+    for method, method_rows in by_method.items():
+        for row in method_rows:
             nodes, run = row.median(phases.nodes), row.median(phases.run)
             against = baseline.get(nodes)
             used = row.median(phases.utilisation)
@@ -208,17 +208,17 @@ def _totals(
     return [
         {
             "method": method,
-            "first": _interval(each.first_s),
-            "later": _interval(each.later_s),
-            "total": _interval(each.total_s),
-            "faster": None if slow is None or each is slow else _interval(times_faster(slow, each), "", 3),
+            "first": _interval(total.first_s),
+            "later": _interval(total.later_s),
+            "total": _interval(total.total_s),
+            "faster": None if slow is None or total is slow else _interval(times_faster(slow, total), "", 3),
             "beyond": [
                 word
-                for word, is_beyond in ((AXIS, each.beyond_nodes), (phases.steps, each.beyond_searches))
+                for word, is_beyond in ((AXIS, total.beyond_nodes), (phases.steps, total.beyond_searches))
                 if is_beyond
             ],
         }
-        for method, each in totals.items()
+        for method, total in totals.items()
     ]
 
 

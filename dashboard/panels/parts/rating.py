@@ -94,6 +94,6 @@ def _cells(gflops: float, facts: ClusterFacts, prices: Sequence[float | None]) -
     return {
         "gflops": numbers.significant(gflops),
         "peak": numbers.quantity(rating.peak_share, numbers.SHARE)[0],
-        "prices": [numbers.NOTHING if each is None else numbers.significant(each) for each in priced],
+        "prices": [numbers.NOTHING if price is None else numbers.significant(price) for price in priced],
         "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
     }

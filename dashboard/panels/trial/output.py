@@ -1,4 +1,4 @@
-"""Texts of a trial: what its program printed and wrote, and the lines of its figures."""
+"""Texts that a trial's program printed and wrote, and the lines of its figures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ShownText:
         return self.text.count("\n")
 
     def pieces(self) -> Iterator[tuple[str, str, str]]:
-        """Yield text, anchor and labels of each marked line, and the text between two of them."""
+        """Yield text, anchor and labels of marked lines, and the text between two."""
         labels: dict[int, list[str]] = {}
         for metric, mark in self.marks.items():
             labels.setdefault(mark.number, []).append(find(metric).label)
@@ -58,15 +58,15 @@ class ShownText:
 
 
 def texts_of(trial: Trial, artifacts: Sequence[Artifact]) -> list[ShownText]:
-    """Return the printed texts, the input files, and the written files that hold figures."""
+    """Return printed texts, input files, and the written files that hold figures."""
     workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
     stored = {artifact.name: artifact for artifact in artifacts if artifact.removed_at is None}
     written = selected(workload.outputs, stored) if workload else []
     texts = {name: _read(a) for name, a in stored.items() if a.kind in _PRINTED or name in written}
-    shown = {name: text for name, text in texts.items() if text is not None}
-    if workload and trial.state == State.FINISHED and not any(text.is_cut for text in shown.values()):
-        _mark(shown, _figures(workload, trial, shown, written))
-    return [text for name, text in shown.items() if text.artifact.kind in _PRINTED or text.marks]
+    excerpts = {name: text for name, text in texts.items() if text is not None}
+    if workload and trial.state == State.FINISHED and not any(text.is_cut for text in excerpts.values()):
+        _mark(excerpts, _figures(workload, trial, excerpts, written))
+    return [text for name, text in excerpts.items() if text.artifact.kind in _PRINTED or text.marks]
 
 
 def _read(artifact: Artifact) -> ShownText | None:
@@ -82,11 +82,11 @@ def _read(artifact: Artifact) -> ShownText | None:
 
 
 def _figures(
-    workload: workloads.WorkloadDefinition, trial: Trial, shown: Mapping[str, ShownText], written: Sequence[str]
+    workload: workloads.WorkloadDefinition, trial: Trial, excerpts: Mapping[str, ShownText], written: Sequence[str]
 ) -> Mapping[str, float]:
     """Return the figures of the shown texts; {} if today's parser refuses them."""
-    output = next((text.text for text in shown.values() if text.artifact.kind == Artifact.Kind.STDOUT), "")
-    files = {name: shown[name].text for name in written if name in shown}
+    output = next((text.text for text in excerpts.values() if text.artifact.kind == Artifact.Kind.STDOUT), "")
+    files = {name: excerpts[name].text for name in written if name in excerpts}
     try:
         requested = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
         return workload.read(output, files, requested).figures
@@ -94,11 +94,11 @@ def _figures(
         return {}
 
 
-def _mark(shown: Mapping[str, ShownText], figures: Mapping[str, float]) -> None:
-    stdout = next((name for name, text in shown.items() if text.artifact.kind == Artifact.Kind.STDOUT), "")
-    places = {name: f"text-{number}" for number, name in enumerate(shown, 1)}
+def _mark(excerpts: Mapping[str, ShownText], figures: Mapping[str, float]) -> None:
+    stdout = next((name for name, text in excerpts.items() if text.artifact.kind == Artifact.Kind.STDOUT), "")
+    places = {name: f"text-{number}" for number, name in enumerate(excerpts, 1)}
     for metric, value in figures.items():
         for line in value.lines[:1] if isinstance(value, Figure) else ():
             name = line.file or stdout
-            if name in shown:
-                shown[name].marks[metric] = Mark(line.number, line.file, f"{places[name]}-line-{line.number}")
+            if name in excerpts:
+                excerpts[name].marks[metric] = Mark(line.number, line.file, f"{places[name]}-line-{line.number}")

@@ -94,7 +94,7 @@ def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, A
         "hosts": hosts,
         "waits": numbers.grouped(sum(pair[2] for pair in pairs)),
         "time": numbers.amount(whole_s, "s"),
-        "shares": [_share(each / whole_s) for each in seconds],
+        "shares": [_share(part_s / whole_s) for part_s in seconds],
     }
 
 
@@ -113,16 +113,16 @@ def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s
     shares = {rank: seconds / windows_s[rank] for rank, seconds in waited_s.items() if windows_s.get(rank)}
     if not shares:
         return "No rank waited that long in a receive or collective."
-    rank = max(shares, key=lambda each: shares[each])
+    rank = max(shares, key=lambda number: shares[number])
     whole_s = waited_s[rank]
     of_senders: dict[str, dict[int, float]] = defaultdict(dict)
     for pair in pairs:
         if pair[1] == rank:
             for cause, seconds in zip(causes, pair[_FIRST_CAUSE:], strict=True):
                 of_senders[cause][int(pair[0])] = seconds
-    cause = max(of_senders, key=lambda each: sum(of_senders[each].values()))
+    cause = max(of_senders, key=lambda name: sum(of_senders[name].values()))
     by_sender, of_cause_s = of_senders[cause], sum(of_senders[cause].values())
-    sender = max(by_sender, key=lambda each: by_sender[each])
+    sender = max(by_sender, key=lambda number: by_sender[number])
     because = {UNKNOWN_RANK: _BECAUSE["unknown"], ALL_RANKS: _BECAUSE_OF_ALL.get(cause, _BECAUSE["unknown"])}
     why = because.get(sender, _BECAUSE[cause]).format(sender=_name(sender))
     start = f"Rank {_name(rank)} waits {_two_digits(shares[rank])} of its time,"

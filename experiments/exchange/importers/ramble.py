@@ -84,8 +84,10 @@ def read(data: dict[str, Any]) -> ToolReport:
         raise BadBundle("There is no experiment in these results of Ramble.")
     report = ToolReport("Ramble", [])
     grouped: dict[str, list[_Experiment]] = defaultdict(list)
-    for each in results.experiments:
-        experiment = usable(_Experiment, each, str(each.get("name", "an experiment")), report.left_out)
+    for ramble_experiment in results.experiments:
+        experiment = usable(
+            _Experiment, ramble_experiment, str(ramble_experiment.get("name", "an experiment")), report.left_out
+        )
         if experiment is None:
             continue
         if why := _why_not(experiment):
@@ -131,10 +133,10 @@ def _varied(experiments: list[_Experiment]) -> list[str]:
 
 
 def _without_place(experiment: _Experiment, name: str) -> str:
-    """Return a variable without the name and the directory of its experiment, which each repeat has."""
+    """Return a variable without name and directory of its experiment's repeat."""
     text = str(experiment.variables.get(name))
-    for own in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
-        text = text.replace(own, "") if own else text
+    for directory in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
+        text = text.replace(directory, "") if directory else text
     return text
 
 
@@ -157,6 +159,6 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Return the number of an expanded variable, or the variable itself: 4.10 and 007 stay text."""
+    """Return the number of an expanded variable, or the text of 4.10 and 007."""
     number = printed_number(value) if isinstance(value, str) else None
     return value if number is None else number

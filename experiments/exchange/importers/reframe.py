@@ -132,8 +132,8 @@ def read(data: dict[str, Any]) -> ToolReport:
             described_set = described(f"{test} on {cluster}", test, _TOOL, cluster, source)
             sets.setdefault((test, cluster), described_set)["trials"].append(trial)
     result.sets = list(sets.values())
-    for each in result.sets:
-        keep_apart(each["trials"])
+    for part in result.sets:
+        keep_apart(part["trials"])
     if report.restored_cases:
         cases = plural(len(report.restored_cases), "case")
         result.left_out.append(
@@ -165,8 +165,10 @@ def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] |
     if not figures:
         left_out.append(f"{case_name}: no figure of it can be read")
         return None
-    own = {f"{_TOOL}_{name}" if name == "environ" else name: value for name, value in _own_parameters(case).items()}
-    varied = {"environ": case.environ, **own}
+    case_parameters = {
+        f"{_TOOL}_{name}" if name == "environ" else name: value for name, value in _own_parameters(case).items()
+    }
+    varied = {"environ": case.environ, **case_parameters}
     counts = {"hosts": case.hosts, "ranks": case.ranks}
     return {
         "parameters": {**parameters(varied, _TOOL), **counts},

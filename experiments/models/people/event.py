@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 
 class EventQuerySet(models.QuerySet["Event"]):
-    def kept(self) -> EventQuerySet:
+    def within_retention(self) -> EventQuerySet:
         """Return the events within the retention time."""
         days = settings.EVENT_DAYS
         return self.filter(at__gte=Now() - timedelta(days=days)) if days else self.all()

@@ -49,7 +49,7 @@ class Project(models.Model):
         return {"project": self.pk}
 
     @classmethod
-    def found(cls, name: str) -> Project:
+    def create_named(cls, name: str) -> Project:
         """Create a project; its slug follows from the name, numbered if taken."""
         stem = slugify(name)[:70] or "project"
         for number in count(1):

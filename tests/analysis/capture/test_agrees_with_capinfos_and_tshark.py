@@ -78,8 +78,8 @@ def test_flows_group_packets_as_tshark_streams_do(mpi_capture: Path) -> None:
     pairs = {(int(flow), row[0]) for flow, row in zip(table.flow, streams, strict=True) if row[0]}
     assert len({flow for flow, _ in pairs}) == len({stream for _, stream in pairs}) == len(pairs)
     first_of_flow = np.unique(table.flow[table.flow != NO_FLOW], return_index=True)[1]
-    known = np.flatnonzero(table.flow != NO_FLOW)[first_of_flow]
-    assert not (table.kind[known] & REVERSE).any()
+    rows = np.flatnonzero(table.flow != NO_FLOW)[first_of_flow]
+    assert not (table.kind[rows] & REVERSE).any()
 
 
 def test_mpi_traffic_is_what_touches_the_launchers_ports(mpi_capture: Path) -> None:

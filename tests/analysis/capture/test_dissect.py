@@ -26,12 +26,12 @@ def fields(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def readers() -> set[int]:
     """Return the tshark processes below this one."""
-    found = set()
+    results = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             if child.name() == "tshark":
-                found.add(child.pid)
-    return found
+                results.add(child.pid)
+    return results
 
 
 def test_a_frame_range_gives_the_fields_that_tshark_prints(mpi_capture: Path) -> None:

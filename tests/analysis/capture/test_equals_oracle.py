@@ -90,8 +90,8 @@ def numbers(result: CaptureAnalysis) -> str:
     plain = result.to_dict()
     del plain["file"], plain["capture"]
     for name in ("captured", "received_by_filter", "dropped_by_kernel"):
-        for place in ("metrics", "not_available"):
-            plain[place].pop(name, None)
+        for part in ("metrics", "not_available"):
+            plain[part].pop(name, None)
     return json.dumps(plain, sort_keys=True)
 
 

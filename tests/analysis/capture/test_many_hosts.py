@@ -59,14 +59,14 @@ def test_hosts_and_their_traffic_are_those_that_plain_python_counts(
     assert measured.trust.verdict == "good"
     assert measured.metrics["connections"] == len(pairs)
 
-    shown = [
+    rows = [
         sum(int(part) << shift for part, shift in zip(label.split("."), (24, 16, 8, 0), strict=True))
         for label in hosts["labels"]
     ]
-    assert shown == sorted(shown)
-    assert sorted((volume[host] for host in shown), reverse=True) == sorted(volume.values(), reverse=True)[:256]
-    for row, source in enumerate(shown):
-        for column, target in enumerate(shown):
+    assert rows == sorted(rows)
+    assert sorted((volume[host] for host in rows), reverse=True) == sorted(volume.values(), reverse=True)[:256]
+    for row, source in enumerate(rows):
+        for column, target in enumerate(rows):
             assert hosts["packets"][row][column] == pairs.get((source, target), 0)
     assert len(named) <= 256 + 2 * len(measured.flows)  # those of the matrix, and of the connections that have a row
 
@@ -136,7 +136,7 @@ def test_addresses_that_come_late_belong_to_their_host(tmp_path: Path) -> None:
     path = few_hosts(tmp_path)
     table = analysis.read_capture(path)
     recordings = [Recording(f"n{k}", path, frozenset({f"10.0.0.{k}", f"fd00::{k:x}"})) for k in range(40)]
-    owners = {address: number for number, each in enumerate(recordings) for address in each.addresses}
+    owners = {address: number for number, recording in enumerate(recordings) for address in recording.addresses}
     expected = [
         min(owners[table.hosts[source]], owners[table.hosts[target]])
         for source, target in zip(table.src, table.dst, strict=True)

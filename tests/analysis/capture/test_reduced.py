@@ -98,11 +98,11 @@ def test_everything_but_contents_is_the_same(tmp_path: Path, form: Callable[[lis
     path = tmp_path / "capture"
     path.write_bytes(form(frames()))
     cut = reduced(path, Anonymiser(KEY) if hide else None)
-    (before, known), (after, its) = read(path), read(cut)
+    (before, original), (after, its) = read(path), read(cut)
     same_but_contents(before, after)
     assert len(before.btl_handshakes) == 1
     assert {name: its[name] for name in ("format", "packets", "hidden", "not_ip", "notes")} == {
-        name: known[name] for name in ("format", "packets", "hidden", "not_ip", "notes")
+        name: original[name] for name in ("format", "packets", "hidden", "not_ip", "notes")
     }
     if not hide:
         assert before.hosts == after.hosts
@@ -118,9 +118,9 @@ def test_no_content_and_no_address_is_left(tmp_path: Path, form: Callable[[list[
     path.write_bytes(form(frames()))
     assert SECRET[:4] not in reduced(path).read_bytes()
     hidden = reduced(path, Anonymiser(KEY)).read_bytes()
-    own = [end.packed for end in ENDS] + [bytes.fromhex(f"02000000000{last}") for last in (1, 2)]
-    assert all(each in path.read_bytes() for each in own)
-    assert not [each for each in own if each in hidden]
+    addresses = [end.packed for end in ENDS] + [bytes.fromhex(f"02000000000{last}") for last in (1, 2)]
+    assert all(row in path.read_bytes() for row in addresses)
+    assert not [row for row in addresses if row in hidden]
 
 
 def test_tshark_sees_the_same_lengths_and_other_addresses(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_a_recording_keeps_its_compression_counters_and_whether_it_is_verified(t
     for checked in (True, False):
         path = tmp_path / f"{checked}.pcapng.zst"
         path.write_bytes(zstandard.ZstdCompressor(write_checksum=checked).compress(ng(frames()) + statistics))
-        known, its = read(path)[1], read(reduced(path))[1]
+        original, its = read(path)[1], read(reduced(path))[1]
         for name in ("compression", "received", "dropped", "unverified", "link_types"):
-            assert known[name] == its[name], name
+            assert original[name] == its[name], name
         assert (its["dropped"], its["unverified"] is None) == (3, checked)
 
 
@@ -192,10 +192,10 @@ def test_networks_stay_together_and_special_addresses_special() -> None:
     def special(
         rows: np.ndarray[tuple[int, ...], np.dtype[np.uint8]],
     ) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        found: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = (
+        result: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = (
             (rows[:, 0] == 0) | (rows[:, 0] == 127) | (rows[:, 0] >> 4 == 14)
         )
-        return found
+        return result
 
     assert np.array_equal(special(some), special(turned))
     assert np.array_equal(some[special(some)], turned[special(some)])
@@ -209,8 +209,8 @@ def test_texts_lose_the_same_addresses_and_keep_versions(tmp_path: Path) -> None
     path.write_bytes(ng([Frame.whole(1, ethernet(ipv4(tcp(), source="198.51.7.1")))]))
     hide = Anonymiser(KEY)
     reduced(path, hide)
-    kept = b"version 4.1.2.7, at 12:34:56, 127.0.0.1, hash ab12:cd34"
-    assert hide.text(kept) == kept
+    text = b"version 4.1.2.7, at 12:34:56, 127.0.0.1, hash ab12:cd34"
+    assert hide.text(text) == text
     replaced = hide.text(b"from 198.51.7.1:80 and 198.51.7.9 to [fd00::2]:5 by 02:00:00:00:00:01, 10.0.0.2/24").decode()
     for gone in ("198.51.7", "fd00::2", "02:00:00:00:00:01", "10.0.0.2"):
         assert gone not in replaced
@@ -235,12 +235,16 @@ def of_link(path: Path, name: str, carried: list[bytes] = CARRIED) -> Path:
 def test_frames_of_any_link_type_are_cut_to_headers_that_say_the_same(tmp_path: Path, name: str) -> None:
     path = of_link(tmp_path / "capture.pcap", name)
     cut = reduced(path)
-    (before, known), (after, its) = read(path), read(cut)
+    (before, original_results), (after, its) = read(path), read(cut)
     same_but_contents(before, after)
     assert np.array_equal(before.fingerprint, after.fingerprint)
-    assert (known["packets"], known["notes"], before.hosts) == (its["packets"], its["notes"], after.hosts)
+    assert (original_results["packets"], original_results["notes"], before.hosts) == (
+        its["packets"],
+        its["notes"],
+        after.hosts,
+    )
     assert SECRET[:4] not in cut.read_bytes()
-    original, again = (analysis.analyse(each) for each in (path, cut))
+    original, again = (analysis.analyse(item) for item in (path, cut))
     assert again.metrics == original.metrics
     assert again.trust.verdict == original.trust.verdict == "good"
 
@@ -272,4 +276,4 @@ def test_addresses_of_frames_within_are_replaced_behind_any_link_type(tmp_path: 
         path = tmp_path / f"{link}"
         path.write_bytes(pcap([Frame.whole(1, behind)], link=link))
         cut = reduced(path, Anonymiser(KEY)).read_bytes()
-        assert not [each for each in (MACS[:6], MACS[6:]) if each in cut], link
+        assert not [item for item in (MACS[:6], MACS[6:]) if item in cut], link

@@ -25,24 +25,24 @@ _MOST_WORDS: Final = 25
 _NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
 
 
-def check(answer: Answer, asked: ExperimentQuestion) -> list[str]:
+def check(answer: Answer, question: ExperimentQuestion) -> list[str]:
     """Return what is wrong with an answer to what was asked: empty where all holds."""
-    found = [
+    results = [
         *_sentences(answer),
-        *_head_line(answer, asked),
-        *_sizes(answer, asked),
-        *_costs(answer, asked),
+        *_head_line(answer, question),
+        *_sizes(answer, question),
+        *_costs(answer, question),
         *_parts(answer),
     ]
     for figure in answer.figures:
-        found += _figure(figure)
+        results += _figure(figure)
     if answer.strength == "firm" and answer.scatter is None:
-        found.append("firm without any knowledge of scatter")
-    if answer.strength == "printed" and not asked.published:
-        found.append("printed without being published")
+        results.append("firm without any knowledge of scatter")
+    if answer.strength == "printed" and not question.published:
+        results.append("printed without being published")
     if answer.missing is not None and any(more < 1 for _, more in answer.missing.points):
-        found.append("asks for no further repetition")
-    return found
+        results.append("asks for no further repetition")
+    return results
 
 
 def check_facts(facts: Sequence[Fact], answer: Answer) -> list[str]:
@@ -79,7 +79,7 @@ def _sentences(answer: Answer) -> Iterator[str]:
         yield f"no full stop: {answer.sentence}"
 
 
-def _head_line(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
+def _head_line(answer: Answer, question: ExperimentQuestion) -> Iterator[str]:
     """Check that a head line is two short sentences of rounded numbers.
 
     Levels of parameters are as the user wrote them.
@@ -91,7 +91,10 @@ def _head_line(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
         if words_of(text) > _MOST_WORDS:
             yield f"{words_of(text)} words: {text}"
     levels = {
-        n for f in asked.factors for p in asked.points for n in _NUMBER.findall(level(f, p.parameters.get(f.name)))
+        n
+        for f in question.factors
+        for p in question.points
+        for n in _NUMBER.findall(level(f, p.parameters.get(f.name)))
     }
     for text in (answer.sentence, *(cause.statement for cause in answer.causes)):
         yield from (
@@ -116,10 +119,10 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
             yield f"a share above 100 %: {text}"
 
 
-def _sizes(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
+def _sizes(answer: Answer, question: ExperimentQuestion) -> Iterator[str]:
     """A size that is named was measured."""
-    names = [f.name for f in asked.factors if f.role == "scale"]
-    measured = {float(p.parameters[name]) for p in asked.measured() for name in names}
+    names = [f.name for f in question.factors if f.role == "scale"]
+    measured = {float(p.parameters[name]) for p in question.measured() for name in names}
     for figure in answer.figures:
         if (
             figure.name in ("enough", "best size", "falls below 80 %", "stays above 80 %")
@@ -127,13 +130,13 @@ def _sizes(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
         ):
             yield f"{figure.name} {figure.value} was not measured"
     best = [f.value for f in answer.figures if f.name == "best step"]
-    if any(not 1 <= float(step or 0) <= len(asked.points) for step in best):
+    if any(not 1 <= float(step or 0) <= len(question.points) for step in best):
         yield f"no step {best[0]}"
 
 
-def _costs(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
+def _costs(answer: Answer, question: ExperimentQuestion) -> Iterator[str]:
     """Check that shares are at most the whole, costs at most the elapsed time."""
-    elapsed = [v for p in asked.measured() for v in p.values.get("elapsed_s", ())]
+    elapsed = [v for p in question.measured() for v in p.values.get("elapsed_s", ())]
     for cause in answer.causes:
         if cause.explains is None:
             continue

@@ -39,7 +39,7 @@ def points(
     for key, middle in typical.items():
         levels = key if isinstance(key, tuple) else (key,)
         values = {deciding.metric: [middle * r for r in repetitions]}
-        values |= {metric: [each[key] * r for r in repetitions] for metric, each in metrics.items()}
+        values |= {metric: [row[key] * r for r in repetitions] for metric, row in metrics.items()}
         rows.append(Point(dict(zip((f.name for f in factors), levels, strict=True)), values, ranks=4))
     return rows
 
@@ -51,15 +51,15 @@ def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -
     return ExperimentQuestion(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)
 
 
-def checked(asked: ExperimentQuestion) -> Answer:
+def checked(question: ExperimentQuestion) -> Answer:
     """The answer, which must pass all checks; its spaces are plain ones."""
-    given = answer(asked)
-    assert check(given, asked) == []
-    causes = tuple(replace(cause, statement=plain(cause.statement)) for cause in given.causes)
-    missing = given.missing and replace(given.missing, statement=plain(given.missing.statement))
-    return replace(given, sentence=plain(given.sentence), causes=causes, missing=missing)
+    result = answer(question)
+    assert check(result, question) == []
+    causes = tuple(replace(cause, statement=plain(cause.statement)) for cause in result.causes)
+    missing = result.missing and replace(result.missing, statement=plain(result.missing.statement))
+    return replace(result, sentence=plain(result.sentence), causes=causes, missing=missing)
 
 
-def values(given: Answer, name: str, **where: Any) -> list[Any]:
+def values(result: Answer, name: str, **where: Any) -> list[Any]:
     """The values of all figures of that name and place."""
-    return [f.value for f in given.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]
+    return [f.value for f in result.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]

@@ -39,7 +39,7 @@ def waiting(*ranks: Rank, window: float, polls: bool = True) -> list[Rank]:
     name = "on_cpu" if polls else "blocked_inside"
     rest = [window - rank.useful - rank.inside for rank in ranks]
     values = [{field.name: getattr(rank, field.name) for field in fields(rank)} for rank in ranks]
-    return [Rank(**{**each, name: each[name] + more}) for each, more in zip(values, rest, strict=True)]
+    return [Rank(**{**pair, name: pair[name] + more}) for pair, more in zip(values, rest, strict=True)]
 
 
 def metrics_of(ranks: Sequence[Rank], launch: float = 0.1) -> dict[str, float]:

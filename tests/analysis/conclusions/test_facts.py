@@ -38,11 +38,11 @@ def merged(
     *findings: Finding,
     slices: tuple[dict[str, Any], ...] = (),
     output: Answer = SILENT,
-    asked: ExperimentQuestion | None = None,
+    question: ExperimentQuestion | None = None,
 ) -> list[Fact]:
     verdict = Verdict("limited", "Limited.")
-    report = Report("", verdict, findings, (), slices=tuple(Report("", verdict, (), (), where=each) for each in slices))
-    return list(facts(asked or asks([HOSTS, METHOD], {(1, "pull"): 1.0}), output, report))
+    report = Report("", verdict, findings, (), slices=tuple(Report("", verdict, (), (), where=part) for part in slices))
+    return list(facts(question or asks([HOSTS, METHOD], {(1, "pull"): 1.0}), output, report))
 
 
 def test_causes_come_first_by_what_they_explain() -> None:
@@ -55,8 +55,8 @@ def test_at_most_five_causes_are_shown() -> None:
     many = [finding(f"cause_{n}", explains=0.9 - n / 100) for n in range(MOST_CAUSES + 2)]
     output = merged(*many)
     assert [fact.fold for fact in output] == ["cause"] * MOST_CAUSES + ["run"] * 2
-    own = replace(SILENT, causes=(Cause("2 s are waiting", 2.0, "s"), Cause("1 s is computing", 1.0, "s")))
-    assert sum(fact.fold == "cause" for fact in merged(*many, output=own)) == MOST_CAUSES - 2
+    result = replace(SILENT, causes=(Cause("2 s are waiting", 2.0, "s"), Cause("1 s is computing", 1.0, "s")))
+    assert sum(fact.fold == "cause" for fact in merged(*many, output=result)) == MOST_CAUSES - 2
 
 
 def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
@@ -70,18 +70,20 @@ def test_slices_say_a_fact_once_with_the_range_over_which_it_holds() -> None:
 
 def test_a_slice_of_several_parameters_counts_the_others() -> None:
     slices = tuple({"link.delay": delay, "method": method} for delay in (0.0, 0.004) for method in ("pull", "tree"))
-    asked = asks([DELAY, METHOD], {(0.0, "pull"): 1.0})
-    output = merged(*(finding("waits", explains=0.3, where=where) for where in slices[1:]), slices=slices, asked=asked)
+    question = asks([DELAY, METHOD], {(0.0, "pull"): 1.0})
+    output = merged(
+        *(finding("waits", explains=0.3, where=where) for where in slices[1:]), slices=slices, question=question
+    )
     assert plain(output[0].at) == "0 ms delay, tree; also for 2 of 3 others"
 
 
 def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_is_not_known() -> None:
     study = published_water()
     report = find(study)
-    asked = asks([HOSTS], {p.parameters["hosts"]: p.values["elapsed_s"][0] for p in study.points}, published=True)
-    asked = replace(asked, points=study.points)
-    given = answer(asked)
-    lines = [plain(line) for line in render(given, facts(asked, given, report), report.cannot_tell)]
+    question = asks([HOSTS], {p.parameters["hosts"]: p.values["elapsed_s"][0] for p in study.points}, published=True)
+    question = replace(question, points=study.points)
+    result = answer(question)
+    lines = [plain(line) for line in render(result, facts(question, result, report), report.cannot_tell)]
     assert lines[:2] == ["Where should I stop, and why?", lines[1]]
     assert lines[1].startswith("As printed: Stop at 4 hosts: 200 s.")
     assert "More on the run:" in lines
@@ -91,8 +93,8 @@ def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_is_not_kn
 
 
 def test_key_figures_name_the_places_that_distinguish_them() -> None:
-    asked = asks([HOSTS], {1: 8.0, 2: 4.0, 4: 6.0})
-    output = dict(key_figures(answer(asked), asked.factors))
+    question = asks([HOSTS], {1: 8.0, 2: 4.0, 4: 6.0})
+    output = dict(key_figures(answer(question), question.factors))
     assert output["Best size"] == "2 hosts"
     assert plain(output["Elapsed time"]).startswith("1 host: 8 s (")
     assert plain(output["Times the best"]).startswith("1 host: 2 times (")
@@ -152,5 +154,5 @@ def test_a_sentence_names_what_varies_and_never_a_constant_number_of_hosts() -> 
     study = Study(points, describe=lambda point: f"{1000 * point.parameters['link.delay']:g} ms")
     statements = [f.statement for f in find(study).findings]
     assert statements
-    assert not any("3 hosts" in each for each in statements)
-    assert any(" at " in each and " ms" in each for each in statements)
+    assert not any("3 hosts" in statement for statement in statements)
+    assert any(" at " in statement and " ms" in statement for statement in statements)

@@ -19,9 +19,9 @@ def _tally(
     random = np.random.default_rng([7, round(100 * effect), round(1000 * sd), repetitions])
     design, verdicts = QUESTIONS[question](effect), Counter[str]()
     for _ in range(trials):
-        asked = design.asked(sd, repetitions, random, prior=prior)
-        given, verdict = answered(design, asked)
-        assert check(given, asked) == []
+        experiment_question = design.simulate(sd, repetitions, random, prior=prior)
+        result, verdict = answered(design, experiment_question)
+        assert check(result, experiment_question) == []
         verdicts[verdict] += 1
     return verdicts
 

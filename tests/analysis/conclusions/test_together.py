@@ -17,17 +17,17 @@ SIZES = {1: 9.0, 2: 5.9, 3: 5.5, 4: 6.2, 8: 15.0}
 METHODS = {(2, "pull"): 0.7, (2, "tree"): 0.71, (4, "pull"): 1.9, (4, "tree"): 0.7}
 
 
-def unsteady(asked: ExperimentQuestion, spread: float = 0.04) -> ExperimentQuestion:
+def unsteady(question: ExperimentQuestion, spread: float = 0.04) -> ExperimentQuestion:
     random = np.random.default_rng(11)
     points = [
         replace(p, values={m: [v * float(np.exp(spread * random.standard_normal())) for v in vs] for m, vs in p.values.items()})
-        for p in asked.points
+        for p in question.points
     ]  # fmt: skip
-    return replace(asked, points=points)
+    return replace(question, points=points)
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "question",
     [
         asks([HOSTS], SIZES),
         asks([HOSTS], {size: 100 / time for size, time in SIZES.items()}, deciding=GFLOPS),
@@ -35,14 +35,14 @@ def unsteady(asked: ExperimentQuestion, spread: float = 0.04) -> ExperimentQuest
         asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)}),
     ],
 )
-def test_it_gives_the_intervals_of_the_answer(asked: ExperimentQuestion) -> None:
-    asked = unsteady(asked)
-    output, given = experiment_intervals(asked), answer(asked)
-    where = {repr(sorted(p.parameters.items())): p.parameters for p in asked.points}
-    values = [f for f in given.figures if f.name == asked.deciding.label]
-    ratios = [f for f in given.figures if f.name == "times the best"]
-    best = {f.value for f in given.figures if f.name == "best size"}
-    assert len(values) == len(asked.points)
+def test_it_gives_the_intervals_of_the_answer(question: ExperimentQuestion) -> None:
+    question = unsteady(question)
+    output, result = experiment_intervals(question), answer(question)
+    where = {repr(sorted(p.parameters.items())): p.parameters for p in question.points}
+    values = [f for f in result.figures if f.name == question.deciding.label]
+    ratios = [f for f in result.figures if f.name == "times the best"]
+    best = {f.value for f in result.figures if f.name == "best size"}
+    assert len(values) == len(question.points)
     for figure in values:
         interval = output.value(where[repr(sorted(figure.where.items()))])
         assert interval is not None
@@ -51,31 +51,31 @@ def test_it_gives_the_intervals_of_the_answer(asked: ExperimentQuestion) -> None
     for figure in ratios if len(best) == 1 else ():
         here = dict(figure.where)
         there = {**here, "hosts": int(next(iter(best)))}
-        interval = output.ratio(there, here) if asked.deciding.higher_is_better else output.ratio(here, there)
+        interval = output.ratio(there, here) if question.deciding.higher_is_better else output.ratio(here, there)
         assert interval is not None
         assert (interval.low, interval.high) == (figure.low, figure.high)
 
 
 def test_points_that_the_answer_does_not_compare_have_no_ratio() -> None:
-    asked = asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)})
-    output = experiment_intervals(asked)
+    question = asks([HOSTS, MOLECULES], {(h, m): t * m for h, t in SIZES.items() for m in (1, 2)})
+    output = experiment_intervals(question)
     assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 2, "molecules": 1}) is not None
     assert output.ratio({"hosts": 1, "molecules": 1}, {"hosts": 1, "molecules": 2}) is None
     assert output.value({"hosts": 5, "molecules": 1}) is None
-    assert experiment_intervals(replace(asked, points=())).value({"hosts": 1, "molecules": 1}) is None
+    assert experiment_intervals(replace(question, points=())).value({"hosts": 1, "molecules": 1}) is None
 
 
 def test_the_table_by_size_and_the_answer_give_one_interval() -> None:
-    asked = unsteady(asks([HOSTS], SIZES))
-    rows = scaling_table(Study(asked.points, intervals=experiment_intervals(asked)))
-    figures = {f.where["hosts"]: f for f in answer(asked).figures if f.name == "Elapsed time"}
+    question = unsteady(asks([HOSTS], SIZES))
+    rows = scaling_table(Study(question.points, intervals=experiment_intervals(question)))
+    figures = {f.where["hosts"]: f for f in answer(question).figures if f.name == "Elapsed time"}
     for row in rows:
         output = figures[int(row.size)]
         assert (row.elapsed.median, row.elapsed.interval and row.elapsed.interval.low) == (
             pytest.approx(output.value),
             output.low,
         )
-    best = next(f for f in answer(asked).figures if f.name == "times the best" and f.where["hosts"] == 1)
+    best = next(f for f in answer(question).figures if f.name == "times the best" and f.where["hosts"] == 1)
     at_best = next(row for row in rows if row.size == 3)
     assert (at_best.speedup.value, at_best.speedup.low, at_best.speedup.high) == (
         pytest.approx(best.value),
@@ -129,5 +129,5 @@ def test_it_separates_the_pairs_that_one_by_one_differ(apart: float) -> None:
     assert claims.scatter is not None
     order = sorted(range(9), key=lambda i: claims.cells[i].mean)
     expected = asked_of_all(claims, [claims.cells[i].mean for i in order], claims.scatter.sd * np.sqrt(2 / 4))
-    found = {(a, b) for a in range(9) for b in range(a + 1, 9) if claims._step(order[b], order[a]) is not None}
-    assert found == expected
+    results = {(a, b) for a in range(9) for b in range(a + 1, 9) if claims._step(order[b], order[a]) is not None}
+    assert results == expected

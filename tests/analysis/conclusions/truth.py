@@ -52,7 +52,7 @@ class Design:
     points: int = 0
     """Points whose claims hold together."""
 
-    def asked(
+    def simulate(
         self,
         sd: float,
         repetitions: int,
@@ -69,10 +69,10 @@ class Design:
         """
         metric, points = self.deciding.metric, []
         ran = places(len(self.truth), repetitions, order or "sequential", random)
-        for (parameters, value), own in zip(self.truth, ran, strict=True):
-            values = value * np.exp(random.normal(0, sd, repetitions) + drift * np.array(own))
-            points.append(Point(parameters, {metric: list(values)}, order={metric: own} if order else {}))
-        known = Scatter(
+        for (parameters, value), positions in zip(self.truth, ran, strict=True):
+            values = value * np.exp(random.normal(0, sd, repetitions) + drift * np.array(positions))
+            points.append(Point(parameters, {metric: list(values)}, order={metric: positions} if order else {}))
+        prior_scatter = Scatter(
             sd * float(np.sqrt(random.chisquare(_PRIOR_FREEDOM) / _PRIOR_FREEDOM)), _PRIOR_FREEDOM, "history"
         )
         return ExperimentQuestion(
@@ -81,7 +81,7 @@ class Design:
             factors=self.factors,
             weak=self.weak,
             steps=self.steps,
-            prior=known if prior else None,
+            prior=prior_scatter if prior else None,
             accepted=self.accepted(points) if self.accepted else (),
         )
 
@@ -90,38 +90,38 @@ def places(points: int, repetitions: int, order: Order, random: np.random.Genera
     """Return the positions of each point's trials in the order of a run."""
     if order == "sequential":
         return [list(range(i * repetitions, (i + 1) * repetitions)) for i in range(points)]
-    found: list[list[int]] = [[] for _ in range(points)]
+    positions: list[list[int]] = [[] for _ in range(points)]
     for k in range(repetitions):
         row = random.permutation(points) if order == "randomised" else np.arange(points)[:: -1 if k % 2 else 1]
-        for place, i in enumerate(row):
-            found[i].append(k * points + place)
-    return found
+        for index, i in enumerate(row):
+            positions[i].append(k * points + index)
+    return positions
 
 
-def answered(design: Design, asked: ExperimentQuestion) -> tuple[Answer, Verdict]:
+def answered(design: Design, question: ExperimentQuestion) -> tuple[Answer, Verdict]:
     """Return the answer and its verdict."""
-    given = answer(asked)
-    return given, design.judge(given)
+    result = answer(question)
+    return result, design.judge(result)
 
 
-def _values(given: Answer, name: str, **where: object) -> list[object]:
-    return [f.value for f in given.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]
+def _values(result: Answer, name: str, **where: object) -> list[object]:
+    return [f.value for f in result.figures if f.name == name and all(f.where.get(k) == v for k, v in where.items())]
 
 
-def _holds(given: Answer, name: str, truth: float, **where: object) -> bool:
+def _holds(result: Answer, name: str, truth: float, **where: object) -> bool:
     """Return whether the interval of the first figure of that name contains the truth."""
-    figure = given.figure(name, **where)
+    figure = result.figure(name, **where)
     return figure is not None and (figure.low or 0) <= truth and (figure.high is None or truth <= figure.high)
 
 
 def flat(sizes: int) -> Design:
     """So many numbers of hosts, of which none is better than another."""
 
-    def judge(given: Answer) -> Verdict:
-        good = {*_values(given, "best size"), *_values(given, "as good")}
+    def judge(result: Answer) -> Verdict:
+        good = {*_values(result, "best size"), *_values(result, "as good")}
         if good and len(good) < sizes:
             return "wrong"
-        return "silent" if given.figure("largest difference") is None else "right"
+        return "silent" if result.figure("largest difference") is None else "right"
 
     return Design([({"hosts": n}, 10.0) for n in range(1, sizes + 1)], [HOSTS], judge)
 
@@ -129,10 +129,10 @@ def flat(sizes: int) -> Design:
 def scale(effect: float) -> Design:
     """Four hosts are best; one and eight take ``effect`` times as long."""
 
-    def judge(given: Answer) -> Verdict:
-        good = {*_values(given, "best size"), *_values(given, "as good")}
+    def judge(result: Answer) -> Verdict:
+        good = {*_values(result, "best size"), *_values(result, "as good")}
         if len(good) == 4:
-            bound = given.figure("largest difference")
+            bound = result.figure("largest difference")
             if bound is None:
                 return "silent"
             fits = isinstance(bound.value, float) and effect - 1 <= bound.value
@@ -150,8 +150,8 @@ def weak_scale(effect: float) -> Design:
     """Every size takes the same time, the largest ``effect`` times as long."""
     sizes = {n: effect ** (np.log2(n) / 3) for n in (1, 2, 4, 8)}
 
-    def judge(given: Answer) -> Verdict:
-        stays, falls = _values(given, "stays above 80 %"), _values(given, "falls below 80 %")
+    def judge(result: Answer) -> Verdict:
+        stays, falls = _values(result, "stays above 80 %"), _values(result, "falls below 80 %")
         if not stays and not falls:
             return "silent"
         if stays:
@@ -166,8 +166,8 @@ def weak_scale(effect: float) -> Design:
 def treatment(effect: float) -> Design:
     """A tree is best, the three others take ``effect`` times as long."""
 
-    def judge(given: Answer) -> Verdict:
-        best, equal = _values(given, "best"), _values(given, "as good")
+    def judge(result: Answer) -> Verdict:
+        best, equal = _values(result, "best"), _values(result, "as good")
         if not best:
             return "silent"
         if effect == 1:
@@ -182,16 +182,16 @@ def scale_and_treatment(effect: float) -> Design:
     """Pull is best on two hosts, a tree on eight; on four all are equal."""
     times = {2: {"pull": 1.0, "push": effect, "tree": effect}, 8: {"pull": effect, "push": effect, "tree": 1.0}}
 
-    def judge(given: Answer) -> Verdict:
-        if not _values(given, "best"):
+    def judge(result: Answer) -> Verdict:
+        if not _values(result, "best"):
             return "silent"
-        if effect == 1 or _values(given, "best", hosts=4):
+        if effect == 1 or _values(result, "best", hosts=4):
             return "wrong"
         for hosts, method in ((2, "pull"), (8, "tree")):
-            output = _values(given, "best", hosts=hosts)
-            if output and method not in (*output, *_values(given, "as good", hosts=hosts)):
+            output = _values(result, "best", hosts=hosts)
+            if output and method not in (*output, *_values(result, "as good", hosts=hosts)):
                 return "wrong"
-        return "right" if _values(given, "best", hosts=8) == ["tree"] else "silent"
+        return "right" if _values(result, "best", hosts=8) == ["tree"] else "silent"
 
     truth: list[tuple[Mapping[str, object], float]] = [
         ({"hosts": n, "method": m}, 20 / n * times.get(n, {}).get(m, 1.0))
@@ -204,17 +204,17 @@ def scale_and_treatment(effect: float) -> Design:
 def network(effect: float) -> Design:
     """A delay of 16 ms takes ``effect`` times as long, loss does nothing."""
 
-    def judge(given: Answer) -> Verdict:
-        named = _values(given, "matters")
+    def judge(result: Answer) -> Verdict:
+        named = _values(result, "matters")
         if not named:
-            bound = given.figure("largest difference")
+            bound = result.figure("largest difference")
             if bound is None:
                 return "silent"
             fits = isinstance(bound.value, float) and effect - 1 <= bound.value
             return ("right" if effect == 1 else "silent") if fits else "wrong"
         if effect == 1 or named != ["link.delay"]:
             return "wrong"
-        return "right" if _holds(given, "factor of delay", effect, **{"link.delay": 0.016}) else "wrong"
+        return "right" if _holds(result, "factor of delay", effect, **{"link.delay": 0.016}) else "wrong"
 
     truth: list[tuple[Mapping[str, object], float]] = [
         ({"link.delay": d, "link.loss": share}, 1 + (effect - 1) * d / 0.016)
@@ -227,10 +227,10 @@ def network(effect: float) -> Design:
 def load_and_network(effect: float) -> Design:
     """The slow link misses the rule by ``effect``, the fast one meets it by it."""
 
-    def judge(given: Answer) -> Verdict:
-        if given.strength == "open":
+    def judge(result: Answer) -> Verdict:
+        if result.strength == "open":
             return "silent"
-        slow, fast = (given.figure("carried", **{"link.bandwidth": capacity}) for capacity in CAPACITIES)
+        slow, fast = (result.figure("carried", **{"link.bandwidth": capacity}) for capacity in CAPACITIES)
         if slow is None or fast is None:
             return "silent"
         last = LOADS[-1]
@@ -247,13 +247,13 @@ def load_and_network(effect: float) -> Design:
 def steps(effect: float) -> Design:
     """Six steps; the fourth gives ``effect`` times as much, the others change nothing."""
 
-    def judge(given: Answer) -> Verdict:
-        output = _values(given, "best change")
+    def judge(result: Answer) -> Verdict:
+        output = _values(result, "best change")
         if not output:
             return "silent"
         if effect == 1 or output != [4]:
             return "wrong"
-        return "right" if _holds(given, "gain", effect, step=4) else "wrong"
+        return "right" if _holds(result, "gain", effect, step=4) else "wrong"
 
     truth = [({"nb": 32 * i, "order": f"v{i}"}, effect if i >= 4 else 1.0) for i in range(1, 7)]
     rate = Deciding("hpl.gflops", "Rate", "GFLOP/s", higher_is_better=True)
@@ -266,14 +266,14 @@ def message_size(effect: float) -> Design:
     slope = 1e-4 * (effect - 1) / (sizes[-1] - effect * sizes[0]) if effect > 1 else 0.0
     assert len(sizes) >= MIN_SIZES
 
-    def judge(given: Answer) -> Verdict:
-        output = [f.name for f in given.figures if f.name != OUTLIERS]
+    def judge(result: Answer) -> Verdict:
+        output = [f.name for f in result.figures if f.name != OUTLIERS]
         if "bandwidth" not in output:
-            return "silent" if not output or _holds(given, "latency", 1e-4) else "wrong"
+            return "silent" if not output or _holds(result, "latency", 1e-4) else "wrong"
         if effect == 1:
             return "wrong"
         true = {"latency": 1e-4, "bandwidth": 1 / slope, "half-bandwidth size": 1e-4 / slope}
-        return "right" if all(_holds(given, name, true[name]) for name in output) else "wrong"
+        return "right" if all(_holds(result, name, true[name]) for name in output) else "wrong"
 
     return Design([({"message_bytes": n}, 1e-4 + n * slope) for n in sizes], [BYTES], judge, margin=log(effect))
 
@@ -281,12 +281,12 @@ def message_size(effect: float) -> Design:
 def growth(effect: float) -> Design:
     """Time grows ``effect`` times while the problem grows eightfold."""
 
-    def judge(given: Answer) -> Verdict:
-        if given.strength == "open":
+    def judge(result: Answer) -> Verdict:
+        if result.strength == "open":
             return "silent"
         if effect == 1:
             return "wrong"
-        return "right" if _holds(given, "exponent", log(effect) / log(8)) else "wrong"
+        return "right" if _holds(result, "exponent", log(effect) / log(8)) else "wrong"
 
     truth = [({"molecules": n}, (n / 100) ** (log(effect) / log(8))) for n in (100, 200, 400, 800)]
     return Design(truth, [MOLECULES], judge, margin=log(effect))
@@ -295,10 +295,10 @@ def growth(effect: float) -> Design:
 def one_point(effect: float) -> Design:
     """One configuration; ``effect`` is its value."""
 
-    def judge(given: Answer) -> Verdict:
-        if given.strength == "open":
+    def judge(result: Answer) -> Verdict:
+        if result.strength == "open":
             return "silent"
-        return "right" if _holds(given, "Elapsed time", effect) else "wrong"
+        return "right" if _holds(result, "Elapsed time", effect) else "wrong"
 
     return Design([({"hosts": 2}, effect)], [], judge, margin=log(effect))
 

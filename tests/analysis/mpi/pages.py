@@ -5,7 +5,7 @@ import numpy as np
 from analysis.mpi import layout
 from analysis.mpi.functions import FUNCTIONS
 
-PLACES = {each.name: place for place, each in enumerate(FUNCTIONS)}
+PLACES = {function.name: index for index, function in enumerate(FUNCTIONS)}
 PAGE_BYTES, SLOT_BYTES = layout.PAGE_TYPE.itemsize, layout.SLOT_TYPE.itemsize
 NS = 1_000_000_000
 
@@ -43,6 +43,6 @@ def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), dela
     page[0]["delay_ns"] = [0, 0, layout.NOT_KNOWN] if delay is None else [int(seconds * NS) for seconds in delay]
     ring = np.zeros(layout.RING if trace else 0, layout.record(layout.EVENT))
     not_told = (0,) * len(layout.EVENT)
-    for place, event in enumerate(trace):
-        ring[place % layout.RING] = (*event, *not_told[len(event) :])
+    for index, event in enumerate(trace):
+        ring[index % layout.RING] = (*event, *not_told[len(event) :])
     return page.tobytes() + slots.tobytes() + peers.tobytes() + ring.tobytes()

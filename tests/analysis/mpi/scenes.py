@@ -54,19 +54,19 @@ class Scene:
         output = (
             ALL if comm is None else comm,
             peer if source is None else source,
-            *(int(each * MS) for each in no_core),
+            *(int(row * MS) for row in no_core),
         )
         self._calls.append(np.array((rank, NUMBERS[name], peer, size, *times, *output), CALL))
         self.left_out.setdefault(rank, 0)
         return self
 
-    def data(self, at, rank, size, *, place=None, ack=None):
+    def data(self, at, rank, size, *, position=None, ack=None):
         """Return a packet with the bytes of a message and its header.
 
         ``place``: not the next bytes, but these of the stream.
         """
         payload = size + HEADER_BYTES
-        start = self._at[rank] if place is None else place
+        start = self._at[rank] if position is None else position
         self._at[rank] = max(self._at[rank], start + payload)
         self._segments.append(
             Segment(
@@ -82,9 +82,9 @@ class Scene:
 
     def lose(self, rank, size):
         """Bytes that the capture never sees; returns their place."""
-        place = self._at[rank]
+        position = self._at[rank]
         self._at[rank] += size + HEADER_BYTES
-        return place
+        return position
 
     def ack(self, at, rank, number, window=1000):
         seq, ack = 1000 + self._at[rank], 1000 + number
@@ -111,12 +111,12 @@ class Scene:
         packets.update(self.table())
         return packets.result()
 
-    def explained(self, **asked):
-        return explained(self.calls, self.wire(), **asked)
+    def explained(self, **options):
+        return explained(self.calls, self.wire(), **options)
 
-    def causes(self, **asked):
+    def causes(self, **options):
         """Milliseconds by cause of the only pair, without those that are zero."""
-        (pair,) = self.explained(**asked).pairs
+        (pair,) = self.explained(**options).pairs
         return {name: round(1e3 * s, 6) for name, s in zip(CAUSES, pair.seconds, strict=True) if s}
 
     def wire_of_pieces(self, cuts):

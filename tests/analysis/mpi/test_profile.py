@@ -53,10 +53,10 @@ def test_run_delay_divides_the_time_on_no_processor():
 
 
 def test_a_rank_without_run_delay_leaves_the_split_out(ranks):
-    known = read(page_of(1, 2, window_s=1.0, delay=(0.3, 0.0, 0.0)))
+    rank = read(page_of(1, 2, window_s=1.0, delay=(0.3, 0.0, 0.0)))
 
-    assert not set(profile.RUN_DELAY_METRICS) & set(profile.metrics([ranks[0], known]))
-    assert "descheduled_s" not in profile.tables([ranks[0], known], {}, "summary")["ranks"][0]
+    assert not set(profile.RUN_DELAY_METRICS) & set(profile.metrics([ranks[0], rank]))
+    assert "descheduled_s" not in profile.tables([ranks[0], rank], {}, "summary")["ranks"][0]
 
 
 def test_its_classes_add_up_to_the_time_inside(ranks):
@@ -73,12 +73,12 @@ def test_it_counts_messages_and_bytes(ranks):
 
 
 def test_its_tables_name_hosts_functions_and_pairs(ranks):
-    kept = profile.tables(ranks, {0: "n1", 1: "n2"}, "summary")
-    assert [row["host"] for row in kept["ranks"]] == ["n1", "n2"]
-    assert [row["name"] for row in kept["functions"]] == ["MPI_Send", "MPI_Recv", "MPI_Allreduce"]
-    assert kept["functions"][0]["max_rank"] == 1
-    assert kept["pairs"] == [[1, 0, 4, 4000]]
-    assert kept["sizes"]["point_to_point"][10] == 4
+    table = profile.tables(ranks, {0: "n1", 1: "n2"}, "summary")
+    assert [row["host"] for row in table["ranks"]] == ["n1", "n2"]
+    assert [row["name"] for row in table["functions"]] == ["MPI_Send", "MPI_Recv", "MPI_Allreduce"]
+    assert table["functions"][0]["max_rank"] == 1
+    assert table["pairs"] == [[1, 0, 4, 4000]]
+    assert table["sizes"]["point_to_point"][10] == 4
 
 
 def test_its_last_bin_ends_with_the_window():

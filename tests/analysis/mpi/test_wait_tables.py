@@ -19,38 +19,38 @@ WAITS = Waits(
 
 
 def test_it_names_the_rank_that_waits_longest_and_whom_it_waits_for():
-    found, missing = wait_tables.metrics(WAITS, dict.fromkeys(range(4), 10.0))
+    result, missing = wait_tables.metrics(WAITS, dict.fromkeys(range(4), 10.0))
     assert not missing
-    assert set(found) == set(wait_tables.METRICS) <= set(METRICS)
-    assert found["mpi_wait_share"] == pytest.approx(5 / 40)
-    assert found["mpi_wait_late_sender_share"] == pytest.approx(0.6)
-    assert sum(found[name] for name in wait_tables.SHARE_METRICS.values()) == pytest.approx(1.0)
-    assert (found["mpi_waiting_rank"], found["mpi_waited_for_rank"]) == (3, 2)
-    assert found["mpi_waiting_rank_share"] == pytest.approx(0.4)
-    assert found["mpi_waited_for_share"] == pytest.approx(0.75)
+    assert set(result) == set(wait_tables.METRICS) <= set(METRICS)
+    assert result["mpi_wait_share"] == pytest.approx(5 / 40)
+    assert result["mpi_wait_late_sender_share"] == pytest.approx(0.6)
+    assert sum(result[name] for name in wait_tables.SHARE_METRICS.values()) == pytest.approx(1.0)
+    assert (result["mpi_waiting_rank"], result["mpi_waited_for_rank"]) == (3, 2)
+    assert result["mpi_waiting_rank_share"] == pytest.approx(0.4)
+    assert result["mpi_waited_for_share"] == pytest.approx(0.75)
 
 
 def test_it_says_why_there_are_no_shares_where_no_rank_waited():
-    found, missing = wait_tables.metrics(Waits((), {}), {0: 1.0})
-    assert found == {"mpi_wait_share": 0.0}
+    result, missing = wait_tables.metrics(Waits((), {}), {0: 1.0})
+    assert result == {"mpi_wait_share": 0.0}
     assert set(missing) == set(wait_tables.METRICS) - {"mpi_wait_share"}
 
 
 def test_no_rank_is_waited_for_where_no_sender_was_late():
     lost = Waits((PairWaits(0, 1, 1, (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)),), {})
-    found, missing = wait_tables.metrics(lost, {0: 2.0, 1: 2.0})
-    assert found["mpi_waiting_rank"] == 1
+    result, missing = wait_tables.metrics(lost, {0: 2.0, 1: 2.0})
+    assert result["mpi_waiting_rank"] == 1
     assert set(missing) == {"mpi_waited_for_rank", "mpi_waited_for_share"}
 
 
 def test_no_share_is_without_a_core_where_the_kernel_does_not_tell():
-    found, missing = wait_tables.metrics(replace(WAITS, run_delay_known=False), dict.fromkeys(range(4), 10.0))
+    result, missing = wait_tables.metrics(replace(WAITS, run_delay_known=False), dict.fromkeys(range(4), 10.0))
     assert missing == {"mpi_wait_no_core_share": wait_tables.NO_RUN_DELAY}
-    assert set(found) == set(wait_tables.METRICS) - set(missing)
+    assert set(result) == set(wait_tables.METRICS) - set(missing)
 
 
 def test_its_table_keeps_the_longest_pairs(monkeypatch):
     monkeypatch.setattr(wait_tables, "MOST_PAIRS", 2)
-    kept = wait_tables.table(WAITS)
-    assert kept["pairs"] == [[2, 3, 10, 3.0, 0.5, *[0.0] * 6], [1, 3, 5, 0.0, 0.0, 0.5, *[0.0] * 5]]
-    assert kept["pairs_left_out"] == 1
+    table = wait_tables.table(WAITS)
+    assert table["pairs"] == [[2, 3, 10, 3.0, 0.5, *[0.0] * 6], [1, 3, 5, 0.0, 0.0, 0.5, *[0.0] * 5]]
+    assert table["pairs_left_out"] == 1

@@ -41,30 +41,30 @@ def test_messages_that_queue_on_a_full_link_are_not_late():
 def test_bytes_that_the_capture_never_saw_were_lost_until_they_came():
     scene = Scene().call(1, "Recv", 1, 205.1, peer=0).call(0, "Send", 1, 1.2, peer=1, size=3 * MSS)
     scene.data(2, 0, MSS)
-    place = scene.lose(0, MSS)
-    scene.data(2.5, 0, MSS).data(205, 0, MSS, place=place)
+    position = scene.lose(0, MSS)
+    scene.data(2.5, 0, MSS).data(205, 0, MSS, position=position)
     assert scene.causes() == {"under_way": 1.5, "retransmission": 202.5, "receiver": 0.1}
 
 
 def test_bytes_that_come_again_were_lost_if_the_receiver_lacked_them():
     scene = Scene().call(1, "Recv", 1, 205, peer=0).call(0, "Send", 1, 1.2, peer=1, size=2 * MSS)
-    place = scene.end_of(0)
-    scene.data(2, 0, MSS).data(3, 0, MSS).ack(3.1, 1, place).data(205, 0, MSS, place=place)
+    position = scene.end_of(0)
+    scene.data(2, 0, MSS).data(3, 0, MSS).ack(3.1, 1, position).data(205, 0, MSS, position=position)
     assert scene.causes() == {"under_way": 1, "retransmission": 203}
 
 
 def test_bytes_that_come_again_were_lost_if_the_receiver_does_not_say_that_it_had_them():
     """No packet after the last one made the receiver report what it lacked."""
     scene = Scene().call(1, "Recv", 1, 205, peer=0).call(0, "Send", 1, 1.2, peer=1, size=2 * MSS)
-    place = scene.end_of(0)
-    scene.data(2, 0, MSS).data(205, 0, MSS, place=place).ack(205.1, 1, scene.end_of(0))
+    position = scene.end_of(0)
+    scene.data(2, 0, MSS).data(205, 0, MSS, position=position).ack(205.1, 1, scene.end_of(0))
     assert scene.causes() == {"under_way": 1, "retransmission": 203}
 
 
 def test_bytes_that_come_again_after_their_acknowledgement_was_lost_delayed_no_rank():
     scene = Scene().call(0, "Send", 1, 1.2, peer=1, size=MSS).call(1, "Recv", 3, 500.5, peer=0)
-    place = scene.end_of(0)
-    scene.data(2, 0, MSS).data(203, 0, MSS, place=place)
+    position = scene.end_of(0)
+    scene.data(2, 0, MSS).data(203, 0, MSS, position=position)
     scene.call(0, "Send", 500, 500.1, peer=1, size=MSS).data(500.4, 0, MSS)
     assert scene.causes() == {"late_sender": 497, "under_way": 0.4, "receiver": 0.1}
 
@@ -136,8 +136,8 @@ def test_what_is_not_known_has_its_reason(scene, reason):
 
 def test_waits_after_the_last_packet_that_is_followed_are_not_explained():
     scene = Scene().call(0, "Send", 1, 2, peer=1, size=10).data(3, 0, 10).call(1, "Recv", 2.5, 3.1, peer=0)
-    known = waits.explained(scene.calls, scene.wire(most_packets=2))
-    assert known.unknown_s == {waits.NOT_FOLLOWED: pytest.approx(0.0006)}
+    result = waits.explained(scene.calls, scene.wire(most_packets=2))
+    assert result.unknown_s == {waits.NOT_FOLLOWED: pytest.approx(0.0006)}
 
 
 def test_shares_are_those_of_all_waiting_time():
@@ -148,7 +148,7 @@ def test_shares_are_those_of_all_waiting_time():
 
 def test_no_order_of_packets_in_chunks_changes_anything():
     scene = Scene().call(1, "Recv", 1, 205.1, peer=0).call(0, "Send", 1, 1.2, peer=1, size=3 * MSS)
-    place = scene.data(2, 0, MSS).lose(0, MSS)
-    scene.data(2.5, 0, MSS).data(205, 0, MSS, place=place)
+    position = scene.data(2, 0, MSS).lose(0, MSS)
+    scene.data(2.5, 0, MSS).data(205, 0, MSS, position=position)
     parts = scene.wire_of_pieces([2, 3])
     assert waits.explained(scene.calls, parts) == scene.explained()

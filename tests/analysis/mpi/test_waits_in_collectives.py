@@ -27,8 +27,8 @@ def by_pair(scene):
 
 @pytest.mark.parametrize("name", ["Barrier", "Allreduce", "Alltoall"])
 def test_all_wait_for_the_rank_that_comes_last_and_then_for_the_transfer(name):
-    found = by_pair(meeting(name, (0, 101), (100, 103), (40, 102)))
-    assert found == {
+    causes = by_pair(meeting(name, (0, 101), (100, 103), (40, 102)))
+    assert causes == {
         (1, 0): {"late_sender": 100},
         (1, 2): {"late_sender": 60},
         (ALL_RANKS, 0): {"under_way": 1},
@@ -47,16 +47,16 @@ def test_each_wait_counts_once():
 
 
 def test_ranks_wait_for_the_root_that_hands_over_the_bytes():
-    found = by_pair(meeting("Bcast", (0, 52), (50, 51), (51.5, 51.9), sizes=(0, 800, 0)))
-    assert found[1, 0] == {"late_sender": 50}
-    assert found[ALL_RANKS, 0] == {"under_way": 0.5, "unknown": 1.5}  # the last rank may have passed it on
-    assert found[ALL_RANKS, 2] == {"under_way": 0.4}
+    causes = by_pair(meeting("Bcast", (0, 52), (50, 51), (51.5, 51.9), sizes=(0, 800, 0)))
+    assert causes[1, 0] == {"late_sender": 50}
+    assert causes[ALL_RANKS, 0] == {"under_way": 0.5, "unknown": 1.5}  # the last rank may have passed it on
+    assert causes[ALL_RANKS, 2] == {"under_way": 0.4}
 
 
 def test_a_rank_that_leaves_before_the_last_has_come_did_not_wait_for_it():
-    found = by_pair(meeting("Reduce", (0, 30), (10, 11), (90, 91)))
-    assert found[1, 0] == {"late_sender": 10}
-    assert (2, 0) not in found
+    causes = by_pair(meeting("Reduce", (0, 30), (10, 11), (90, 91)))
+    assert causes[1, 0] == {"late_sender": 10}
+    assert (2, 0) not in causes
 
 
 def test_an_unknown_root_is_not_guessed():
@@ -87,19 +87,19 @@ def test_a_program_of_one_rank_waits_for_no_rank():
 def test_the_last_collectives_are_matched_where_traces_lost_their_first():
     scene = meeting("Barrier", (100, 200), (150, 200), scene=Scene(greeted=False).call(0, "Allreduce", 0, 50))
     scene.left_out[1] = 1
-    found = by_pair(scene)
-    assert found[1, 0] == {"late_sender": 50}
-    assert found[UNKNOWN_RANK, 0] == {"unknown": 50}
+    causes = by_pair(scene)
+    assert causes[1, 0] == {"late_sender": 50}
+    assert causes[UNKNOWN_RANK, 0] == {"unknown": 50}
 
 
 def test_only_the_members_of_a_communicator_wait_for_each_other():
     scene, (even, odd) = Scene(greeted=False), (comm_of(1, 2), comm_of(2, 2))
     scene.call(0, "Barrier", 0, 51, comm=even).call(2, "Barrier", 50, 51, comm=even)
     scene.call(1, "Allreduce", 10, 91, comm=odd).call(3, "Allreduce", 90, 91, comm=odd)
-    found = by_pair(scene)
-    assert found[2, 0] == {"late_sender": 50}
-    assert found[3, 1] == {"late_sender": 80}
-    assert {pair for pair in found if pair[0] >= 0} == {(2, 0), (3, 1)}
+    causes = by_pair(scene)
+    assert causes[2, 0] == {"late_sender": 50}
+    assert causes[3, 1] == {"late_sender": 80}
+    assert {pair for pair in causes if pair[0] >= 0} == {(2, 0), (3, 1)}
 
 
 def test_collectives_of_several_communicators_are_distinguished():
@@ -129,6 +129,6 @@ def test_calls_that_one_communicator_lost_leave_the_others_whole():
     scene.call(0, "Barrier", 0, 60, comm=one)
     scene.call(0, "Barrier", 70, 100, comm=other).call(1, "Barrier", 90, 100, comm=other)
     scene.left_out[1] = 3
-    found = by_pair(scene)
-    assert found[UNKNOWN_RANK, 0] == {"unknown": 60}
-    assert found[1, 0] == {"late_sender": 20}
+    causes = by_pair(scene)
+    assert causes[UNKNOWN_RANK, 0] == {"unknown": 60}
+    assert causes[1, 0] == {"late_sender": 20}

@@ -58,8 +58,8 @@ class Rounds:
     def _retransmission(self, at: float, ms: float) -> tuple[float, float]:
         self.truth["retransmission"] += ms
         self.scene.call(0, "Send", at - 0.5, at - 0.4, peer=1, size=3 * MSS).data(at + 0.1, 0, MSS)
-        place = self.scene.lose(0, MSS)
-        self.scene.data(at + 0.2, 0, MSS).data(at + 0.2 + ms, 0, MSS, place=place)
+        position = self.scene.lose(0, MSS)
+        self.scene.data(at + 0.2, 0, MSS).data(at + 0.2 + ms, 0, MSS, position=position)
         return at + 0.3 + ms, 0
 
     def _line_rate(self, at: float, ms: float) -> tuple[float, float]:

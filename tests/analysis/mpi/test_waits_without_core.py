@@ -11,12 +11,12 @@ from tests.analysis.mpi.scenes import EPOCH, MS, Scene
 TOGETHER = {0: "n1", 1: "n1"}
 
 
-def by_pair(scene, **asked):
+def by_pair(scene, **options):
     return {
         (pair.sender, pair.receiver): {
             name: round(1e3 * s, 6) for name, s in zip(CAUSES, pair.seconds, strict=True) if s
         }
-        for pair in scene.explained(**asked).pairs
+        for pair in scene.explained(**options).pairs
     }
 
 
@@ -53,9 +53,9 @@ def test_on_one_host_both_are_reported_without_packets():
 def test_the_last_rank_of_a_collective_may_have_had_none():
     scene = Scene(greeted=False).call(1, "Iprobe", 0, 1).call(0, "Barrier", 1, 105, no_core=(0, 3))
     scene.call(1, "Barrier", 101, 105, no_core=(40, 3))
-    found = by_pair(scene)
-    assert found[1, 0] == {"late_sender": 60, "no_core": 40}
-    assert found[ALL_RANKS, 0] == {"under_way": 4}  # between hosts it may be the network
+    causes = by_pair(scene)
+    assert causes[1, 0] == {"late_sender": 60, "no_core": 40}
+    assert causes[ALL_RANKS, 0] == {"under_way": 4}  # between hosts it may be the network
     assert by_pair(scene, hosts=TOGETHER)[ALL_RANKS, 0] == {"under_way": 1, "no_core": 3}
 
 

@@ -95,9 +95,9 @@ def packet(record: Record) -> Packet:
 def quantile(values: Sequence[int], share: float) -> float:
     """Hyndman-Fan type 7, straight from the definition."""
     ordered = sorted(values)
-    place = (len(ordered) - 1) * share
-    low, high = math.floor(place), math.ceil(place)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    position = (len(ordered) - 1) * share
+    low, high = math.floor(position), math.ceil(position)
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
 
 
 def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:

@@ -74,9 +74,9 @@ def test_an_unreadable_file_is_one_line_and_status_2(capsys: pytest.CaptureFixtu
     "arguments", [[], ["stats"], ["stats", "x", "--mpi-ports", "9-3"], ["dissect", "x", "--frames", "0"], ["no-such"]]
 )
 def test_wrong_use_is_status_1(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as exit_info:
         main(arguments)
-    assert left.value.code == 1
+    assert exit_info.value.code == 1
     assert "usage" in capsys.readouterr().err
 
 
@@ -100,9 +100,9 @@ def test_flows_have_inter_arrival_times_when_asked_for(capsys: pytest.CaptureFix
     assert "interarrival_mean_s" not in run_json(capsys, "flows", mpi_capture)["flows"][0]
     flow = run_json(capsys, "flows", mpi_capture, "--interarrival")["flows"][0]
     table = analysis.read_capture(mpi_capture)
-    own = (table.flow == flow["flow"]) & ((table.kind & TCP) != 0)
-    from_a = own & (table.sport == flow["port_a"])
-    for suffix, chosen in (("", own), ("_ab", from_a), ("_ba", own & ~from_a)):
+    of_flow = (table.flow == flow["flow"]) & ((table.kind & TCP) != 0)
+    from_a = of_flow & (table.sport == flow["port_a"])
+    for suffix, chosen in (("", of_flow), ("_ab", from_a), ("_ba", of_flow & ~from_a)):
         gaps = np.diff(table.time_ns[chosen]) / 1e9
         assert flow[f"interarrival_mean_s{suffix}"] == pytest.approx(gaps.mean())
         assert flow[f"interarrival_p95_s{suffix}"] == pytest.approx(np.quantile(gaps, 0.95))

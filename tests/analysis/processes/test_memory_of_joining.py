@@ -50,8 +50,8 @@ def recorded(directory: Path, packets: int) -> int:
     numbers = np.arange(packets, dtype=np.uint64)
     times = 10**15 + 10 * numbers
     rows[:, 12:20] = np.stack([times >> 32, times & 0xFFFFFFFF], axis=1).astype("<u4").view(np.uint8)
-    place = 28 + frame.index((20_000).to_bytes(2, "big") + (40_000).to_bytes(2, "big")) + 4
-    rows[:, place : place + 4] = (60 * numbers).astype(">u4").view(np.uint8).reshape(packets, 4)
+    offset = 28 + frame.index((20_000).to_bytes(2, "big") + (40_000).to_bytes(2, "big")) + 4
+    rows[:, offset : offset + 4] = (60 * numbers).astype(">u4").view(np.uint8).reshape(packets, 4)
     for host in (1, 2):
         with (directory / f"n{host}.pcapng").open("wb") as file:
             file.write(empty)

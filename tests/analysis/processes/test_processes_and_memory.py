@@ -116,7 +116,7 @@ def test_no_thread_is_left_after_success_or_failure(mpi_capture: Path, tmp_path:
 
 def running() -> set[str]:
     """As the system sees them."""
-    return {place.name for place in Path("/proc/self/task").iterdir()}
+    return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
 def wait_until_ended(those: set[str]) -> None:
@@ -146,9 +146,9 @@ def test_no_more_tables_wait_than_memory_has_room_for(mpi_capture: Path, monkeyp
             ahead.append(len(ahead) - len(done))
             return super().submit(call, *arguments, **options)
 
-    def slowly(*given: Any) -> None:
+    def slowly(*arguments: Any) -> None:
         time.sleep(0.002)
-        follow(*given)
+        follow(*arguments)
         done.append(None)
 
     monkeypatch.setattr(reading, "ThreadPoolExecutor", Counting)

@@ -22,24 +22,24 @@ def exchanges(sizes, scatter=0.0):
 
 
 def test_it_gives_back_what_exchanges_were_made_with():
-    found = calibrate(exchanges((0, 4096, 65536, 1 << 20)))
-    assert found is not None
-    assert found.overhead_s == pytest.approx(TRUE.overhead_s, rel=0.01)
-    assert found.rate_share == pytest.approx(TRUE.rate_share, rel=0.01)
-    assert found.large_times == pytest.approx(TRUE.large_times, rel=0.01)
-    assert found.corrected(Link(1e-4, 1e9)) == Link(pytest.approx(1.25e-4, rel=0.01), pytest.approx(0.93e9, rel=0.01))
+    result = calibrate(exchanges((0, 4096, 65536, 1 << 20)))
+    assert result is not None
+    assert result.overhead_s == pytest.approx(TRUE.overhead_s, rel=0.01)
+    assert result.rate_share == pytest.approx(TRUE.rate_share, rel=0.01)
+    assert result.large_times == pytest.approx(TRUE.large_times, rel=0.01)
+    assert result.corrected(Link(1e-4, 1e9)) == Link(pytest.approx(1.25e-4, rel=0.01), pytest.approx(0.93e9, rel=0.01))
 
 
 def test_its_scatter_is_that_of_the_exchanges():
-    found = calibrate(exchanges((0, 4096, 65536, 1 << 20) * 4, scatter=0.05))
-    assert found is not None
-    assert found.scatter == pytest.approx(0.05, rel=0.3)
+    result = calibrate(exchanges((0, 4096, 65536, 1 << 20) * 4, scatter=0.05))
+    assert result is not None
+    assert result.scatter == pytest.approx(0.05, rel=0.3)
 
 
 def test_without_large_messages_they_cost_no_more():
-    found = calibrate(exchanges((0, 4096, 65536)))
-    assert found is not None
-    assert found.large_times == 1.0
+    result = calibrate(exchanges((0, 4096, 65536)))
+    assert result is not None
+    assert result.large_times == 1.0
 
 
 def test_too_few_exchanges_calibrate_nothing_and_lossy_links_do_not_count():

@@ -22,7 +22,7 @@ def test_long_times_change_by_seconds_and_short_ones_by_ratio():
 def test_without_a_change_its_interval_is_that_of_one_more_repetition():
     replayed = Replayed(window_s=1.9, here_s=1.5, there_s=1.5)
     predicted = make_prediction(replayed, [2.0, 2.0], REPEATED, 0.3)
-    scatter = math.sqrt(sum(float(np.var(np.log(own))) * 2 for own in REPEATED) / 3)
+    scatter = math.sqrt(sum(float(np.var(np.log(values))) * 2 for values in REPEATED) / 3)
     reach = stats.t.ppf(0.95, 3) * scatter * math.sqrt(1.5)
     assert (predicted.value, math.log(predicted.high / predicted.value)) == (pytest.approx(2.0), pytest.approx(reach))
     assert math.log(predicted.value / predicted.low) == pytest.approx(reach)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.sensitivity import Known, Link, Range, fit, propose
+from analysis.sensitivity import EarlierTrial, Link, Range, fit, propose
 from tests.analysis.sensitivity.programs import Program
 
 HERE = Link(0.0, 1e9)
@@ -20,7 +20,7 @@ def test_it_proposes_ten_links_that_begin_here_and_end_in_a_corner() -> None:
 @pytest.mark.parametrize("messages", [300.0, 40_000.0])
 def test_the_delays_reach_to_where_the_program_takes_about_twice_as_long(messages: float) -> None:
     program = Program(messages=messages, bits=0)
-    links = propose(HERE, Range.around(HERE, Known(elapsed_s=3.0, messages=messages)))
+    links = propose(HERE, Range.around(HERE, EarlierTrial(elapsed_s=3.0, messages=messages)))
     longest = max(program.elapsed(link) for link in links)
     assert longest == pytest.approx(6.0, rel=0.1)
 
@@ -32,7 +32,7 @@ def test_loss_is_asked_for_where_recoveries_are_quick_and_where_they_are_slow() 
 
 def test_two_trials_on_each_proposed_link_report_slopes_and_bends() -> None:
     program = Program(messages=3000, bits=300e6, hidden_delay_s=0.3e-3)
-    fitted = fit(program.runs(0.02, links=propose(HERE, Range.around(HERE, Known(3.0, 3000, 300e6)))))
+    fitted = fit(program.runs(0.02, links=propose(HERE, Range.around(HERE, EarlierTrial(3.0, 3000, 300e6)))))
     assert (fitted.delay_matters, fitted.rate_matters, fitted.delay_bends) == (True, True, True)
 
 

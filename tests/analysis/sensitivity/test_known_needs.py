@@ -16,13 +16,13 @@ RING = {"message_bytes": 16 * 1024, "steps": 1500}
 
 
 def test_a_ring_of_known_messages_is_found_within_ten_per_cent() -> None:
-    known = known_needs("ring", RING)
-    program = Program(computing_s=0.1, messages=known.messages, bits=8 * known.frame_bytes)
-    found = fit(program.runs(0.03, links=propose(Link(30e-6, 500e6)))).draws
+    expected = known_needs("ring", RING)
+    program = Program(computing_s=0.1, messages=expected.messages, bits=8 * expected.frame_bytes)
+    result = fit(program.runs(0.03, links=propose(Link(30e-6, 500e6)))).draws
 
-    assert quantity(found.messages).value == pytest.approx(1500, rel=0.1)
+    assert quantity(result.messages).value == pytest.approx(1500, rel=0.1)
     # 12 frames a step: 16 384 bytes, 32 of Open MPI, and 66 of every frame.
-    assert quantity(found.bits / 8).value == pytest.approx(1500 * (16416 + 12 * 66), rel=0.1)
+    assert quantity(result.bits / 8).value == pytest.approx(1500 * (16416 + 12 * 66), rel=0.1)
 
 
 def test_a_message_above_the_eager_limit_takes_three_messages_one_way() -> None:
@@ -66,8 +66,8 @@ class KnownQuantity:
 def certified_study(program: Program, scatter: float, random: np.random.Generator) -> list[KnownQuantity]:
     """Return the estimates of two trials on each of ten links."""
     runs = []
-    for asked in LINKS:
-        made = replace(asked, delay_s=asked.delay_s + (OVERHEAD_S if asked.delay_s > HERE.delay_s else 0.0))
+    for link in LINKS:
+        made = replace(link, delay_s=link.delay_s + (OVERHEAD_S if link.delay_s > HERE.delay_s else 0.0))
         certified = Link(
             max(0.0, made.delay_s + 3e-6 * random.standard_normal()),
             made.rate_bps * (1 + 2e-3 * random.standard_normal()),
@@ -87,18 +87,18 @@ def certified_study(program: Program, scatter: float, random: np.random.Generato
 @pytest.mark.parametrize("scatter", [0.01, 0.05])
 def test_intervals_of_certified_links_hold_the_truth_in_nine_of_ten(scatter: float) -> None:
     random = np.random.default_rng(35)
-    output = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, scatter, random)]
+    output = [row for _ in range(25) for program in PROGRAMS for row in certified_study(program, scatter, random)]
     for name in ("messages", "bits", "delay bound"):
-        own = [each for each in output if each.quantity == name]
-        assert np.mean([each.is_held for each in own]) >= 0.9, name
+        estimates = [row for row in output if row.quantity == name]
+        assert np.mean([row.is_held for row in estimates]) >= 0.9, name
 
 
 def test_at_one_per_cent_of_scatter_bounds_are_within_a_quarter_and_bytes_within_15_per_cent() -> None:
     random = np.random.default_rng(35)
-    output = [each for _ in range(25) for program in PROGRAMS for each in certified_study(program, 0.01, random)]
+    output = [row for _ in range(25) for program in PROGRAMS for row in certified_study(program, 0.01, random)]
     for name, most in (("messages", 0.1), ("bits", 0.15), ("delay bound", 0.25)):
-        own = [each.error for each in output if each.quantity == name]
-        assert np.mean([error <= most for error in own]) >= 0.95, name
+        errors = [row.error for row in output if row.quantity == name]
+        assert np.mean([error <= most for error in errors]) >= 0.95, name
 
 
 FRAME_BYTES = 1514
@@ -142,7 +142,7 @@ def on_shaped_link(payload_bytes: int, pause_s: float, link: Link) -> float:
 def test_bytes_that_a_shaper_hides_are_in_the_interval(payload_bytes: int, pause_s: float) -> None:
     random = np.random.default_rng(35)
     steps = 1000
-    known = known_needs("ring", {"message_bytes": payload_bytes, "steps": steps}).frame_bytes
+    expected = known_needs("ring", {"message_bytes": payload_bytes, "steps": steps}).frame_bytes
     bursts = Bursts(
         *(FRAME_BYTES + rate * TIMER_S / 8 for rate in (HERE.rate_bps, min(link.rate_bps for link in LINKS)))
     )
@@ -153,6 +153,6 @@ def test_bytes_that_a_shaper_hides_are_in_the_interval(payload_bytes: int, pause
             for link in LINKS
             for deviation in random.standard_normal(2)
         ]
-        output.append(KnownQuantity("bytes", sent(fit(Runs.of(runs)), HERE, bursts), known))
-    assert sum(each.is_held for each in output) >= 9
-    assert np.median([each.error for each in output]) <= 0.15
+        output.append(KnownQuantity("bytes", sent(fit(Runs.of(runs)), HERE, bursts), expected))
+    assert sum(row.is_held for row in output) >= 9
+    assert np.median([row.error for row in output]) <= 0.15

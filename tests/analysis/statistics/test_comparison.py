@@ -81,10 +81,10 @@ def test_verdicts_of_many_metrics_agree_with_their_corrected_intervals(seed: int
     clear = [c for c in comparisons if c.verdict in ("higher", "lower")]
     assert 0 < len(clear) < len(comparisons)
     for c in comparisons:
-        interval, own = c.ratio_interval, ratio_interval(groups["b"][c.metric], groups["a"][c.metric])
+        interval, values = c.ratio_interval, ratio_interval(groups["b"][c.metric], groups["a"][c.metric])
         assert interval is not None
-        assert own is not None
-        assert (interval.low or 0) <= (own.low or 0) <= (own.high or 0) <= (interval.high or 0)
+        assert values is not None
+        assert (interval.low or 0) <= (values.low or 0) <= (values.high or 0) <= (interval.high or 0)
         excludes_one = not (interval.low or 0) <= 1 <= (interval.high or 0)
         assert (c in clear) is excludes_one
 

@@ -110,9 +110,9 @@ def test_flows_from_the_middle_are_followed_but_their_windows_are_not_known() ->
 def test_losers_of_simultaneous_mpi_connects_count_as_aborted() -> None:
     loser = [*opening(flow=1), Segment(60, 0, 101, 901, ACK, 24, flow=1), Segment(70, 1, 901, 125, ACK, flow=1)]
     loser += [Segment(80, 1, 901, 125, FIN | ACK, flow=1), Segment(90, 0, 125, 902, RST | ACK, flow=1)]
-    kept = [*opening(100), Segment(160, 0, 101, 901, ACK, 24), Segment(170, 1, 901, 125, ACK, 24)]
+    segments = [*opening(100), Segment(160, 0, 101, 901, ACK, 24), Segment(170, 1, 901, 125, ACK, 24)]
     handshakes = [(3, 77, 2), (10, 77, 0), (11, 77, 2)]
-    flows = flows_of(loser + kept, TWO_FLOWS, handshakes)
+    flows = flows_of(loser + segments, TWO_FLOWS, handshakes)
     assert flows.metrics()[0]["aborted_connections"] == 1
     assert [(row["aborted"], row["rank_a"], row["rank_b"]) for row in flows.flows()] == [(True, 2, None), (False, 0, 2)]
 

@@ -184,8 +184,8 @@ def test_groups_hold_every_gap_and_their_mean() -> None:
     assert store.below_positive() == 4
     small = values[values < 2048]
     assert small.tolist() == list(range(1, 2048))
-    each = np.repeat(values, counts)
-    assert each == pytest.approx(np.sort(gaps[gaps > 0]), rel=1e-3)
+    samples = np.repeat(values, counts)
+    assert samples == pytest.approx(np.sort(gaps[gaps > 0]), rel=1e-3)
 
 
 def test_the_ccdf_is_the_share_of_longer_gaps(tmp_path: Path) -> None:
@@ -216,6 +216,6 @@ def test_equal_gaps_fit_no_distribution_and_say_so(tmp_path: Path) -> None:
 def test_ks_distance_of_groups_is_that_of_the_ties() -> None:
     values, weights = np.array([1.0, 2.0, 4.0]), np.array([3.0, 1.0, 2.0])
     sample = fits.Sample.of(values, weights)
-    each = np.repeat(values, weights.astype(int))
+    samples = np.repeat(values, weights.astype(int))
     cdf = functools.partial(scipy.stats.expon.cdf, scale=2)
-    assert fits.ks_distance(sample, cdf) == pytest.approx(scipy.stats.kstest(each, cdf).statistic)
+    assert fits.ks_distance(sample, cdf) == pytest.approx(scipy.stats.kstest(samples, cdf).statistic)

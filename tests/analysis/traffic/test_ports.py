@@ -27,7 +27,7 @@ def slow_peak_bps(rows: list[tuple[int, str, str, int]]) -> float:
     for time_ns, source, target, size in rows:
         moved["sent", source][time_ns // MS] += size
         moved["received", target][time_ns // MS] += size
-    windows = [sum(each.get(end - k, 0) for k in range(10)) for each in moved.values() for end in list(each)]
+    windows = [sum(row.get(end - k, 0) for k in range(10)) for row in moved.values() for end in list(row)]
     return max(windows) * 8 / 0.01
 
 

@@ -48,8 +48,8 @@ def followed(path: Path) -> FlowSet:
 @pytest.fixture(scope="module", params=STREAMS)
 def streamed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """iperf3 between two hosts: a control connection and 3 MB of data."""
-    place = tmp_path_factory.mktemp("stream") / "stream.pcapng"
-    return request.param, record_stream(place, "-n", "3M", **STREAMS[request.param])
+    path = tmp_path_factory.mktemp("stream") / "stream.pcapng"
+    return request.param, record_stream(path, "-n", "3M", **STREAMS[request.param])
 
 
 def assert_equals_tcptrace(path: Path, flows: FlowSet) -> None:

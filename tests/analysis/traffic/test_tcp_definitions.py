@@ -192,8 +192,8 @@ def test_the_bandwidth_delay_product_is_goodput_times_the_smallest_round_trip() 
     assert metrics["bdp_bytes"] == pytest.approx(2000 / 1000e-9 * 50e-9)
 
 
-@pytest.mark.parametrize(("near", "kept"), [(0, "ab"), (1, "ba")])
-def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int, kept: str) -> None:
+@pytest.mark.parametrize(("near", "direction"), [(0, "ab"), (1, "ba")])
+def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int, direction: str) -> None:
     """Side ``near`` answers within a microsecond, the other takes ten milliseconds."""
     quick, slow = 1_000, 10_000_000
     answers, closes = (slow, slow + quick) if near == 0 else (quick, slow + quick)
@@ -207,7 +207,7 @@ def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int
     accumulator.update(table_of(segments))
     (row,) = accumulator.result().flows()
     metrics, _ = accumulator.result().metrics()
-    assert (row["rtt_of"], row["rtt_samples"], metrics["rtt_samples"]) == (kept, 1, 1)
+    assert (row["rtt_of"], row["rtt_samples"], metrics["rtt_samples"]) == (direction, 1, 1)
     assert (row["rtt_samples_ab"], row["rtt_samples_ba"]) == (1, 1)
     for values in (row, metrics):
         assert values["rtt_min_s"] == values["rtt_median_s"] == values["rtt_p95_s"] == pytest.approx(slow * 1e-9)

@@ -97,9 +97,9 @@ def test_it_counts_what_the_oracle_counts(segments: list[Segment]) -> None:
         assert int(record[f"rtt_samples_{way}"]) == len(side.rtt_ns)
         assert int(record[f"response_samples_{way}"]) == len(side.response_ns)
         assert np.nanmax([record[f"bytes_in_flight_max_{way}"], -1]) == max(side.in_flight, default=-1)
-        known = [min(side.rtt_ns)] if side.rtt_ns else []
-        assert [record[f"rtt_min_s_{way}"]] == known or np.allclose(
-            record[f"rtt_min_s_{way}"] * 1e9, known or np.nan, equal_nan=True
+        expected = [min(side.rtt_ns)] if side.rtt_ns else []
+        assert [record[f"rtt_min_s_{way}"]] == expected or np.allclose(
+            record[f"rtt_min_s_{way}"] * 1e9, expected or np.nan, equal_nan=True
         )
 
 

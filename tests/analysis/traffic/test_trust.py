@@ -145,9 +145,9 @@ def test_segments_above_the_peers_mss_are_super_segments(tmp_path: Path) -> None
 
 def test_without_a_syn_the_mtu_decides_and_without_both_nothing(tmp_path: Path) -> None:
     frames = [data(0, 1, size=1400), data(1, 2, seq=1401, size=9000)]
-    known = analysed(tmp_path, frames, mtu=1500)
-    assert known.metrics["super_segments"] == 1
-    assert known.metrics["wire_packets_estimated"] == 1 + 7
+    result = analysed(tmp_path, frames, mtu=1500)
+    assert result.metrics["super_segments"] == 1
+    assert result.metrics["wire_packets_estimated"] == 1 + 7
     unknown = analysed(tmp_path, frames)
     assert "super_segments" not in unknown.metrics
     assert "no SYN" in unknown.not_available["super_segments"]

@@ -105,8 +105,8 @@ def test_streams_with_and_without_offloads_have_equal_metrics(tmp_path: Path, de
     assert plain.trust.verdict == "good", plain.trust.reasons
     assert (joined.trust.verdict, joined.metrics["super_segments"] > 10) == ("estimated", True)
     # iperf3 gives what is left in its buffer up at the end, so that the two are not equally long.
-    joined_packets, plain_packets = (data_packets(each) / each.metrics["goodput_bytes"] for each in (joined, plain))
+    joined_packets, plain_packets = (data_packets(item) / item.metrics["goodput_bytes"] for item in (joined, plain))
     assert joined_packets == pytest.approx(plain_packets, rel=ERROR)
-    for each in (joined, plain):
-        assert each.metrics["goodput_bytes"] > 3e6
-        assert each.metrics["retransmitted_segments"] < 0.01 * data_packets(each)
+    for item in (joined, plain):
+        assert item.metrics["goodput_bytes"] > 3e6
+        assert item.metrics["retransmitted_segments"] < 0.01 * data_packets(item)

@@ -13,12 +13,12 @@ SPECIFICATION = {"name": "Mini", "workload": "water", "sweep": {"hosts": [2, 4]}
 
 @pytest.fixture
 def address(person) -> str:
-    own = measured(
+    experiment = measured(
         load_defaults(),
         SPECIFICATION,
         lambda parameters: {"elapsed_s": 4.0 / parameters["hosts"], "packets": 1e5 * parameters["hosts"], "cpu_s": 3.0},
     )
-    return f"/compare/?of=e:{own.slug},e:guster-2007-water"
+    return f"/compare/?of=e:{experiment.slug},e:guster-2007-water"
 
 
 def test_it_answers_before_it_draws_and_folds_what_one_side_has(

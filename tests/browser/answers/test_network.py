@@ -53,9 +53,9 @@ def test_sliders_move_the_prediction_by_the_numbers_of_analysis(
         full = sensitivity.predict(fitted.fit, link).elapsed
         assert predicted.elapsed.value == pytest.approx(full.value, rel=0.01)
     assert not [url for url in requests if "/pulse/" not in url]
-    shown = page.locator("#elapsed").inner_text()
+    text = page.locator("#elapsed").inner_text()
     page.get_by_role("button", name="Save prediction").click()
-    expect(page.locator("dd b").first).to_have_text(shown)  # prediction of the server for the same link
+    expect(page.locator("dd b").first).to_have_text(text)  # prediction of the server for the same link
     assert page_errors == []
 
 
@@ -69,13 +69,13 @@ def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
     assert page.url.endswith("?rate=1.000e%2B10")
     page.evaluate(MOVE, ["delay", -3.0])
     page.evaluate(LET_GO, "delay")
-    shown = page.locator("#elapsed").inner_text()
-    assert shown != here
+    text = page.locator("#elapsed").inner_text()
+    assert text != here
     page.goto(page.url)
-    expect(page.locator("#elapsed")).to_have_text(shown)
+    expect(page.locator("#elapsed")).to_have_text(text)
     expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")
     page.get_by_role("button", name="Build and check this network").click()
     expect(page.get_by_text("can be predicted, not built")).to_be_visible()
-    expect(page.locator("#elapsed")).to_have_text(shown)
+    expect(page.locator("#elapsed")).to_have_text(text)
     expect(page.locator("#delay-words")).to_have_text("1\u202fms")
     assert page_errors == []

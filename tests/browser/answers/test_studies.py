@@ -21,5 +21,5 @@ def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laborator
     notes = [panel.locator(".annotation").nth(i).bounding_box() for i in range(6)]
     places = sorted((box["x"] + box["width"] / 2 - cells["x"]) / cells["width"] for box in notes)
     # Three columns of two rows: the middles of thirds.
-    assert [round(6 * place) for place in places] == [1, 1, 3, 3, 5, 5]
+    assert [round(6 * position) for position in places] == [1, 1, 3, 3, 5, 5]
     assert page_errors == []

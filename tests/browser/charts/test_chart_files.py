@@ -16,9 +16,9 @@ STUDY = "guster-2007-water"
 @pytest.fixture
 def panel(page: Page) -> Locator:
     page.goto(f"/experiments/{STUDY}/")
-    shown = page.locator("#c-time")
-    expect(shown.locator(".scatterlayer .trace")).to_have_count(4)
-    return shown
+    locator = page.locator("#c-time")
+    expect(locator.locator(".scatterlayer .trace")).to_have_count(4)
+    return locator
 
 
 def saved(panel: Locator, button: str) -> Path:

@@ -45,7 +45,7 @@ def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: T
     page.keyboard.press("Tab")
     page.wait_for_function("() => document.querySelector('.plot').layout.xaxis.range[0] === 3.5")
     page.keyboard.press("Enter")
-    shown = page.locator("#packet-rows").get_by_role("button")
-    expect(shown).to_have_count(5)
+    locator = page.locator("#packet-rows").get_by_role("button")
+    expect(locator).to_have_count(5)
     assert violations(page) == []
     assert page_errors == []

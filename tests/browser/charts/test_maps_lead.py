@@ -50,8 +50,8 @@ def trial(person: User) -> Trial:
     trial = measured(load_defaults(), CAPTURED, lambda _: {"elapsed_s": 1.0}).trials.get()
     ways = [(HOSTS[0], HOSTS[1])] * 3 + [(HOSTS[1], HOSTS[0])]
     frames = [
-        Frame.whole(1_700_000_000_000_000_000 + place, ethernet(ipv4(tcp(seq=1), source=source, destination=target)))
-        for place, (source, target) in enumerate(ways)
+        Frame.whole(1_700_000_000_000_000_000 + index, ethernet(ipv4(tcp(seq=1), source=source, destination=target)))
+        for index, (source, target) in enumerate(ways)
     ]
     factories.stored_file(trial, "packets.pcapng", pcapng(frames), kind="capture").save()
     directory = trial_directory(trial)

@@ -69,10 +69,10 @@ class Hands:
     def _named(self, name: str) -> Locator:
         begun = re.compile(rf"^{re.escape(name)}\b")
         summary = self.page.locator("summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}"))
-        found = summary.or_(self.page.locator(f'summary[aria-label^="{name}"]'))
+        elements = summary.or_(self.page.locator(f'summary[aria-label^="{name}"]'))
         for role in _ROLES:
-            found = found.or_(self.page.get_by_role(role, name=begun))  # type: ignore[arg-type]
-        return found.filter(visible=True)
+            elements = elements.or_(self.page.get_by_role(role, name=begun))  # type: ignore[arg-type]
+        return elements.filter(visible=True)
 
     def _key(self, name: str) -> None:
         self.page.keyboard.press(name)

@@ -29,9 +29,9 @@ class Installation:
     def __init__(self, var: Path, variables: Mapping[str, str] | None = None) -> None:
         self.var = var
         self.log = var / "log" / "server.log"
-        kept = {name: value for name, value in os.environ.items() if name not in _GIVEN}
+        environment = {name: value for name, value in os.environ.items() if name not in _GIVEN}
         self._environment = {
-            **kept,
+            **environment,
             "RANKWIRE_VAR": str(var),
             **(variables or {}),
         }
@@ -121,8 +121,8 @@ class Installation:
         deadline = time.monotonic() + _READY_S
         while time.monotonic() < deadline:
             said = self.log.read_text(errors="replace")
-            if found := re.search(r"Rankwire runs at (http://\S+)", said):
-                return found[1]
+            if match := re.search(r"Rankwire runs at (http://\S+)", said):
+                return match[1]
             if self._process.poll() is not None:
                 break
             time.sleep(0.1)

@@ -46,11 +46,11 @@ def test_hosts_are_tested_before_they_take_experiments(
     hands.type("Interface", "eth0")
     hands.press("Check these settings")
     page.wait_for_url("**/clusters/bench-rack-*/")
-    found = page.locator("#test .test-steps > li")
+    elements = page.locator("#test .test-steps > li")
     expect(page.locator("#test .sub")).to_contain_text("took", timeout=100_000)
     assert violations(page) == []
     assert {"Reach", "Python", "MPI hello across two hosts"} <= {
-        step.locator("b").inner_text() for step in found.all() if "ok" in (step.get_attribute("class") or "")
+        step.locator("b").inner_text() for step in elements.all() if "ok" in (step.get_attribute("class") or "")
     }
     slug = page.url.rstrip("/").rpartition("/")[2]
     assert installation.ask(f"clusters/{slug}/")["state"] == "off"

@@ -17,10 +17,10 @@ from tests.experiments import factories
 
 
 def test_every_address_is_walked_or_says_why_not() -> None:
-    asked = {row.removeprefix("GET ") for row in TABLE if row.startswith("GET ") and "api/" not in row}
+    addresses = {row.removeprefix("GET ") for row in TABLE if row.startswith("GET ") and "api/" not in row}
     walked = [route for name, group in WALKED.items() for route in group if name != "published"]
     left_out = [route for routes in NOT_WALKED.values() for route in routes]
-    assert sorted([*walked, *left_out]) == sorted(asked)
+    assert sorted([*walked, *left_out]) == sorted(addresses)
 
 
 @pytest.fixture
@@ -103,10 +103,10 @@ def test_it_fits_every_width_for_all_users_without_problems(
     if group == "signed out":
         page.context.clear_cookies()
         page.goto(f"/invitation/{things['']['key']}/")
-    asked = [
+    addresses = [
         f"{filled(route, things)}?{query.format(**things[''])}".removesuffix("?")
         for route, query in WALKED[group].items()
     ]
-    wrong = {address: problems for address in asked if (problems := look(page, address))}
+    wrong = {address: problems for address in addresses if (problems := look(page, address))}
     assert wrong == {}
     assert page_errors == []

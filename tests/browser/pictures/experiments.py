@@ -36,9 +36,9 @@ def specifications() -> dict[str, dict[str, Any]]:
 def measured(installation: Installation) -> dict[str, str]:
     """Return the slug of each, measured in full; run those that are missing."""
     answers = installation.ask("experiments/?published=false&limit=500&fields=slug,name")["results"]
-    kept = {each["name"]: each["slug"] for each in answers}
+    slug_of = {answer["name"]: answer["slug"] for answer in answers}
     slugs = {
-        name: kept.get(specification["name"]) or installation.submit(specification)
+        name: slug_of.get(specification["name"]) or installation.submit(specification)
         for name, specification in specifications().items()
     }
     installation.wait_for(list(slugs.values()), timeout_s=_LONGEST_S)
@@ -63,23 +63,23 @@ def places(installation: Installation, camera: Camera, slugs: dict[str, str]) ->
 
 def _report(installation: Installation, camera: Camera, slug: str) -> str:
     """As one makes it with one click."""
-    asked = f"reports/?text={slug}"
-    if not (kept := installation.ask(asked)["results"]):
+    address = f"reports/?text={slug}"
+    if not (reports := installation.ask(address)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
             page.locator("summary", has_text="Use in a report").click()
             page.get_by_role("button", name="Create report").click()
             page.wait_for_url("**/reports/*/edit/")
-        kept = installation.ask(asked)["results"]
-    return str(kept[-1]["id"])
+        reports = installation.ask(address)["results"]
+    return str(reports[-1]["id"])
 
 
 def _prediction(installation: Installation, slug: str) -> str:
     """A delay and a rate between those that were measured, built and measured then."""
-    if not (kept := installation.ask(f"predictions/?experiment={slug}")["results"]):
-        asked = {"experiment": slug, "delay_s": 0.0004, "rate_bps": 150e6, "check": True}
-        kept = [installation.ask("predictions/", asked)]
+    if not (predictions := installation.ask(f"predictions/?experiment={slug}")["results"]):
+        body = {"experiment": slug, "delay_s": 0.0004, "rate_bps": 150e6, "check": True}
+        predictions = [installation.ask("predictions/", body)]
         installation.wait_for([slug], timeout_s=_LONGEST_S)
-    return str(kept[-1]["id"])
+    return str(predictions[-1]["id"])
 
 
 def _tested(installation: Installation, slug: str) -> str:

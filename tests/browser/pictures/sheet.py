@@ -30,11 +30,11 @@ def write_sheet(pictures: Sequence[tuple[str, Sequence[Path]]], page_errors: Seq
     if page_errors:
         parts.append(f"<pre>{escape(chr(10).join(page_errors))}</pre>\n")
     for name, files in pictures:
-        shown = "".join(
+        figures = "".join(
             f'<a href="{escape(file.name)}"><img src="{escape(file.name)}" alt="{escape(file.stem)}" loading="lazy"></a>\n'
             for file in files
         )
-        parts.append(f"<section>\n<h2>{escape(name)}</h2>\n{shown}</section>\n")
+        parts.append(f"<section>\n<h2>{escape(name)}</h2>\n{figures}</section>\n")
     file = to / "index.html"
     file.write_text("".join(parts))
     return file

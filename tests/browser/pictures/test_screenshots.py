@@ -26,12 +26,12 @@ def test_its_list_has_every_page_of_the_bar(client: Client, person) -> None:
 
 
 def test_documents_show_the_pictures_that_it_makes() -> None:
-    shown = {}
+    pictures = {}
     for document in DOCUMENTS:
         for words, target in re.findall(r"!\[(.*?)\]\(([^)]+)\)", document.read_text()):
             assert len(words) > 20, f"{document.name}: {target} needs words for who does not see it"
-            shown[(document.parent / target).resolve()] = document.name
+            pictures[(document.parent / target).resolve()] = document.name
     made = {GUIDES / f"{picture.name}.webp" for page in PAGES for picture in page.pictures}
-    assert set(shown) == made == set(GUIDES.iterdir())
+    assert set(pictures) == made == set(GUIDES.iterdir())
     assert 8 <= len(made) <= 14
     assert {file.name: size for file in made if (size := file.stat().st_size) > MOST_BYTES} == {}

@@ -80,13 +80,13 @@ def test_a_file_that_retention_takes_meanwhile_is_in_neither_database_nor_files(
 
     monkeypatch.setattr(backup, "copy_pieces", gone_at_that_moment)
     lines: list[str] = []
-    place = backup.make(backups, report=lines.append)
+    path = backup.make(backups, report=lines.append)
     assert "dumping the database again" in lines
     programs = Programs(connection.settings_dict, backup.server_major())
-    [named] = programs.stored_files(place / layout.DATABASE)
+    [named] = programs.stored_files(path / layout.DATABASE)
     assert named.path.endswith("odd\nname\\.txt")
-    assert not (place / "files" / "trials" / str(trial.pk) / "stdout.txt").exists()
-    layout.verify(place, layout.About.read(place))
+    assert not (path / "files" / "trials" / str(trial.pk) / "stdout.txt").exists()
+    layout.verify(path, layout.About.read(path))
 
 
 def test_a_damaged_file_prevents_it_unless_that_is_accepted(trial: Trial, backups: Path) -> None:
@@ -95,9 +95,9 @@ def test_a_damaged_file_prevents_it_unless_that_is_accepted(trial: Trial, backup
     with pytest.raises(BackupError, match=f"{damaged.path}: missing or changed"):
         make(backups)
     assert [path.name for path in backups.iterdir()] == [".lock"]
-    place = make(backups, accept_damaged=True)
-    assert layout.About.read(place).damaged == [damaged.path]
-    assert (place / "files" / damaged.path).read_bytes() == b"HELLO\n"
+    path = make(backups, accept_damaged=True)
+    assert layout.About.read(path).damaged == [damaged.path]
+    assert (path / "files" / damaged.path).read_bytes() == b"HELLO\n"
     damaged.file.unlink()
     assert not (make(backups, accept_damaged=True) / "files" / damaged.path).exists()
 

@@ -33,7 +33,7 @@ print(json.dumps({
 
 
 @pytest.fixture
-def place(transactional_db: None, bucket: Bucket, backups: Path) -> Path:
+def backup_path(transactional_db: None, bucket: Bucket, backups: Path) -> Path:
     """A backup of two artifacts in the bucket."""
     factories.experiment()
     trial = factories.finished()
@@ -45,7 +45,7 @@ def place(transactional_db: None, bucket: Bucket, backups: Path) -> Path:
 
 @pytest.mark.timeout(180)
 def test_it_is_put_back_into_another_part_of_the_bucket_and_overwrites_nothing(
-    place: Path,
+    backup_path: Path,
     elsewhere: Elsewhere,
     s3_server: S3Server,
     output_of: Callable[..., str],
@@ -58,13 +58,13 @@ def test_it_is_put_back_into_another_part_of_the_bucket_and_overwrites_nothing(
     occupied = Artifact.objects.get(kind="capture").path
     (tmp_path / "another").write_bytes(b"of another user")
     other.put(tmp_path / "another", occupied)
-    done = elsewhere.manage("restore", str(place))
+    done = elsewhere.manage("restore", str(backup_path))
     assert done.returncode != 0
     assert f"the bucket has a different file at {occupied}" in output_of(done)
     assert [path for path, _, _ in other.below("trials")] == [occupied], "nothing else was put there"
     (tmp_path / "another").write_bytes(CONTENT)
     other.put(tmp_path / "another", occupied)  # now it is the same
-    done = elsewhere.manage("restore", str(place))
+    done = elsewhere.manage("restore", str(backup_path))
     assert done.returncode == 0, output_of(done)
     assert elsewhere.ask(LOOK) == {"files": files, "here": False}
 
@@ -74,7 +74,7 @@ def at(variables: dict[str, str], settings: LazySettings) -> Any:
     return current()
 
 
-def test_no_backup_is_made_while_the_bucket_is_away(place: Path, backups: Path, settings: LazySettings) -> None:
+def test_no_backup_is_made_while_the_bucket_is_away(backup_path: Path, backups: Path, settings: LazySettings) -> None:
     for file in backups.rglob("files/**/*"):  # so that they cannot be hard links
         if file.is_file():
             file.unlink()
@@ -90,4 +90,4 @@ def test_no_backup_is_made_while_the_bucket_is_away(place: Path, backups: Path, 
     with pytest.raises(BackupError, match="the store of files does not answer"):
         backup.make(backups, report=lambda _: None)
     assert len(list(backups.glob("rankwire-*"))) == 1
-    assert json.loads((place / "backup.json").read_text())["files"] == 2
+    assert json.loads((backup_path / "backup.json").read_text())["files"] == 2

@@ -28,15 +28,15 @@ def about(**more: Any) -> layout.About:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def backup_path(tmp_path: Path) -> Path:
     """A directory with the layout of a backup."""
-    place = tmp_path / "rankwire-20260102T030405Z"
+    backup_path = tmp_path / "rankwire-20260102T030405Z"
     contents = {"database.dump": "rows", "files/trials/7/out put\n.txt": "hello", "settings.env": ""}
     for path, text in contents.items():
-        layout.write_new(place / path, text)
-    sums = layout.write_sums(place, [(layout.hash_file(place / path)[0], path) for path in contents])
-    about(migrations={"experiments": "0001_initial"}, sums=sums).write(place)
-    return place
+        layout.write_new(backup_path / path, text)
+    sums = layout.write_sums(backup_path, [(layout.hash_file(backup_path / path)[0], path) for path in contents])
+    about(migrations={"experiments": "0001_initial"}, sums=sums).write(backup_path)
+    return backup_path
 
 
 def overwrite(file: Path) -> None:
@@ -67,31 +67,31 @@ def link(file: Path) -> None:
         ("backup.json", overwrite, "was changed"),
     ],
 )
-def test_it_names_the_file(place: Path, path: str, change: Callable[[Path], object], message: str) -> None:
-    assert layout.verify(place, layout.About.read(place))
-    change(place / path)
+def test_it_names_the_file(backup_path: Path, path: str, change: Callable[[Path], object], message: str) -> None:
+    assert layout.verify(backup_path, layout.About.read(backup_path))
+    change(backup_path / path)
     with pytest.raises(ChangedBackup) as refused:
-        layout.verify(place, layout.About.read(place))
-    assert str(place / path) in str(refused.value)
+        layout.verify(backup_path, layout.About.read(backup_path))
+    assert str(backup_path / path) in str(refused.value)
     assert message in str(refused.value)
 
 
-def test_it_takes_the_newest_whole_one(place: Path) -> None:
-    part = place.with_name("rankwire-20270102T030405Z")
+def test_it_takes_the_newest_whole_one(backup_path: Path) -> None:
+    part = backup_path.with_name("rankwire-20270102T030405Z")
     part.mkdir()
-    assert restore.chosen(place.parent) == restore.chosen(place) == place
+    assert restore.chosen(backup_path.parent) == restore.chosen(backup_path) == backup_path
     with pytest.raises(BackupError, match="is not a complete backup"):
         layout.About.read(restore.chosen(part))
     with pytest.raises(BackupError, match="is not a directory"):
-        restore.chosen(place / "database.dump")
+        restore.chosen(backup_path / "database.dump")
 
 
-def test_it_refuses_what_a_newer_version_made(place: Path) -> None:
-    restore._require_known(layout.About.read(place))
+def test_it_refuses_what_a_newer_version_made(backup_path: Path) -> None:
+    restore._require_known(layout.About.read(backup_path))
     newer = about(migrations={"experiments": "9999_of_the_future"})
     with pytest.raises(BackupError, match="from a newer version of Rankwire"):
         restore._require_known(newer)
-    values = json.loads((place / "backup.json").read_text())
-    (place / "backup.json").write_text(json.dumps({**values, "format": 2}))
+    values = json.loads((backup_path / "backup.json").read_text())
+    (backup_path / "backup.json").write_text(json.dumps({**values, "format": 2}))
     with pytest.raises(BackupError, match="format 2; this version reads 1"):
-        layout.About.read(place)
+        layout.About.read(backup_path)

@@ -27,7 +27,7 @@ FORMS = ("address", "variable", "file")
 
 
 @pytest.fixture
-def place(transactional_db: None, backups: Path) -> Path:
+def backup_path(transactional_db: None, backups: Path) -> Path:
     """A backup with an experiment and a file."""
     factories.experiment(slug="kept")
     factories.stored_file(factories.finished()).save()
@@ -51,12 +51,12 @@ def installation(request: pytest.FixtureRequest, elsewhere: Elsewhere, tmp_path:
 
 
 def test_restore_into_a_new_installation_and_into_the_same_one(
-    place: Path, installation: Elsewhere, output_of: Callable[..., str]
+    backup_path: Path, installation: Elsewhere, output_of: Callable[..., str]
 ) -> None:
-    new = installation.manage("restore", str(place))
+    new = installation.manage("restore", str(backup_path))
     assert new.returncode == 0, output_of(new)
     assert installation.ask(COUNT) == 1
-    again = installation.manage("restore", "--replace", str(place))
+    again = installation.manage("restore", "--replace", str(backup_path))
     assert again.returncode == 0, output_of(again)
     assert installation.ask(COUNT) == 1
     assert len([path for path in (installation.var / "trials").rglob("*") if path.is_file()]) == 1
@@ -88,24 +88,24 @@ def test_round_trip_of_an_installation_with_embedded_services(
 
 
 def test_check_shows_the_effect_and_changes_nothing(
-    place: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
+    backup_path: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
 ) -> None:
-    done = elsewhere.manage("restore", "--check", str(place))
+    done = elsewhere.manage("restore", "--check", str(backup_path))
     assert done.returncode == 0, output_of(done)
     assert "1 artifact" in done.stdout
     assert "would replace nothing" in done.stdout
     assert not (elsewhere.var / "trials").exists()
     assert elsewhere.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'", elsewhere.database) == [(0,)]
-    (place / "settings.env").write_text("changed\n")
-    refused = elsewhere.manage("restore", "--check", str(place))
+    (backup_path / "settings.env").write_text("changed\n")
+    refused = elsewhere.manage("restore", "--check", str(backup_path))
     assert refused.returncode != 0
     assert "settings.env was changed" in output_of(refused)
 
 
 def test_a_tar_archive_on_standard_input_is_restored(
-    place: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
+    backup_path: Path, elsewhere: Elsewhere, output_of: Callable[..., str]
 ) -> None:
-    archive = subprocess.run(["tar", "-C", str(place), "-c", "."], capture_output=True, check=True).stdout
+    archive = subprocess.run(["tar", "-C", str(backup_path), "-c", "."], capture_output=True, check=True).stdout
     done = elsewhere.manage("restore", "-", stdin=archive)
     assert done.returncode == 0, output_of(done)
     assert elsewhere.ask(COUNT) == 1

@@ -73,7 +73,7 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     client.force_login(reader)
     answer = client.get("/api/v1/experiments/short/result/").json()
 
-    place = backup.make(backups, secrets=True, report=lambda _: None)
+    path = backup.make(backups, secrets=True, report=lambda _: None)
 
     long.get().cancel()
     files = sorted(map(list, short.artifacts.values_list("path", "sha256")))
@@ -89,7 +89,7 @@ def test_what_was_backed_up_while_a_trial_ran_is_the_same_elsewhere(
     assert there["intact"]
     assert there["measurements"] == measured
     assert there["long"] == [["queued", 1, "", 0]]
-    assert there["secret"] == settings.SECRET_KEY == (place / "secrets" / "secret-key").read_text().strip()
+    assert there["secret"] == settings.SECRET_KEY == (path / "secrets" / "secret-key").read_text().strip()
     assert elsewhere.databases() == [elsewhere.database]
     assert sorted(path.name for path in elsewhere.var.glob("trials*")) == ["trials"]
     wait_for(lambda: long.get().is_over, timeout_s=120)

@@ -124,4 +124,4 @@ def unexplained(path: str, method: str, errors: list[dict[str, Any]]) -> list[di
     """Return the ``errors`` of an answer that are not listed here."""
     lists = _LISTS if method == "get" else ()
     data = (*_EVERYWHERE, *lists, *_OF.get((path, method), ()))
-    return [error for error in errors if not any(each.explains(error) for each in data)]
+    return [error for error in errors if not any(row.explains(error) for row in data)]

@@ -94,12 +94,12 @@ def test_it_refuses_other_projects_without_telling_whether_they_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "own", "status"),
+    ("role", "is_own", "status"),
     [("viewer", True, 403), ("submitter", True, 200), ("submitter", False, 403), ("maintainer", False, 200)],
 )
-def test_it_lets_owners_and_maintainers_cancel(role: str, own: bool, status: int) -> None:
+def test_it_lets_owners_and_maintainers_cancel(role: str, is_own: bool, status: int) -> None:
     user = factories.person("ada", role)
-    experiment = factories.experiment(owner=user if own else factories.person("bob"))
+    experiment = factories.experiment(owner=user if is_own else factories.person("bob"))
     trial = experiment.trials.order_by("position").first()
     assert trial is not None
     one = client_of(user).post(f"{TRIALS}{trial.pk}/cancel/")

@@ -69,11 +69,11 @@ def test_every_workload_has_a_schema_of_its_parameters(viewer: Client) -> None:
         data = workload["parameters_schema"]
         assert data["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         Draft202012Validator.check_schema(data)
-        assert set(data["properties"]) == {each["name"] for each in workload["parameters"]}
+        assert set(data["properties"]) == {parameter["name"] for parameter in workload["parameters"]}
         validator = Draft202012Validator(data)
-        found = workloads.find(workload["slug"])
-        assert found is not None
-        assert validator.is_valid(found.parameters_type().model_dump(mode="json"))
+        definition = workloads.find(workload["slug"])
+        assert definition is not None
+        assert validator.is_valid(definition.parameters_type().model_dump(mode="json"))
         assert not validator.is_valid({"nonsense": 1})
     water = Draft202012Validator(viewer.get(f"{WORKLOADS}water/").json()["parameters_schema"])
     assert [water.is_valid({"steps": steps}) for steps in (50, -3, "many")] == [True, False, False]

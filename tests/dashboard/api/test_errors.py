@@ -12,27 +12,27 @@ from tests.experiments import factories
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    "place", ["planets/", "experiments/a%0Ab/repetitions/", "trials/%C2%80%0A=/artifacts/x/", "%0A"]
+    "path", ["planets/", "experiments/a%0Ab/repetitions/", "trials/%C2%80%0A=/artifacts/x/", "%0A"]
 )
-def test_it_refuses_an_address_that_does_not_exist_in_json(place: str) -> None:
-    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
+def test_it_refuses_an_address_that_does_not_exist_in_json(path: str) -> None:
+    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{path}")
     assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
     assert answer.json()["errors"][0]["message"].startswith("There is nothing at /api/v1/")
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("place", "complete"), [("trials/7/artifacts/stdout.txt", True), ("status", True), ("planets", False)]
+    ("path", "complete"), [("trials/7/artifacts/stdout.txt", True), ("status", True), ("planets", False)]
 )
-def test_an_address_without_its_last_slash_names_the_complete_one(place: str, complete: bool) -> None:
-    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}")
+def test_an_address_without_its_last_slash_names_the_complete_one(path: str, complete: bool) -> None:
+    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{path}")
     assert answer.status_code == 404
-    assert (f"/api/v1/{place}/" in answer.json()["errors"][0]["message"]) is complete
+    assert (f"/api/v1/{path}/" in answer.json()["errors"][0]["message"]) is complete
 
 
-@pytest.mark.parametrize("place", ["/api/v1/status/", "/experiments/"])
-def test_an_unknown_host_name_is_named_with_the_setting(client: Client, place: str) -> None:
-    answer = client.get(place, headers={"host": "lab.example.org"})
+@pytest.mark.parametrize("path", ["/api/v1/status/", "/experiments/"])
+def test_an_unknown_host_name_is_named_with_the_setting(client: Client, path: str) -> None:
+    answer = client.get(path, headers={"host": "lab.example.org"})
     assert answer.status_code == 400
     text = answer.content.decode()
     assert "lab.example.org" in text

@@ -68,9 +68,9 @@ def test_wire_and_profile_are_null_without_files(client: Client, trial: Trial) -
 
 def test_environment_shows_differences_to_another_trial(client: Client, trial: Trial) -> None:
     other = factories.finished()
-    for each, kernel in ((trial, "6.1"), (other, "6.12")):
-        each.environment = Environment.store({"kernel": kernel, "cpu": "same"})
-        each.save()
+    for item, kernel in ((trial, "6.1"), (other, "6.12")):
+        item.environment = Environment.store({"kernel": kernel, "cpu": "same"})
+        item.save()
     assert get_json(client, f"{TRIALS}{trial.pk}/environment/?against={other.pk}") == [
         {"fact": "kernel", "this": "6.1", "other": "6.12"}
     ]

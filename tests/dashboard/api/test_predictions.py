@@ -24,13 +24,13 @@ def study() -> Experiment:
     return needs()
 
 
-def wanted(study: Experiment, **changes: Any) -> dict[str, Any]:
+def request_body(study: Experiment, **changes: Any) -> dict[str, Any]:
     return {"experiment": study.slug, "delay_s": 0.35e-3, "rate_bps": 700e6, **changes}
 
 
 def test_it_keeps_checks_lists_and_exports(study: Experiment) -> None:
     client = client_of(factories.person("ada", "maintainer"))
-    answer = client.post(PREDICTIONS, wanted(study, check=True), content_type="application/json")
+    answer = client.post(PREDICTIONS, request_body(study, check=True), content_type="application/json")
     assert answer.status_code == 201, answer.content
     data = answer.json()
     assert (data["check"]["waiting"], data["check"]["inside"], len(data["evidence"])) == (2, None, 20)
@@ -44,7 +44,7 @@ def test_it_keeps_checks_lists_and_exports(study: Experiment) -> None:
     again = client.post(f"{PREDICTIONS}{data['id']}/check/")
     assert (again.status_code, again.json()["errors"][0]["path"]) == (400, "check")
     exported = experiment_result(study)["predictions"]
-    assert [(each["id"], each["value_s"]) for each in exported] == [(data["id"], data["value_s"])]
+    assert [(row["id"], row["value_s"]) for row in exported] == [(data["id"], data["value_s"])]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_it_keeps_checks_lists_and_exports(study: Experiment) -> None:
 )
 def test_it_refuses_at_the_field_and_keeps_nothing(study: Experiment, changes: dict[str, Any], path: str) -> None:
     client = client_of(factories.person("ada", "maintainer"))
-    answer = client.post(PREDICTIONS, wanted(study, **changes), content_type="application/json")
+    answer = client.post(PREDICTIONS, request_body(study, **changes), content_type="application/json")
     assert (answer.status_code, answer.json()["errors"][0]["path"]) == (400, path)
     assert not Prediction.objects.exists()
 
@@ -73,8 +73,8 @@ def test_it_keeps_to_role_and_scope(study: Experiment, role: str, scope: str, ke
     client = client_of(factories.person("ada", role), scope=scope)
     prediction = factories.prediction(study)
     assert client.get(f"{PREDICTIONS}{prediction.pk}/").status_code == 200
-    assert client.post(PREDICTIONS, wanted(study), content_type="application/json").status_code == keeps
-    checking = client.post(PREDICTIONS, wanted(study, check=True), content_type="application/json")
+    assert client.post(PREDICTIONS, request_body(study), content_type="application/json").status_code == keeps
+    checking = client.post(PREDICTIONS, request_body(study, check=True), content_type="application/json")
     assert checking.status_code == checks
     assert client.post(f"{PREDICTIONS}{prediction.pk}/check/").status_code == checks
 

@@ -32,7 +32,7 @@ def address(artifact: Artifact) -> str:
 
 
 @pytest.mark.parametrize(
-    ("asked", "first", "last"),
+    ("range_header", "first", "last"),
     [
         ("bytes=0-0", 0, 0),
         ("bytes=1000-200999", 1000, 200_999),
@@ -44,9 +44,9 @@ def address(artifact: Artifact) -> str:
     ],
 )
 def test_it_gives_the_part_that_is_asked_for(
-    client: Client, artifact: Artifact, asked: str, first: int, last: int
+    client: Client, artifact: Artifact, range_header: str, first: int, last: int
 ) -> None:
-    answer = client.get(address(artifact), headers={"Range": asked})
+    answer = client.get(address(artifact), headers={"Range": range_header})
     assert answer.status_code == 206
     assert b"".join(answer.streaming_content) == TEXT[first : last + 1]
     assert answer["Content-Range"] == f"bytes {first}-{last}/256000"
@@ -55,15 +55,15 @@ def test_it_gives_the_part_that_is_asked_for(
     answer.close()
 
 
-@pytest.mark.parametrize("asked", ["", "bytes=0-1,4-5", "lines=1-2", "bytes=a-b", "bytes=-", "bytes=\u0661-2"])
-def test_unsupported_ranges_get_the_whole_file(client: Client, artifact: Artifact, asked: str) -> None:
-    answer = client.get(address(artifact), headers={"Range": asked})
+@pytest.mark.parametrize("range_header", ["", "bytes=0-1,4-5", "lines=1-2", "bytes=a-b", "bytes=-", "bytes=\u0661-2"])
+def test_unsupported_ranges_get_the_whole_file(client: Client, artifact: Artifact, range_header: str) -> None:
+    answer = client.get(address(artifact), headers={"Range": range_header})
     assert (answer.status_code, b"".join(answer.streaming_content)) == (200, TEXT)
 
 
-@pytest.mark.parametrize("asked", ["bytes=256000-", "bytes=9-8", "bytes=-0"])
-def test_invalid_ranges_answer_416_with_the_size(client: Client, artifact: Artifact, asked: str) -> None:
-    answer = client.get(address(artifact), headers={"Range": asked})
+@pytest.mark.parametrize("range_header", ["bytes=256000-", "bytes=9-8", "bytes=-0"])
+def test_invalid_ranges_answer_416_with_the_size(client: Client, artifact: Artifact, range_header: str) -> None:
+    answer = client.get(address(artifact), headers={"Range": range_header})
     assert (answer.status_code, answer["Content-Range"]) == (416, "bytes */256000")
     assert answer.json()["errors"] == [{"path": "", "message": "the file has 256000 bytes"}]
 

@@ -186,9 +186,9 @@ def test_it_gives_every_trial_once_over_pages_of_ties(client: Client) -> None:
     assert data == sorted(Trial.objects.values_list("pk", flat=True))
 
 
-def pages_by_cursor(client: Client, address: str, **asked: Any) -> list[list[int]]:
+def pages_by_cursor(client: Client, address: str, **query: Any) -> list[list[int]]:
     """Return the keys of each page by cursor, until there is no next page."""
-    data, answer = [], client.get(address, {**asked, "cursor": ""}).json()
+    data, answer = [], client.get(address, {**query, "cursor": ""}).json()
     while True:
         assert set(answer) == {"next", "previous", "results"}
         data.append([row["id"] for row in answer["results"]])
@@ -213,7 +213,7 @@ def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "path"),
+    ("query", "path"),
     [
         ({"cursor": "nonsense"}, "cursor"),
         ({"cursor": "cD14"}, "cursor"),  # p=x
@@ -223,7 +223,7 @@ def test_a_cursor_leads_through_a_whole_list_however_it_grows(client: Client) ->
         ({"limit": "x"}, "limit"),
     ],
 )
-def test_it_refuses_a_page_that_no_list_has(client: Client, asked: dict[str, str], path: str) -> None:
-    answer = client.get(TRIALS, asked)
+def test_it_refuses_a_page_that_no_list_has(client: Client, query: dict[str, str], path: str) -> None:
+    answer = client.get(TRIALS, query)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == [path]

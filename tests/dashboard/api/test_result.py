@@ -69,12 +69,12 @@ def test_it_keeps_the_names_that_readers_of_older_files_know() -> None:
     factories.experiment(warmups=1, control=True)
     finished = factories.finished()
     result = experiment_result(finished.experiment)
-    known = {
+    expected = {
         *("id", "state", "warmup", "control", "repetition", "attempt", "parameters", "configuration", "metrics"),
         *("mpi_metrics", "not_available", "trust", "trust_reasons", "message", "command", "conditions", "certificate"),
         *("environment", "started_at", "ended_at"),
     }
-    assert all(known <= trial.keys() for trial in result["trials"])
+    assert all(expected <= trial.keys() for trial in result["trials"])
     assert {(t["kind"], t["warmup"], t["control"]) for t in result["trials"]} == {
         ("warmup", True, False),
         ("measured", False, False),

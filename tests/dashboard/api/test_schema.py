@@ -234,13 +234,17 @@ def test_it_answers_other_methods_with_those_that_the_schema_names(
 ) -> None:
     judged = 0
     for path, operations in of_what_there_is(document)["paths"].items():
-        parameters = [each for operation in operations.values() for each in operation.get("parameters", ())]
-        known = {each["name"]: each["schema"]["enum"][0] for each in parameters if "enum" in each["schema"]}
+        parameters = [parameter for operation in operations.values() for parameter in operation.get("parameters", ())]
+        defaults = {
+            parameter["name"]: parameter["schema"]["enum"][0]
+            for parameter in parameters
+            if "enum" in parameter["schema"]
+        }
         for method in {"get", "post", "put", "patch", "delete"} - set(operations):
-            address = path.format_map(collections.defaultdict(lambda: "1", known))
+            address = path.format_map(collections.defaultdict(lambda: "1", defaults))
             answer = Client(headers=signed_in).generic(method.upper(), address)
             assert answer.status_code == 405, (method, path, answer.content)
-            allowed = {each.strip().lower() for each in answer.headers["Allow"].split(",")}
+            allowed = {part.strip().lower() for part in answer.headers["Allow"].split(",")}
             assert allowed - {"head", "options"} == set(operations), (path, allowed)
             judged += 1
     assert judged > len(ADDRESSES)
@@ -270,7 +274,7 @@ def test_created_objects_exist_and_deleted_ones_do_not(document: dict[str, Any],
 
         def validate_response(self, response: Any, case: Any, **options: Any) -> None:
             followed[f"{case.method} {response.status_code}"] += 1
-            checks = [each for each in CHECKS if each is not ignored_auth]
+            checks = [check for check in CHECKS if check is not ignored_auth]
             case.validate_response(response, checks=checks, headers=self.headers, recorder=self.recorder)
 
     Machine.run(settings=settings(BOUNDED, max_examples=12, stateful_step_count=8))

@@ -66,11 +66,11 @@ def test_it_sees_and_ends_itself_alone() -> None:
     user = factories.person("ada", "viewer")
     ApiToken.issue(user, "another")
     client = client_of(user, scope="read")
-    shown = client.get(TOKENS).json()["results"]
-    assert [(token["name"], token["scope"], token["project"]) for token in shown] == [("test", "read", None)]
+    tokens = client.get(TOKENS).json()["results"]
+    assert [(token["name"], token["scope"], token["project"]) for token in tokens] == [("test", "read", None)]
     another = ApiToken.objects.get(name="another")
     assert client.delete(f"{TOKENS}{another.pk}/").status_code == 404
-    assert client.delete(f"{TOKENS}{shown[0]['id']}/").status_code == 204
+    assert client.delete(f"{TOKENS}{tokens[0]['id']}/").status_code == 204
     assert client.get(TOKENS).status_code == 401
 
 

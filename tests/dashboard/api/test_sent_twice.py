@@ -97,7 +97,7 @@ def test_keys_of_two_people_and_of_two_tokens_are_their_own(experiment: Experime
     address = f"{experiment.slug}/repetitions/"
     others = (client_of(experiment.owner), client_of(factories.person("eve", "maintainer")))
     before = experiment.spec.repetitions
-    assert {post(each, address, "retry", {"count": 1}).status_code for each in (client, *others)} == {200}
+    assert {post(item, address, "retry", {"count": 1}).status_code for item in (client, *others)} == {200}
     experiment.refresh_from_db()
     assert experiment.spec.repetitions == before + 3
 
@@ -108,8 +108,8 @@ def test_it_repeats_once_for_many_requests_with_one_key_at_once(transactional_db
     key = client.defaults["HTTP_AUTHORIZATION"]
 
     def ask(_: int) -> Any:
-        each = Client(headers={"Authorization": key})
-        return post(each, f"{experiment.slug}/repetitions/", "retry", {"count": 2})
+        token_client = Client(headers={"Authorization": key})
+        return post(token_client, f"{experiment.slug}/repetitions/", "retry", {"count": 2})
 
     answers = at_once(ask, 6)
     experiment.refresh_from_db()

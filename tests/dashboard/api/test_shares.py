@@ -24,8 +24,8 @@ def experiment(submit: Callable[..., Experiment], run: Callable[..., None]) -> E
     return experiment
 
 
-def post(client: Client, **wanted: Any) -> Any:
-    return client.post(SHARES, json.dumps(wanted), "application/json")
+def post(client: Client, **fields: Any) -> Any:
+    return client.post(SHARES, json.dumps(fields), "application/json")
 
 
 def test_a_link_opens_the_experiment_until_it_is_ended(person: User, experiment: Experiment) -> None:
@@ -54,9 +54,9 @@ def test_a_token_for_one_project_shares_and_sees_nothing_of_others(experiment: E
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "fields",
     [{}, {"experiment": "a", "compare": "of=e:a,e:b"}, {"compare": "of=e:none,e:other"}, {"compare": "scope=x"}],
 )
-def test_invalid_share_links_are_refused(person: User, experiment: Experiment, wanted: dict[str, Any]) -> None:
-    answer = post(client_of(person), **wanted)
+def test_invalid_share_links_are_refused(person: User, experiment: Experiment, fields: dict[str, Any]) -> None:
+    answer = post(client_of(person), **fields)
     assert (answer.status_code, len(answer.json()["errors"])) == (400, 1)

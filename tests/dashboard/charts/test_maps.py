@@ -73,9 +73,9 @@ def wide_area(**fields: object) -> Experiment:
 @pytest.mark.django_db
 def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     PUBLISHED_STUDIES.restore()
-    shown = grid_part(Measured.of(wide_area()), {})
-    assert shown is not None
-    (maps,) = shown["maps"]
+    part = grid_part(Measured.of(wide_area()), {})
+    assert part is not None
+    (maps,) = part["maps"]
     assert [panel["title"] for panel in maps["panels"]] == ["Measured", "Published 2007", "Difference"]
     assert [name for name, _ in maps["panels"][0]["views"]] == ["Map", "Contour"]
     assert maps["panels"][0]["views"][0][1]["data"][0]["text"] == [["0.1", "0.3"], ["0.2", "0.4"]]
@@ -85,7 +85,7 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     published = Experiment.objects.get(slug="pinning-2007-wan").configurations
     led = [key for row in cells[2]["configurations"] for key in row]
     assert published.filter(pk__in=led).count() == 4, "cells of published values lead to these"
-    (lines,) = shown["lines"]
+    (lines,) = part["lines"]
     views = dict(lines["views"])
     medians = [trace for trace in views["As measured"]["data"] if trace["name"] == "loss 0 %"]
     assert medians[0]["x"] == pytest.approx([0.2, 4.2])
@@ -102,9 +102,9 @@ def test_one_parameter_of_the_link_has_steps_with_intervals() -> None:
     swept = wide_area(sweep={"link.delay": ["0 ms", "4 ms", "8 ms"]}, repetitions=2)
     for measurement in Measurement.objects.filter(trial__experiment=swept, trial__repetition=2):
         Measurement.objects.filter(pk=measurement.pk).update(value=1.1 * measurement.value)
-    shown = grid_part(Measured.of(swept), {})
-    assert shown is not None
-    ((name, words),) = shown["lines"][0]["steps"]
+    part = grid_part(Measured.of(swept), {})
+    assert part is not None
+    ((name, words),) = part["lines"][0]["steps"]
     assert name == ""
     first, second = words.split("; ")
     assert re.fullmatch(r"0 ms → 4 ms: 3× \(\d\.\d+ to \d\.\d+\)", first)
@@ -114,19 +114,19 @@ def test_one_parameter_of_the_link_has_steps_with_intervals() -> None:
 @pytest.mark.django_db
 def test_the_published_study_shows_both_of_its_tables_as_maps() -> None:
     PUBLISHED_STUDIES.restore()
-    shown = grid_part(Measured.of(Experiment.objects.get(slug="pinning-2007-wan")), {})
-    assert shown is not None
-    assert len(shown["maps"]) == len(shown["lines"]) == 4
-    assert "As measured" not in dict(shown["lines"][0]["views"])
+    part = grid_part(Measured.of(Experiment.objects.get(slug="pinning-2007-wan")), {})
+    assert part is not None
+    assert len(part["maps"]) == len(part["lines"]) == 4
+    assert "As measured" not in dict(part["lines"][0]["views"])
 
 
 @pytest.mark.django_db
 def test_parameters_that_form_no_grid_get_no_map() -> None:
     zipped = wide_area(zip=[["link.delay", "link.loss"]])
-    shown = grid_part(Measured.of(zipped), {})
-    assert shown is not None
-    assert shown["maps"] == []
-    assert len(shown["lines"]) == 1
+    part = grid_part(Measured.of(zipped), {})
+    assert part is not None
+    assert part["maps"] == []
+    assert len(part["lines"]) == 1
 
 
 def test_a_certificate_gives_the_mean_of_its_directions() -> None:

@@ -31,14 +31,14 @@ def size_of(drawn: Figure) -> int:
 
 
 def lines(series: int, sizes: int) -> list[Line]:
-    each = MOST_TRIALS // (series * sizes)
+    per_configuration = MOST_TRIALS // (series * sizes)
     return [
         Line(
             f"delay {index} ms",
             list(range(1, sizes + 1)),
-            [[rounded(1 / 3 + size + n / 7, 17) for n in range(each)] for size in range(sizes)],
+            [[rounded(1 / 3 + size + n / 7, 17) for n in range(per_configuration)] for size in range(sizes)],
             [10**6 + index * sizes + size for size in range(sizes)],
-            [[10**7 + n for n in range(each)] for _ in range(sizes)],
+            [[10**7 + n for n in range(per_configuration)] for _ in range(sizes)],
         )
         for index in range(series)
     ]
@@ -92,14 +92,14 @@ def test_the_explorer_at_its_most_is_small_and_every_point_still_leads() -> None
         drawn = pivot_panel([(f"MTU {n}", marks(count, leads)) for n in range(series)], axes, scatter=scatter)
         assert size_of(drawn) < MOST_BYTES, (series, count, size_of(drawn))
         ours = [trace for trace in drawn["data"] if "of" in trace]
-        assert sum(map(bool, (own for trace in ours for own in trace["addresses"]))) == series * count
+        assert sum(map(bool, (address for trace in ours for address in trace["addresses"]))) == series * count
 
 
 def figures_of(page: Client, experiment: Experiment) -> dict[str, int]:
     """Return the bytes of every figure of an experiment's page and parts."""
     addresses = (experiment.get_absolute_url(), reverse("experiment-parts", args=[experiment.slug]))
-    found = [each for address in addresses for each in FIGURE.findall(page.get(address).content.decode())]
-    return {name: len(text.strip().encode()) for name, text in found}
+    figures = [figure for address in addresses for figure in FIGURE.findall(page.get(address).content.decode())]
+    return {name: len(text.strip().encode()) for name, text in figures}
 
 
 def test_every_figure_of_a_large_experiment_is_small(page, library) -> None:

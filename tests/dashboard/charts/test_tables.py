@@ -50,9 +50,15 @@ def test_each_chart_has_a_table_with_the_medians_of_its_trials(experiment: Exper
     assert packets["columns"][2] == "Packets (thousands)"
     with_spread = {row[1]: (row[3], row[4], row[5]) for row in packets["rows"] if row[5] is not None}
     for configuration in experiment.configurations.all():
-        own = [trial.measurements.get(metric="packets", scope="all").value for trial in configuration.trials.counted()]
+        samples = [
+            trial.measurements.get(metric="packets", scope="all").value for trial in configuration.trials.counted()
+        ]
         low, high, count = with_spread[configuration.hosts]
-        assert (low * 1000, high * 1000, count) == (pytest.approx(min(own)), pytest.approx(max(own)), len(own))
+        assert (low * 1000, high * 1000, count) == (
+            pytest.approx(min(samples)),
+            pytest.approx(max(samples)),
+            len(samples),
+        )
 
 
 def test_csv_by_rest_is_what_the_command_line_writes(experiment: Experiment, person: User, tmp_path: Path) -> None:
@@ -68,22 +74,26 @@ def figures_in(page: Client, address: str) -> set[str]:
     """Return the figures of a page or fragment by name; views have a number."""
     text = page.get(address).content.decode()
     return {
-        re.sub(r"(hosts|live-rate|map-\d+-\d+|lines-\d+)-\d+$", r"\1", each)
-        for each in re.findall(r'id="figure-([^"]+)"', text)
+        re.sub(r"(hosts|live-rate|map-\d+-\d+|lines-\d+)-\d+$", r"\1", match)
+        for match in re.findall(r'id="figure-([^"]+)"', text)
     }
 
 
 def test_every_chart_of_the_result_parts_has_one(page: Client, person: User, library: Project) -> None:
-    own = [measured(library, READERS, read), measured(library, LADDER, solve), measured(library, STAGING, stage)]
+    experiments = [
+        measured(library, READERS, read),
+        measured(library, LADDER, solve),
+        measured(library, STAGING, stage),
+    ]
     seen = set()
-    for each in (*own, Experiment.objects.get(slug="pinning-2007-wan")):
-        charts = experiment_charts(each)
-        drawn = figures_in(page, f"/experiments/{each.slug}/parts/")
-        assert drawn <= {chart["name"] for chart in charts.listed()}, each.slug
-        assert all(charts.table(name).rows for name in drawn), each.slug
+    for experiment in (*experiments, Experiment.objects.get(slug="pinning-2007-wan")):
+        charts = experiment_charts(experiment)
+        drawn = figures_in(page, f"/experiments/{experiment.slug}/parts/")
+        assert drawn <= {chart["name"] for chart in charts.listed()}, experiment.slug
+        assert all(charts.table(name).rows for name in drawn), experiment.slug
         seen |= drawn
     assert {"envelope", "ladder", "phases", "map-1-1", "lines-1"} <= seen
-    reported = client_of(person).get(f"/api/v1/experiments/{own[0].slug}/charts/envelope/").json()
+    reported = client_of(person).get(f"/api/v1/experiments/{experiments[0].slug}/charts/envelope/").json()
     assert reported["columns"][0] == "series"
     assert any(row[1:3] == [10, 10] for row in reported["rows"]), "ten jobs took ten times as long as one"
 
@@ -104,8 +114,8 @@ def trial(experiment: Experiment) -> Trial:
 
 def test_every_chart_of_a_trial_has_one(page: Client, person: User, trial: Trial, tmp_path: Path) -> None:
     api, charts = client_of(person), f"/api/v1/trials/{trial.pk}/charts/"
-    own = trial.get_absolute_url()
-    drawn = set().union(*(figures_in(page, f"{own}{part}") for part in ("", "hosts/", "ranks/")))
+    address = trial.get_absolute_url()
+    drawn = set().union(*(figures_in(page, f"{address}{part}") for part in ("", "hosts/", "ranks/")))
     listed = {chart["name"]: chart for chart in api.get(charts).json()}
     assert drawn == set(listed)
     assert {"throughput", "sizes", "gaps", "matrix", "hosts", "per-rank", "rank-timeline"} <= drawn
@@ -113,13 +123,13 @@ def test_every_chart_of_a_trial_has_one(page: Client, person: User, trial: Trial
     for name in drawn:
         table = tables.table(name)
         assert table.rows, name
-        assert all(len(each) == len(table.columns) for each in table.rows), name
+        assert all(len(item) == len(table.columns) for item in table.rows), name
     sent = api.get(f"{charts}hosts/?view=Sent").json()
-    assert (sent["view"], {each[0] for each in sent["rows"]}) == ("Sent", {"n1", "n2"})
+    assert (sent["view"], {item[0] for item in sent["rows"]}) == ("Sent", {"n1", "n2"})
     ranks = api.get(f"{charts}rank-timeline/").json()
     assert ranks["columns"][2:] == ["Computing (%)", "In MPI (%)", "Waiting (%)"]
-    assert all(99 <= sum(each[2:]) <= 101 for each in ranks["rows"])
-    link = re.search(r'href="([^"]+rank-timeline[^"]+csv)"', page.get(f"{own}ranks/").content.decode())
+    assert all(99 <= sum(item[2:]) <= 101 for item in ranks["rows"])
+    link = re.search(r'href="([^"]+rank-timeline[^"]+csv)"', page.get(f"{address}ranks/").content.decode())
     assert link is not None
     assert page.get(link[1])["Content-Type"].startswith("text/csv")
     call_command("export", str(tmp_path / "a.csv"), chart=f"t:{trial.pk}:hosts:Sent", stdout=io.StringIO())

@@ -72,11 +72,11 @@ def test_a_bundle_is_made_in_the_background_and_fetched(page: Client, experiment
 
 
 def test_addresses_are_replaced_where_they_can_be(page: Client, experiment: Experiment) -> None:
-    place, form = f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all", "anonymise": "on"}
-    refused = page.post(place, form)
+    address, form = f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all", "anonymise": "on"}
+    refused = page.post(address, form)
     assert refused.status_code == 422
     assert not BackgroundTask.objects.exists()
-    page.post(place, form | {"captures": "headers"})
+    page.post(address, form | {"captures": "headers"})
     task = made()
     with zipfile.ZipFile(BytesIO(b"".join(page.get(f"/tasks/{task.pk}/file").streaming_content))) as archive:
         record = json.loads(archive.read("rankwire.json"))
@@ -111,15 +111,15 @@ def test_what_came_in_says_where_it_is_from_and_runs_nowhere(page: Client, archi
     answer = page.post("/imports/", sent(archive, **{"import": "1"}))
     imported = Experiment.objects.get(published=False)
     assert answer["Location"] == imported.get_absolute_url()
-    shown = text_of(page.get(f"{answer['Location']}?tab=setup"))
-    assert "Imported" in shown
+    text = text_of(page.get(f"{answer['Location']}?tab=setup"))
+    assert "Imported" in text
     assert imported.cluster is not None
-    assert f"Cluster {imported.cluster.name}" in shown
-    assert "by okafor" in shown
-    assert "imported from" in shown
-    assert "Licence CC-BY-4.0" in shown
+    assert f"Cluster {imported.cluster.name}" in text
+    assert "by okafor" in text
+    assert "imported from" in text
+    assert "Licence CC-BY-4.0" in text
     for words in ("Repetitions", "Edit", "Run all again"):
-        assert words not in shown
+        assert words not in text
     assert page.post(f"{answer['Location']}repeat/", {"count": 1}).status_code == 403
     trial = imported.trials.earliest("pk")
     assert "Not measured on this installation: imported from" in text_of(page.get(f"/trials/{trial.pk}/"))
@@ -206,7 +206,7 @@ def test_rest_names_what_there_is_not(person: User) -> None:
     assert answer.json()["errors"] == [{"path": "of", "message": "There is no experiment 'none'."}]
     form = {"of": ["e:none"], "anonymise": True}
     answer = client_of(person).post("/api/v1/bundles/", form, content_type="application/json")
-    assert [(answer.status_code, each["path"]) for each in answer.json()["errors"]] == [(400, "anonymise")]
+    assert [(answer.status_code, error["path"]) for error in answer.json()["errors"]] == [(400, "anonymise")]
 
 
 def test_clusters_of_others_are_shown_and_left_alone(client: Client, archive: bytes, admin_user: User) -> None:
@@ -214,8 +214,8 @@ def test_clusters_of_others_are_shown_and_left_alone(client: Client, archive: by
     client.post("/imports/", sent(archive, **{"import": "1"}))
     cluster = Cluster.objects.get(elsewhere=True)
     assert "Elsewhere" in text_of(client.get("/clusters/"))
-    shown = text_of(client.get(f"/clusters/{cluster.slug}/"))
-    assert "Settings" not in shown
+    text = text_of(client.get(f"/clusters/{cluster.slug}/"))
+    assert "Settings" not in text
     assert client.get(f"/clusters/{cluster.slug}/edit/").status_code == 404
     assert client.post(f"/clusters/{cluster.slug}/test/").status_code == 403
     assert client_of(admin_user).post(f"/api/v1/clusters/{cluster.slug}/test/").status_code == 403

@@ -70,8 +70,8 @@ def test_a_description_comes_in_with_its_files(page: Client) -> None:
 
 def test_a_description_that_is_sent_reads_no_file_of_this_machine(page: Client, tmp_path: Path) -> None:
     (tmp_path / "imb.txt").write_text(sample("imb-mpi1-pingpong.txt"))
-    for place in ("imb.txt", str(tmp_path / "imb.txt"), "../imb.txt"):
-        text = FIGURES.replace(b"wrf", b"imb").replace(b"figures: {elapsed_s: 2}", f"output: {place}".encode())
+    for path in ("imb.txt", str(tmp_path / "imb.txt"), "../imb.txt"):
+        text = FIGURES.replace(b"wrf", b"imb").replace(b"figures: {elapsed_s: 2}", f"output: {path}".encode())
         answer = page.post("/imports/", sent("a.yaml", text, **{"import": "1"}))
         assert answer.status_code == 422
         assert "trials.0.output" in text_of(answer)
@@ -111,8 +111,11 @@ def test_rest_says_where_it_is_wrong(person: User) -> None:
 def test_unknown_figures_are_drawn_without_empty_charts(page: Client) -> None:
     page.post("/imports/", sent("report.json", json.dumps(reports.ramble()).encode(), **{"import": "1"}))
     experiment = imported().get()
-    shown = html.fromstring(page.get(experiment.get_absolute_url()).content.decode())
-    figures = {each.get("id"): json.loads(each.text) for each in shown.xpath("//script[starts-with(@id, 'figure-')]")}
+    document = html.fromstring(page.get(experiment.get_absolute_url()).content.decode())
+    figures = {
+        element.get("id"): json.loads(element.text)
+        for element in document.xpath("//script[starts-with(@id, 'figure-')]")
+    }
     drawn = {
         name: [y for line in figure["data"] for y in line["y"] if y is not None] for name, figure in figures.items()
     }

@@ -41,21 +41,21 @@ class Installation:
     variables: dict[str, str]
     client: Client
 
-    def table(self, slug: str, place: Path) -> polars.DataFrame:
-        rows = polars.read_parquet(self.client.table(place, form="parquet", experiment=slug, every=True))
+    def table(self, slug: str, directory: Path) -> polars.DataFrame:
+        rows = polars.read_parquet(self.client.table(directory, form="parquet", experiment=slug, every=True))
         return rows.drop(OF_AN_INSTALLATION).sort("hash", "repetition")
 
-    def files(self, slug: str, place: Path) -> dict[tuple[str, int, str], tuple[str, bytes]]:
+    def files(self, slug: str, directory: Path) -> dict[tuple[str, int, str], tuple[str, bytes]]:
         """Return hash and contents of the artifacts of an experiment."""
-        place.mkdir()
-        found = {}
+        directory.mkdir()
+        contents = {}
         for row in self.client.result(slug)["trials"]:
             trial = self.client.trial(row["id"])
-            for each in trial["artifacts"]:
-                file = self.client.download(trial["id"], each["name"], place / "file")
-                key = (str(trial["parameters"]), trial["repetition"], each["name"])
-                found[key] = (each["sha256"], file.read_bytes())
-        return found
+            for artifact in trial["artifacts"]:
+                file = self.client.download(trial["id"], artifact["name"], directory / "file")
+                key = (str(trial["parameters"]), trial["repetition"], artifact["name"])
+                contents[key] = (artifact["sha256"], file.read_bytes())
+        return contents
 
 
 def manage(variables: dict[str, str], *arguments: str) -> str:
@@ -145,34 +145,34 @@ def measured(person: User, name: str) -> Experiment:
     return experiment
 
 
-def bundled_by_page(page: Page, here: Installation, experiment: Experiment, place: Path) -> None:
+def bundled_by_page(page: Page, here: Installation, experiment: Experiment, path: Path) -> None:
     page.post(f"/bundles/new/?of=e:{experiment.slug}", {"captures": "all"})
     task = BackgroundTask.claim_next()
     assert task is not None
     do(task)
-    place.write_bytes(b"".join(page.get(f"/tasks/{task.pk}/file").streaming_content))  # type: ignore[attr-defined]
+    path.write_bytes(b"".join(page.get(f"/tasks/{task.pk}/file").streaming_content))  # type: ignore[attr-defined]
 
 
-def bundled_by_command(page: Page, here: Installation, experiment: Experiment, place: Path) -> None:
-    manage(here.variables, "bundle", experiment.slug, str(place))
+def bundled_by_command(page: Page, here: Installation, experiment: Experiment, path: Path) -> None:
+    manage(here.variables, "bundle", experiment.slug, str(path))
 
 
-def brought_by_command(there: Installation, place: Path) -> None:
-    assert "4 trials with 8 files" in manage(there.variables, "import", str(place))
+def brought_by_command(there: Installation, path: Path) -> None:
+    assert "4 trials with 8 files" in manage(there.variables, "import", str(path))
 
 
-def brought_by_rest(there: Installation, place: Path) -> None:
-    (arrival,) = there.client.import_(place)["arrivals"]
+def brought_by_rest(there: Installation, path: Path) -> None:
+    (arrival,) = there.client.import_(path)["arrivals"]
     assert (arrival["trials"], arrival["files"]) == (4, 8)
 
 
-def changed(place: Path) -> Path:
+def changed(path: Path) -> Path:
     """The same bundle with one capture that is not what was measured."""
-    other = place.with_name("changed.zip")
-    with zipfile.ZipFile(place) as source, zipfile.ZipFile(other, "w") as target:
-        name = next(each for each in source.namelist() if each.endswith("capture.pcapng.zst"))
-        for each in source.namelist():
-            target.writestr(each, source.read(each) if each != name else source.read(each)[:-1] + b"!")
+    other = path.with_name("changed.zip")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(other, "w") as target:
+        name = next(name for name in source.namelist() if name.endswith("capture.pcapng.zst"))
+        for row in source.namelist():
+            target.writestr(row, source.read(row) if row != name else source.read(row)[:-1] + b"!")
     return other
 
 
@@ -185,16 +185,18 @@ def test_two_installations_exchange_experiments(
         (bundled_by_command, brought_by_rest),
     ]
     for number, (bundled, brought) in enumerate(ways):
-        experiment, place = measured(person, f"Water {number}"), tmp_path / f"water-{number}.zip"
-        bundled(page, here, experiment, place)
+        experiment, path = measured(person, f"Water {number}"), tmp_path / f"water-{number}.zip"
+        bundled(page, here, experiment, path)
         with pytest.raises(Refused, match="capture"):
-            there.client.import_(changed(place))
-        (would,) = there.client.import_(place, dry_run=True)["arrivals"]
+            there.client.import_(changed(path))
+        (would,) = there.client.import_(path, dry_run=True)["arrivals"]
         assert (would["trials"], would["files"], list(there.client.experiments(text=experiment.name))) == (4, 8, [])
-        brought(there, place)
-        (arrival,) = there.client.import_(place)["arrivals"]
+        brought(there, path)
+        (arrival,) = there.client.import_(path)["arrivals"]
         assert (arrival["trials"], "here already" in arrival["note"]) == (0, True)
-        assert [each["slug"] for each in there.client.experiments(text=experiment.name)] == [experiment.slug]
+        assert [experiment["slug"] for experiment in there.client.experiments(text=experiment.name)] == [
+            experiment.slug
+        ]
         same(here, there, experiment, tmp_path / str(number))
 
 
@@ -203,17 +205,17 @@ def measurements(installation: Installation, experiment: Experiment) -> list[lis
     return [[trial[name] for name in names] for trial in installation.client.result(experiment.slug)["trials"]]
 
 
-def same(here: Installation, there: Installation, experiment: Experiment, place: Path) -> None:
+def same(here: Installation, there: Installation, experiment: Experiment, directory: Path) -> None:
     """Assert that both installations have the same experiment."""
-    place.mkdir()
+    directory.mkdir()
     theirs = there.client.experiment(experiment.slug)
     assert theirs["origin"]["installation"], "where it was measured"
     assert theirs["specification"] == here.client.experiment(experiment.slug)["specification"]
     assert measurements(there, experiment) == measurements(here, experiment)
-    files = here.files(experiment.slug, place / "here")
+    files = here.files(experiment.slug, directory / "here")
     assert len(files) == 8
     assert all(hashlib.sha256(content).hexdigest() == digest for digest, content in files.values())
-    assert there.files(experiment.slug, place / "there") == files
-    tables = [each.table(experiment.slug, place / "table") for each in (here, there)]
+    assert there.files(experiment.slug, directory / "there") == files
+    tables = [item.table(experiment.slug, directory / "table") for item in (here, there)]
     assert tables[0].height == 4
     assert tables[0].equals(tables[1]), tables

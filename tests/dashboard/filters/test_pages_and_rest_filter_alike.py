@@ -27,8 +27,8 @@ def three(submit: Any, person: Any) -> list[Experiment]:
     return [waiting, failed, elsewhere]
 
 
-def listed(page: Client, **asked: str) -> set[str]:
-    table = page.get("/experiments/", asked).content.decode().partition('id="list"')[2]
+def listed(page: Client, **query: str) -> set[str]:
+    table = page.get("/experiments/", query).content.decode().partition('id="list"')[2]
     return {slug for slug in Experiment.objects.values_list("slug", flat=True) if f'"/experiments/{slug}/"' in table}
 
 
@@ -55,12 +55,12 @@ def test_it_lists_the_same_experiments(
     assert listed(page, **on_page) == {experiment["slug"] for experiment in data}
 
 
-@pytest.mark.parametrize("asked", [{"state": "tired"}, {"workload": "fire"}, {"created_after": "soon"}])
+@pytest.mark.parametrize("query", [{"state": "tired"}, {"workload": "fire"}, {"created_after": "soon"}])
 def test_invalid_filter_shows_an_error_and_no_rows(
-    three: list[Experiment], page: Client, asked: dict[str, str]
+    three: list[Experiment], page: Client, query: dict[str, str]
 ) -> None:
-    assert listed(page, **asked) == set()
-    html = page.get("/experiments/", asked).content.decode()
+    assert listed(page, **query) == set()
+    html = page.get("/experiments/", query).content.decode()
     assert 'role="alert"' in html
     assert 'aria-invalid="true"' in html
 
@@ -111,5 +111,5 @@ def test_form_shows_further_filters_of_the_query_string(page: Client) -> None:
 def test_it_documents_every_filter(person: Any, address: str, filters: type[ListFilter], others: set[str]) -> None:
     schema = client_of(person).get("/api/v1/schema/").json()
     parameters = schema["paths"][address]["get"]["parameters"]
-    assert {each["name"] for each in parameters} == {*filters.base_filters, *others}
-    assert all(each.get("description") for each in parameters if each["name"] in filters.base_filters)
+    assert {parameter["name"] for parameter in parameters} == {*filters.base_filters, *others}
+    assert all(parameter.get("description") for parameter in parameters if parameter["name"] in filters.base_filters)

@@ -25,12 +25,16 @@ NAMES = {metric.label for metric in METRICS.values()} | {parameter_label(path) f
 
 def unexplained(document: html.HtmlElement) -> set[str]:
     """Return words of marks and names that show nothing on hover and focus."""
-    marks = [each for each in document.xpath("//main//*[contains(@class, 'chip')]") if "bare" not in each.get("class")]
+    marks = [
+        element
+        for element in document.xpath("//main//*[contains(@class, 'chip')]")
+        if "bare" not in element.get("class")
+    ]
     named = document.xpath("//main//th | //main//dt | //main//h3")
-    found = [*marks, *(each for each in named if each.text_content().strip() in NAMES)]
+    results = [*marks, *(row for row in named if row.text_content().strip() in NAMES)]
     explains = "[@data-explains or @data-explained-by]"
     is_explained = f"ancestor-or-self::*{explains} | .//*{explains}"
-    return {" ".join(each.text_content().split()) for each in found if not each.xpath(is_explained)}
+    return {" ".join(row.text_content().split()) for row in results if not row.xpath(is_explained)}
 
 
 def test_every_chip_is_defined() -> None:

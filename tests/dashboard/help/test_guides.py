@@ -55,13 +55,13 @@ def test_unknown_guide_is_not_found_and_a_former_one_leads_to_the_list(page: Cli
 
 
 def test_it_shows_markup_in_a_document_as_text() -> None:
-    shown = read("# A\n\n<script>alert(1)</script>\n\n[x](javascript:alert)", address).html
-    assert "<script" not in shown
-    assert 'href="javascript' not in shown
+    html_text = read("# A\n\n<script>alert(1)</script>\n\n[x](javascript:alert)", address).html
+    assert "<script" not in html_text
+    assert 'href="javascript' not in html_text
 
 
 def test_headings_of_one_name_differ_in_their_anchors() -> None:
-    assert [each.anchor for each in read("# A\n\n## Of `it`, so\n\n## Of it so", address).sections] == [
+    assert [section.anchor for section in read("# A\n\n## Of `it`, so\n\n## Of it so", address).sections] == [
         "a",
         "of-it-so",
         "of-it-so-1",
@@ -78,8 +78,8 @@ def test_links_lead_to_pages_or_are_words() -> None:
 
 def test_pictures_of_a_guide_are_served() -> None:
     (picture, *_) = sorted((settings.BASE_DIR / "docs" / "images").iterdir())
-    shown = html.fromstring(read(f"# A\n\n![What it shows](images/{picture.name})", address).html)
-    (image,) = shown.iter("img")
+    document = html.fromstring(read(f"# A\n\n![What it shows](images/{picture.name})", address).html)
+    (image,) = document.iter("img")
     assert image.get("src") == f"/static/guides/{picture.name}"
     assert image.get("alt") == "What it shows"
 

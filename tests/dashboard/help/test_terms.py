@@ -21,7 +21,7 @@ from experiments.specification.parameters import LINK_PARAMETERS
 _NAMED = re.compile(r'{% explain (?:"([^"]+)"|\S+)(?: "([^"]+)")? %}')
 
 
-def shown(source: str, **context: object) -> html.HtmlElement:
+def element_of(source: str, **context: object) -> html.HtmlElement:
     return html.fromstring(Template("{% load rankwire %}" + source).render(Context(context)))
 
 
@@ -37,7 +37,7 @@ def test_every_term_that_a_template_names_is_defined() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*(f"state.{each}" for each in (*State, *Status)), *(f"trust.{each}" for each in TrustLevel)]
+    "name", [*(f"state.{state}" for state in (*State, *Status)), *(f"trust.{level}" for level in TrustLevel)]
 )
 def test_every_state_and_trust_is_defined(name: str) -> None:
     assert term(name) is not None
@@ -48,7 +48,7 @@ def test_every_setting_of_a_link_is_defined() -> None:
 
 
 def test_a_term_shows_its_meaning_and_leads_to_its_definition(page: Client) -> None:
-    link = shown('{% explain "Serial fraction" %}')
+    link = element_of('{% explain "Serial fraction" %}')
     assert link.get("data-explains", "").startswith("Experimentally determined (Karp and Flatt 1990)")
     address, _, anchor = link.get("href", "").partition("#")
     assert address == reverse("guide", args=["terms"])
@@ -56,16 +56,16 @@ def test_a_term_shows_its_meaning_and_leads_to_its_definition(page: Client) -> N
 
 
 def test_a_metric_leads_to_the_catalogue() -> None:
-    link = shown('{% explain "CPU" "cpu_s" %}')
+    link = element_of('{% explain "CPU" "cpu_s" %}')
     assert link.text == "CPU"
     assert link.get("data-explains") == METRICS["cpu_s"].definition
     assert link.get("href") == "/help/metrics/#cpu_s"
 
 
 def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
-    found = term("pingpong.latency_s")
-    assert found is not None
-    address, _, anchor = found.address.partition("#")
+    result = term("pingpong.latency_s")
+    assert result is not None
+    address, _, anchor = result.address.partition("#")
     assert anchor in html.fromstring(page.get(address).content.decode()).xpath("//section/@id")
 
 

@@ -47,9 +47,9 @@ def test_it_gives_rest_the_certificate_with_the_trial_and_with_the_result(trial:
     detail = client.get(f"{TRIALS}{trial.pk}/").json()
     assert (detail["certificate"], detail["trust"]) == (OUTSIDE, "degraded")
     result = client.get(f"{EXPERIMENTS}{trial.experiment.slug}/result/").json()
-    reported = {each["id"]: each for each in result["trials"]}
+    reported = {row["id"]: row for row in result["trials"]}
     assert (reported[trial.pk]["certificate"], reported[trial.pk]["trust"]) == (OUTSIDE, "degraded")
-    assert {each["certificate"] is None for each in reported.values()} == {True, False}
+    assert {row["certificate"] is None for row in reported.values()} == {True, False}
 
 
 def test_the_explorers_exports_tell_the_worst_trust_and_the_achieved_link(trial: Trial, client: Client) -> None:

@@ -14,7 +14,7 @@ def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() 
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "shown"),
+    ("name", "value", "text"),
     [
         ("message_bytes", 4_194_304, "4 MiB"),
         ("link.rates", "", "–"),
@@ -28,8 +28,8 @@ def test_a_command_is_shown_as_one_would_type_it_and_nothing_of_what_is_empty() 
         ("link.bandwidth", 3e8, "300 Mbit/s"),
     ],
 )
-def test_it_shows_a_parameter_as_people_write_it(name, value, shown):
-    assert value_words(name, value) == shown
+def test_it_shows_a_parameter_as_people_write_it(name, value, text):
+    assert value_words(name, value) == text
 
 
 def test_it_calls_a_size_one_and_leaves_the_unit_to_the_value():

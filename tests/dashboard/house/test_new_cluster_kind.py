@@ -51,8 +51,8 @@ def submitted(cluster: Cluster, hosts: list[int]) -> Experiment:
 
 
 def preview(page: Client, **changes: Any) -> str:
-    asked = {"name": "Water", "workload": "water", "cluster": "rented", "sweep_name": "hosts", "sweep_values": "1, 2"}
-    return page.post(reverse("new-preview"), {**asked, **changes}).content.decode()
+    form = {"name": "Water", "workload": "water", "cluster": "rented", "sweep_name": "hosts", "sweep_values": "1, 2"}
+    return page.post(reverse("new-preview"), {**form, **changes}).content.decode()
 
 
 def test_it_exists_from_the_start_where_its_class_says_so(pods: Cluster) -> None:
@@ -78,13 +78,13 @@ def test_the_preview_shows_the_command_of_its_launcher_and_what_is_recorded(page
 
 def test_rest_refuses_more_hosts_than_it_has_at_the_field_and_takes_what_it_has(pods: Cluster, person: User) -> None:
     client = client_of(person)
-    wanted = specification(cluster="pods", sweep={"hosts": [2, 4]})
-    answer = client.post(EXPERIMENTS, json.dumps(wanted), "application/json")
+    data = specification(cluster="pods", sweep={"hosts": [2, 4]})
+    answer = client.post(EXPERIMENTS, json.dumps(data), "application/json")
     assert answer.status_code == 400
     (error,) = answer.json()["errors"]
     assert (error["path"], error["message"]) == ("sweep.hosts", "the cluster Pods has 3 hosts, not 4")
-    wanted["sweep"] = {"hosts": [2, 3]}
-    answer = client.post(EXPERIMENTS, json.dumps(wanted), "application/json")
+    data["sweep"] = {"hosts": [2, 3]}
+    answer = client.post(EXPERIMENTS, json.dumps(data), "application/json")
     assert (answer.status_code, answer.json()["cluster"]) == (201, "pods")
 
 

@@ -41,8 +41,8 @@ def test_the_header_costs_one_query_besides_session_and_user(page, submit, run, 
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     page.get(reverse("pulse"))  # which caches the data of all users for some seconds
     with django_assert_num_queries(3):
-        shown = page.get(reverse("pulse")).content.decode()
-    assert "4 of 18 trials" in shown
+        html = page.get(reverse("pulse")).content.decode()
+    assert "4 of 18 trials" in html
 
 
 def test_it_answers_an_experiment_with_a_fixed_number_of_queries(page, submit, run, django_assert_num_queries):

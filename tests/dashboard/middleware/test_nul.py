@@ -27,9 +27,9 @@ def test_nul_in_a_form_is_refused(page: Client) -> None:
     assert not SavedView.objects.exists()
 
 
-@pytest.mark.parametrize(("place", "name"), QUERIES)
-def test_nul_in_a_query_of_rest_is_refused_at_its_name(db: None, place: str, name: str) -> None:
-    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{place}?{name}=a%00b")
+@pytest.mark.parametrize(("path", "name"), QUERIES)
+def test_nul_in_a_query_of_rest_is_refused_at_its_name(db: None, path: str, name: str) -> None:
+    answer = client_of(factories.person("ada", "viewer")).get(f"/api/v1/{path}?{name}=a%00b")
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"path": name, "message": "Null characters are not allowed."}]
 

@@ -31,7 +31,7 @@ def measured(submit, run, settings: LazySettings, tmp_path: Path) -> Experiment:
     return experiment
 
 
-def asked_of(user: Any, query: str = "project=default", form: str = "csv") -> BackgroundTask:
+def exported(user: Any, query: str = "project=default", form: str = "csv") -> BackgroundTask:
     return BackgroundTask.ask(user, BackgroundTask.Kind.EXPORT, {"query": query, "form": form}, title="Table")
 
 
@@ -50,9 +50,9 @@ def test_large_export_equals_a_direct_export(
     assert "Queued" in page.get(f"/tasks/{task.pk}/").content.decode()
     assert page.get(f"/tasks/{task.pk}/file").status_code == 404
     work()
-    shown = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
-    assert f'href="/tasks/{task.pk}/file"' in shown
-    assert "hx-get" not in shown, "the page no longer refreshes"
+    html = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()
+    assert f'href="/tasks/{task.pk}/file"' in html
+    assert "hx-get" not in html, "the page no longer refreshes"
     made = content(page.get(f"/tasks/{task.pk}/file"))
     settings.DIRECT_EXPORT_ROWS = 1000
     assert made == content(page.get(address))
@@ -83,7 +83,7 @@ def test_two_wait_for_a_person_and_the_same_is_not_asked_twice(page: Client, mea
 
 
 def test_export_has_objects_visible_when_it_is_made(person: User, measured: Experiment) -> None:
-    task = asked_of(person)
+    task = exported(person)
     Membership.objects.filter(user=person).delete()
     work()
     assert measured.slug not in task.file.read_text()
@@ -92,7 +92,7 @@ def test_export_has_objects_visible_when_it_is_made(person: User, measured: Expe
 def test_who_left_a_project_does_not_fetch_a_table_that_was_made_of_it(
     page: Client, person: User, measured: Experiment
 ) -> None:
-    task = asked_of(person)
+    task = exported(person)
     work()
     assert page.get(f"/tasks/{task.pk}/file").status_code == 200
     Membership.objects.filter(user=person).delete()
@@ -105,7 +105,7 @@ def test_a_token_for_one_project_exports_no_other(measured: Experiment) -> None:
     other = measured.project.__class__.objects.create(slug="other", name="Other")
     answer = client_of(root, project=other).get("/api/v1/explore/export/csv/?workload=water")
     assert answer.status_code == 202
-    unlimited = asked_of(root, "workload=water")
+    unlimited = exported(root, "workload=water")
     work()
     limited = BackgroundTask.objects.get(within=other)
     assert measured.slug not in limited.file.read_text()
@@ -116,7 +116,7 @@ def test_a_token_for_one_project_exports_no_other(measured: Experiment) -> None:
 def test_a_task_whose_worker_was_ended_is_done_by_another_and_given_up_in_the_end(
     person: User, measured: Experiment
 ) -> None:
-    task = asked_of(person)
+    task = exported(person)
     for attempt in (1, 2, 3):
         dead = BackgroundTask.claim_next()
         assert dead is not None
@@ -134,7 +134,7 @@ def test_a_task_whose_worker_was_ended_is_done_by_another_and_given_up_in_the_en
 
 
 def test_a_task_that_is_cancelled_leaves_no_file(page: Client, person: User, measured: Experiment) -> None:
-    asked_of(person)
+    exported(person)
     task = BackgroundTask.claim_next()
     assert task is not None
     assert page.post(f"/tasks/{task.pk}/forget/").status_code == 302
@@ -146,7 +146,7 @@ def test_a_task_that_is_cancelled_leaves_no_file(page: Client, person: User, mea
 def test_failed_export_has_a_reason(person: User, measured: Experiment, trouble: str) -> None:
     if trouble == "closed":
         User.objects.filter(pk=person.pk).update(is_active=False)
-    task = asked_of(person, "where=hosts+%3C")
+    task = exported(person, "where=hosts+%3C")
     work()
     task.refresh_from_db()
     assert task.state == "failed"
@@ -159,7 +159,7 @@ def test_old_and_surplus_exports_are_removed(
     tasks = []
     with django_capture_on_commit_callbacks(execute=True):
         for _ in range(11):
-            tasks.append(asked_of(person))
+            tasks.append(exported(person))
             work()
     assert not BackgroundTask.objects.filter(pk=tasks[0].pk).exists()
     assert (tasks[0].file.exists(), tasks[1].file.exists()) == (False, True)

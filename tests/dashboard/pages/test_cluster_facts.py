@@ -63,8 +63,8 @@ def test_form_shows_stored_facts(maintainer):
 def test_it_names_a_wrong_value_at_its_field_and_keeps_nothing(maintainer, name, wrong, words):
     response = maintainer.post(ADDRESS, {**FORM, name: wrong})
     assert response.status_code == 422
-    place = response.content.decode().split(f'id="err-{name}">')[1].split("</p>")[0]
-    assert words in place
+    message = response.content.decode().split(f'id="err-{name}">')[1].split("</p>")[0]
+    assert words in message
     assert stored() == {}
 
 

@@ -25,9 +25,9 @@ def trials(page: Any) -> tuple[Trial, Trial]:
 
 def test_rest_gives_reason_and_mark_of_each_trial(page: Any, trials: tuple[Trial, Trial]) -> None:
     params = [page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in trials]
-    assert [(each["apart"], each["repeats_disturbed"]) for each in params] == [(REASON, False), (None, True)]
+    assert [(param["apart"], param["repeats_disturbed"]) for param in params] == [(REASON, False), (None, True)]
     whole = page.get(f"/api/v1/experiments/{trials[0].experiment.slug}/result/").json()["trials"]
-    assert [(each["apart"], each["repeats_disturbed"]) for each in whole] == [(REASON, False), (None, True)]
+    assert [(row["apart"], row["repeats_disturbed"]) for row in whole] == [(REASON, False), (None, True)]
 
 
 def test_pages_list_the_excluded_trial_and_name_the_repeat(page: Any, trials: tuple[Trial, Trial]) -> None:

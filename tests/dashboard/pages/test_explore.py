@@ -74,9 +74,9 @@ def test_no_two_configurations_share_a_point_unless_a_pooled_statistic_is_chosen
 
 
 def test_line_joins_points_that_differ_only_in_the_x_parameter(measured, person):
-    def lines(**given: str) -> set[frozenset[object]]:
+    def lines(**query: str) -> set[frozenset[object]]:
         by_line: dict[str, list[object]] = {}
-        for cell in pivoted(person, text="wide", project="default", **given).cells:
+        for cell in pivoted(person, text="wide", project="default", **query).cells:
             by_line.setdefault(cell.line, []).append((cell.x, cell.colour))
         return {frozenset(points) for points in by_line.values()}
 
@@ -88,16 +88,16 @@ def test_line_joins_points_that_differ_only_in_the_x_parameter(measured, person)
 
 
 def test_default_colour_is_workload_then_experiment(measured, page):
-    own = {"project": "default"}
-    assert page.get(ADDRESS, own).context["query"].colour == "experiment"
+    parameters = {"project": "default"}
+    assert page.get(ADDRESS, parameters).context["query"].colour == "experiment"
     Experiment.objects.filter(pk=measured[1].pk).update(workload="pingpong")
-    assert page.get(ADDRESS, own).context["query"].colour == "workload"
+    assert page.get(ADDRESS, parameters).context["query"].colour == "workload"
     assert page.get(ADDRESS, {"colour": ""}).context["query"].colour == ""
-    assert page.get(ADDRESS, own | {"text": "wide", "workload": "pingpong"}).context["query"].colour == ""
+    assert page.get(ADDRESS, parameters | {"text": "wide", "workload": "pingpong"}).context["query"].colour == ""
 
 
 @pytest.mark.parametrize(
-    ("given", "count"),
+    ("query", "count"),
     [
         ({}, 7),
         ({"text": "plain"}, 3),
@@ -112,13 +112,13 @@ def test_default_colour_is_workload_then_experiment(measured, page):
         ({"workload": "water", "cluster": "testbed"}, 7),
     ],
 )
-def test_it_applies_filters(measured, page, given, count):
-    answer = page.get(ADDRESS, {"project": "default", **given})
+def test_it_applies_filters(measured, page, query, count):
+    answer = page.get(ADDRESS, {"project": "default", **query})
     assert answer.context["matched"].total == count
 
 
 @pytest.mark.parametrize(
-    "given",
+    "query",
     [
         {"where": "hosts > 2 and"},
         {"y": "nonsense"},
@@ -130,13 +130,13 @@ def test_it_applies_filters(measured, page, given, count):
         {"statistic": "guess"},
     ],
 )
-def test_invalid_questions_are_refused(measured, person, page, given):
-    answer = page.get(ADDRESS, given)
+def test_invalid_questions_are_refused(measured, person, page, query):
+    answer = page.get(ADDRESS, query)
     assert answer.status_code == 400
     assert "Start again" in answer.content.decode()
-    refusal = client_of(person).get("/api/v1/explore/", given)
+    refusal = client_of(person).get("/api/v1/explore/", query)
     assert refusal.status_code == 400
-    assert [error["path"] for error in refusal.json()["errors"]] == list(given)
+    assert [error["path"] for error in refusal.json()["errors"]] == list(query)
 
 
 def test_it_draws_a_metric_over_a_metric_as_one_dot_per_configuration(measured, person):

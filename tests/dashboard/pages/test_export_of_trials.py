@@ -25,8 +25,8 @@ def measured(submit: Any, run: Any) -> Experiment:
     return experiment
 
 
-def exported(page: Client, form: str, **asked: str) -> bytes:
-    answer = page.get(f"/explore/export.{form}", {"project": "default", **asked})
+def exported(page: Client, form: str, **query: str) -> bytes:
+    answer = page.get(f"/explore/export.{form}", {"project": "default", **query})
     assert answer.status_code == 200, answer.content[:500]
     return b"".join(answer)  # type: ignore[arg-type]
 

@@ -37,9 +37,9 @@ def test_the_many_shared_views_of_one_person_hide_no_others(page, person) -> Non
             SavedView(name=f"{name} {number:02}", owner=owner, shared=True) for number in range(count)
         )
     SavedView.objects.create(name="zz mine", owner=person)
-    shown = [each.view.name for each in page.get("/explore/").context["views"].rows]
-    assert shown[:3] == ["zz mine", "ada 00", "bo 00"]
-    assert len(shown) == 12
+    names = [row.view.name for row in page.get("/explore/").context["views"].rows]
+    assert names[:3] == ["zz mine", "ada 00", "bo 00"]
+    assert len(names) == 12
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_ended_reports_finished_and_hidden_experiments(page, submit, run):
     run()
     waits = submit(name="Waits", repetitions=1)
     query = f"of={ended.slug}&of={waits.slug}&of=nowhere"
-    data = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
+    data = {row["slug"]: row["words"] for row in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
     assert set(data) == {ended.slug, "nowhere"}
     assert "trials finished" in data[ended.slug]
     assert data["nowhere"] == ""
@@ -74,12 +74,12 @@ def test_a_running_trial_has_charts_that_grow(page, submit):
     trial.start_running(command=["mpirun"], conditions={})
     history = {"t_s": [1.0, 2.0], "Bps": [1e6, 2e6], "pps": [100.0, 200.0]}
     trial.beat({"elapsed_s": 2.0, "history": history, "ranks": [[0, "n01", 1.5], [1, "n02", 0.5]]})
-    shown = page.get(reverse("trial-live", args=[trial.pk]), {"length_s": "7200"}, headers=HTMX).content.decode()
-    rate, ranks = (_figure(shown, name) for name in ("live-rate", "live-ranks"))
+    html = page.get(reverse("trial-live", args=[trial.pk]), {"length_s": "7200"}, headers=HTMX).content.decode()
+    rate, ranks = (_figure(html, name) for name in ("live-rate", "live-ranks"))
     assert (rate["x"], rate["y"]) == ([1, 2], [1, 2])
     assert (ranks["x"], ranks["y"], ranks["text"]) == (["0", "1"], [1.5, 0.5], ["n01", "n02"])
-    assert re.search(r"about [12]\u202fh.* left", shown)
-    assert 'id="figure-live-rate-2"' in shown
+    assert re.search(r"about [12]\u202fh.* left", html)
+    assert 'id="figure-live-rate-2"' in html
     assert page.get(reverse("trial-live", args=[trial.pk]), {"length_s": "soon"}).status_code == 200
 
 

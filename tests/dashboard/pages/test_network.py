@@ -21,11 +21,11 @@ def study(library: Project) -> Experiment:
 
 
 def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
-    shown = page.get(f"/network/{study.slug}/")
+    response = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
-    assert shown.context["answer"].sentence.startswith("The run stays within 10")
-    assert shown.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
-    rows = {row["words"]: row for row in shown.context["bought"]}
+    assert response.context["answer"].sentence.startswith("The run stays within 10")
+    assert response.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
+    rows = {row["words"]: row for row in response.context["bought"]}
     slower = float(rows["A tenth of the rate"]["faster"].removesuffix("×"))
     assert slower == pytest.approx(here / NEEDY.elapsed(Link(0.0, 1e8)), rel=0.02)
     assert rows["A tenth of the rate"]["basis"] == "measured"
@@ -48,8 +48,8 @@ def test_page_shows_the_best_size_on_each_network(page: Client, library: Project
     Network.replace_all(
         [Network(name="Far", delay_s=5e-3, rate_bps=1e9), Network(name="Near", delay_s=0, rate_bps=1e9)]
     )
-    shown = page.get(f"/network/{study.slug}/")
-    stops = shown.context["stops"]
+    response = page.get(f"/network/{study.slug}/")
+    stops = response.context["stops"]
     assert plain(stops["sentence"]).startswith("4 hosts, the most measured, are best on the current link: 2.0")
     assert plain(stops["sentence"]).endswith(" 1 host is best on Far.")
     assert stops["sizes"] == ["1 host", "2 hosts", "4 hosts"]
@@ -58,7 +58,7 @@ def test_page_shows_the_best_size_on_each_network(page: Client, library: Project
         ("Near", "4 hosts", "measured"),
         ("Far", "1 host", "extended"),
     ]
-    drawn = _carried(shown.text, "figure-stops")
+    drawn = _carried(response.text, "figure-stops")
     assert (drawn["data"][0]["x"], drawn["data"][1]["y"]) == ([1, 2, 4], [])
 
 

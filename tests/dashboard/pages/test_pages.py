@@ -175,13 +175,13 @@ def test_empty_lists_show_the_next_step(client, person):
         assert f'href="{step}' in main, name
 
 
-@pytest.mark.parametrize(("address", "shown"), [("", "answer"), ("?tab=setup", "setup"), ("?tab=nowhere", "answer")])
-def test_query_string_selects_the_tab_of_an_experiment(page, submit, address, shown):
+@pytest.mark.parametrize(("address", "tab"), [("", "answer"), ("?tab=setup", "setup"), ("?tab=nowhere", "answer")])
+def test_query_string_selects_the_tab_of_an_experiment(page, submit, address, tab):
     text = page.get(submit().get_absolute_url() + address).content.decode()
     panels = re.findall(r'<div\s+id="(\w+)"\s+role="tabpanel"[^>]*?(hidden)?\s*>', text)
-    assert [name for name, hidden in panels if not hidden] == [shown]
+    assert [name for name, hidden in panels if not hidden] == [tab]
     assert len(panels) == 4
-    assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [shown]
+    assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [tab]
 
 
 def test_home_shows_the_answer_of_the_experiment(page, submit, run):

@@ -33,9 +33,9 @@ def measure(library: Project, person: User) -> None:
     Measurement.objects.filter(trial=without, metric="packets").delete()
     for superseded in (True, False):  # to update the summary
         Trial.objects.filter(pk=without.pk).update(superseded=superseded)
-    for number, own in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
-        own.parameters |= {"said": HOURS if number % 2 else "a, b"}
-        own.save()
+    for number, configuration in enumerate(Configuration.objects.filter(experiment__slug="wide").order_by("pk")):
+        configuration.parameters |= {"said": HOURS if number % 2 else "a, b"}
+        configuration.save()
     sent = Trial.objects.filter(experiment__slug="plain", configuration__hosts=2, kind="measured", repetition__lt=3)
     Measurement.objects.bulk_create(Measurement(trial=t, metric="packets", scope="mpi", value=9) for t in sent)
     connection.check_constraints()
@@ -55,9 +55,9 @@ def person(library: Project) -> User:
     return User.objects.get(username="okafor")
 
 
-def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
+def points(page: Client, query: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """Return the number of trials of every point of panels, and its address."""
-    charts = page.get("/explore/", {"project": "default", "colour": "", **given}).context["charts"]
+    charts = page.get("/explore/", {"project": "default", "colour": "", **query}).context["charts"]
     assert charts
     for chart in charts:
         for trace in (trace for trace in chart.figure["data"] if "of" in trace):
@@ -66,8 +66,8 @@ def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
                     assert trace["of"][at] == ""
                     continue
                 assert re.fullmatch(r"[0-9a-f]{10}", trace["of"][at])
-                own = trace["addresses"][at] if trace["leads"] else ""
-                yield data[2], trace["leads"].replace("*", own) if own else ""
+                address = trace["addresses"][at] if trace["leads"] else ""
+                yield data[2], trace["leads"].replace("*", address) if address else ""
 
 
 def listed(page: Client, address: str) -> list[int]:
@@ -78,7 +78,7 @@ POOLED = {"statistic": "median"}
 
 
 @pytest.mark.parametrize(
-    "given",
+    "query",
     [
         {},
         {"text": "wide", "x": "link.mtu", "colour": "hosts", "facet": "link.delay"},
@@ -97,26 +97,26 @@ POOLED = {"statistic": "median"}
         POOLED | {"workload": ["water", "pingpong"], "colour": "workload"},
     ],
 )
-def test_points_link_to_exactly_their_trials(page: Client, given: dict[str, Any]) -> None:
-    found = list(points(page, given))
-    assert found
-    for n, address in found:
+def test_points_link_to_exactly_their_trials(page: Client, query: dict[str, Any]) -> None:
+    links = list(points(page, query))
+    assert links
+    for n, address in links:
         assert address, "every point of these leads somewhere"
         assert len(listed(page, address)) == n, address
 
 
 def test_pooled_points_of_true_and_one_share_no_link(page: Client, library: Project) -> None:
     wide = list(Configuration.objects.filter(experiment__slug="wide").order_by("pk"))
-    for number, own in enumerate(wide):
-        own.parameters |= {"flag": (True, 1, 2)[number % 3]}
-        own.save()
+    for number, configuration in enumerate(wide):
+        configuration.parameters |= {"flag": (True, 1, 2)[number % 3]}
+        configuration.save()
     addresses = sorted(address for _, address in points(page, POOLED | {"x": "flag", "text": "wide"}))
     assert addresses[:2] == ["", ""]
     assert len(listed(page, addresses[2])) == 2 * len(wide[2::3])
 
 
 @pytest.mark.parametrize(
-    "given",
+    "query",
     [
         POOLED | {"tag": "night"},
         POOLED | {"after": "2020-01-01"},
@@ -125,8 +125,8 @@ def test_pooled_points_of_true_and_one_share_no_link(page: Client, library: Proj
         POOLED | {"where": "link.mtu = 1500" + " " * 950 + ", hosts > 1", "facet": "link.topology"},
     ],
 )
-def test_points_without_exact_filters_have_no_link(page: Client, given: dict[str, Any]) -> None:
-    assert {address for _, address in points(page, given)} == {""}
+def test_points_without_exact_filters_have_no_link(page: Client, query: dict[str, Any]) -> None:
+    assert {address for _, address in points(page, query)} == {""}
 
 
 def test_points_of_ambiguous_names_have_no_link(page: Client) -> None:
@@ -147,8 +147,10 @@ def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> Non
 
 
 def test_short_url_of_a_configuration_keeps_its_filters(page: Client) -> None:
-    own = Configuration.objects.filter(experiment__slug="plain").latest("pk")
-    to = page.get(f"/configurations/{own.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}).url
-    query = {"experiment": ["plain"], "configuration": [own.hash], "counted": ["packets"], "scope": ["all"]}
+    configuration = Configuration.objects.filter(experiment__slug="plain").latest("pk")
+    to = page.get(
+        f"/configurations/{configuration.pk}/trials/", {"counted": "packets", "scope": "all", "owner": "me"}
+    ).url
+    query = {"experiment": ["plain"], "configuration": [configuration.hash], "counted": ["packets"], "scope": ["all"]}
     assert parse_qs(urlsplit(to).query) == query
     assert Experiment.objects.filter(slug="plain").exists()

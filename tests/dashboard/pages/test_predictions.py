@@ -61,13 +61,13 @@ def test_prediction_is_computed_by_the_server(page: Client, study: Experiment) -
 
 def test_check_queues_trials_and_shows_their_median(page: Client, study: Experiment, run: Any) -> None:
     answer = page.post(f"/network/{study.slug}/predictions/", {**LINK, "check": "1"})
-    shown = page.get(answer.url)
-    assert shown.context["verdict"] == "2 trials to come"
-    assert shown.context["answer"].endswith("2 trials queued to check it.")
+    response = page.get(answer.url)
+    assert response.context["verdict"] == "2 trials to come"
+    assert response.context["answer"].endswith("2 trials queued to check it.")
     run()  # two hosts take 2.1 s and a little, where more than three were predicted
-    shown = page.get(answer.url)
-    assert (shown.context["verdict"], len(shown.context["trials"])) == ("outside", 2)
-    assert shown.context["measured"].startswith("2.16")
+    response = page.get(answer.url)
+    assert (response.context["verdict"], len(response.context["trials"])) == ("outside", 2)
+    assert response.context["measured"].startswith("2.16")
     row = page.get(f"/network/{study.slug}/").context["predictions"]
     assert row["rows"][0]["error"].startswith("+")
     assert [name for name, _ in row["scores"]] == [

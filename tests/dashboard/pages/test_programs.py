@@ -95,9 +95,9 @@ def test_input_files_can_be_uploaded(maintainer):
     texts = {"control": "title = {steps} steps\n", "in.deck": "run {steps}\nend\n", "notes": "none"}
     assert Program.latest("solver").definition["inputs"] == texts
     address = reverse("program", args=["solver"])
-    shown = "control: |\n  title = {steps} steps\nnotes: none\nin.deck: |\n  run {steps}\n  end"
+    text = "control: |\n  title = {steps} steps\nnotes: none\nin.deck: |\n  run {steps}\n  end"
     assert "in.deck: |\n  run {steps}\n  end" in text_of(maintainer.get(address))
-    assert maintainer.post(address, {**FORM, "inputs": shown}).status_code == 302
+    assert maintainer.post(address, {**FORM, "inputs": text}).status_code == 302
     assert Program.latest("solver").version == 1, "what is shown says the same when it is sent again"
 
 

@@ -30,7 +30,7 @@ def test_members_see_only_quotas_of_their_projects(experiment: Experiment, setti
     assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in text
     assert "Hidden" not in text
     answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
-    assert [each["project"] for each in answer] == ["default"]
+    assert [row["project"] for row in answer] == ["default"]
     assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}
 
 

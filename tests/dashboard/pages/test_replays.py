@@ -50,7 +50,7 @@ def test_replay_is_stored_with_its_calibration(page: Client, study: Experiment) 
     page.post(address, {**LINK, "predictor": "fit"})
     assert sorted(Prediction.objects.values_list("predictor", flat=True)) == ["fit", "replay"]
     data = page.get("/api/v1/predictions/").json()["results"]
-    assert {each["predictor"]: bool(each["calibration"]) for each in data} == {"fit": False, "replay": True}
+    assert {row["predictor"]: bool(row["calibration"]) for row in data} == {"fit": False, "replay": True}
 
 
 @needs_simgrid

@@ -35,9 +35,9 @@ def twice(page: Client, address: str, sent: dict[str, Any]) -> str:
     first, again = page.post(address, sent), page.post(address, sent)
     assert (first.status_code, again.status_code) == (302, 302)
     assert first["Location"] == again["Location"]
-    shown: str = page.get(again["Location"]).content.decode()
-    assert "Duplicate submission ignored." in shown
-    return shown
+    html: str = page.get(again["Location"]).content.decode()
+    assert "Duplicate submission ignored." in html
+    return html
 
 
 def test_a_double_click_on_repeat_adds_the_repetitions_once(page: Client, experiment: Experiment) -> None:

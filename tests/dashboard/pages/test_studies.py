@@ -57,8 +57,8 @@ def test_only_experiments_of_the_study_count_as_measured_here(page, person):
     clone.specification = {**original.specification, "link": {"bandwidth": 10_000_000}}
     clone.save()
     cards = page.get(reverse("studies")).context["cards"]
-    own = {card["study"].slug: card["own"] for card in cards if card["own"]}
-    assert own == {"guster-2007-water": original}
+    parameters = {card["study"].slug: card["own"] for card in cards if card["own"]}
+    assert parameters == {"guster-2007-water": original}
 
 
 @pytest.mark.parametrize("count", [1, 3])

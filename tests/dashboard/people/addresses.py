@@ -23,14 +23,14 @@ def addresses() -> Iterator[str]:
 
 
 def _routes(before: str, patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
-    for each in patterns:
-        text = str(each.pattern)
-        is_route = isinstance(each.pattern, RoutePattern)
-        own = re.sub(r"<\w+:(\w+)>", r"<\1>", text) if is_route else simplify_regex(text).removeprefix("/")
-        if isinstance(each, URLResolver):
-            yield from _routes(before + own, each.url_patterns)
+    for pattern in patterns:
+        text = str(pattern.pattern)
+        is_route = isinstance(pattern.pattern, RoutePattern)
+        route = re.sub(r"<\w+:(\w+)>", r"<\1>", text) if is_route else simplify_regex(text).removeprefix("/")
+        if isinstance(pattern, URLResolver):
+            yield from _routes(before + route, pattern.url_patterns)
         else:
-            yield before + own
+            yield before + route
 
 
 def methods(address: str) -> tuple[str, ...]:
@@ -43,8 +43,8 @@ def filled(address: str, things: Mapping[str, Mapping[str, object]]) -> str:
     `things` has them by the beginning of the address, or for all of it.
     """
     whole = address.removeprefix("api/v1/")
-    own = {**things.get(whole.split("<")[0], {}), **things.get(whole, {})}
-    return "/" + re.sub(r"<(\w+)>", lambda match: str(own[match[1]]), address)
+    objects = {**things.get(whole.split("<")[0], {}), **things.get(whole, {})}
+    return "/" + re.sub(r"<(\w+)>", lambda match: str(objects[match[1]]), address)
 
 
 def outcome(response: HttpResponseBase) -> str:

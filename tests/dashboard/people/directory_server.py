@@ -56,20 +56,20 @@ member: uid=newton,dc=lab
 
 
 @contextmanager
-def directory_server(place: Path) -> Iterator[int]:
+def directory_server(directory: Path) -> Iterator[int]:
     """Run it on a port of the loopback."""
     assert SLAPD is not None, "slapd is missing; script/bootstrap --test installs it"
-    make_certificate(place)
+    make_certificate(directory)
     root = Path(SLAPD).parents[2]
-    given = {"schema": root / "etc/ldap/schema", "modules": root / "usr/lib/ldap", "place": place}
-    configuration, entries = place / "slapd.conf", place / "entries.ldif"
-    configuration.write_text(CONFIGURATION.format(**given))
+    result = {"schema": root / "etc/ldap/schema", "modules": root / "usr/lib/ldap", "place": directory}
+    configuration, entries = directory / "slapd.conf", directory / "entries.ldif"
+    configuration.write_text(CONFIGURATION.format(**result))
     entries.write_text(ENTRIES.lstrip())
     add = Path(SLAPD).with_name("slapadd")
     subprocess.run([add, "-f", configuration, "-l", entries], check=True, capture_output=True, timeout=READY_S)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with (place / "log").open("wb") as log:
+    with (directory / "log").open("wb") as log:
         argv = [SLAPD, "-d", "0", "-f", configuration, "-h", f"ldap://localhost:{port}/"]
         server = subprocess.Popen(argv, stdout=log, stderr=log)
     try:
@@ -91,7 +91,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
     raise AssertionError(f"slapd does not listen; status {server.poll()}")
 
 
-def make_certificate(place: Path) -> None:
+def make_certificate(directory: Path) -> None:
     """Make a self-signed certificate for the name of this machine."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
@@ -101,11 +101,11 @@ def make_certificate(place: Path) -> None:
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    (place / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (directory / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     plain = serialization.NoEncryption()
     written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    (place / "key.pem").write_bytes(written)
+    (directory / "key.pem").write_bytes(written)

@@ -40,8 +40,8 @@ def sentence(answer: Any, status: int) -> str:
 
 def logged(user: User) -> list[tuple[str | None, dict[str, list[str]]]]:
     """(who, what) of the changes of an account, newest first."""
-    rows = [each for each in changes() if each.object_pk == str(user.pk) and each.content_type.name == "user"]
-    return [(each.actor and each.actor.get_username(), each.changes) for each in rows]
+    rows = [change for change in changes() if change.object_pk == str(user.pk) and change.content_type.name == "user"]
+    return [(row.actor and row.actor.get_username(), row.changes) for row in rows]
 
 
 def test_a_new_account_chooses_its_password_by_the_link_of_the_answer(
@@ -84,14 +84,14 @@ def test_errors_of_a_new_account_name_the_field(rest: Client, fields: dict[str, 
 
 def test_an_account_is_closed_and_opened_again_and_both_are_written_down(rest: Client) -> None:
     ada = factories.person("ada", "submitter")
-    own = client_of(ada)
+    own_client = client_of(ada)
     answer = rest.post(f"{PEOPLE}ada/close/")
     assert (answer.status_code, answer.json()["open"]) == (200, False)
-    assert own.get(f"{PEOPLE}me/").status_code == 401
+    assert own_client.get(f"{PEOPLE}me/").status_code == 401
     assert rest.post(f"{PEOPLE}ada/close/").status_code == 409
     assert rest.post(f"{PEOPLE}ada/password-link/").status_code == 409
     assert rest.post(f"{PEOPLE}ada/reopen/").json()["open"] is True
-    assert own.get(f"{PEOPLE}me/").status_code == 200
+    assert own_client.get(f"{PEOPLE}me/").status_code == 200
     who_and_what = [(who, what["is_active"]) for who, what in logged(ada)[:2]]
     assert who_and_what == [("root", ["False", "True"]), ("root", ["True", "False"])]
 

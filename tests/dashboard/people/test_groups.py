@@ -27,11 +27,11 @@ def roles(settings: Any) -> None:
 @pytest.mark.usefixtures("roles")
 def test_the_greatest_role_of_several_groups_counts_and_goes_with_its_group() -> None:
     user = factories.person("ada")
-    given = []
+    result = []
     for groups in (["physics", "unknown"], ["physics", "heads"], ["physics"], []):
         give_roles(user, groups)
-        given.append(list(user.memberships.values_list("project__slug", "role")))
-    assert given == [[("optics", "submitter")], [("optics", "maintainer")], [("optics", "submitter")], []]
+        result.append(list(user.memberships.values_list("project__slug", "role")))
+    assert result == [[("optics", "submitter")], [("optics", "maintainer")], [("optics", "submitter")], []]
 
 
 @pytest.mark.usefixtures("roles")

@@ -22,7 +22,7 @@ def test_it_gets_an_address_of_its_own_and_a_maintainer(root: Client) -> None:
         answer = root.post("/projects/", {"name": "TU Graz: HPC", "maintainer": "ada"})
         assert answer.url == f"/projects/{expected}/"
         assert Project.objects.get(slug=expected).memberships.get(user=ada).role == "maintainer"
-    assert Project.found("測").slug == "project"
+    assert Project.create_named("測").slug == "project"
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"name": "x" * 121}, {"maintainer": "nobody"}])

@@ -33,12 +33,12 @@ def choose(page: Client, **fields: Any) -> Any:
 def test_nothing_is_chosen_at_first_and_what_is_chosen_stays(page: Client, person: User, library: Project) -> None:
     assert not NoticeChoices.of_user(person).ended
     assert choose(page, ended="on", of="some", projects=[library.pk]).status_code == 302
-    kept = NoticeChoices.objects.get(user=person)
-    assert (kept.ended, kept.failed, kept.of, list(kept.projects.all())) == (True, False, "some", [library])
+    choices = NoticeChoices.objects.get(user=person)
+    assert (choices.ended, choices.failed, choices.of, list(choices.projects.all())) == (True, False, "some", [library])
     choose(page, of="own")
-    kept.refresh_from_db()
-    assert (kept.ended, kept.of) == (False, "own")
-    assert LogEntry.objects.get_for_object(kept).count() >= 2
+    choices.refresh_from_db()
+    assert (choices.ended, choices.of) == (False, "own")
+    assert LogEntry.objects.get_for_object(choices).count() >= 2
 
 
 def test_a_choice_of_projects_that_are_none_of_ones_own_is_refused_at_its_field(page: Client, person: User) -> None:
@@ -104,15 +104,15 @@ def test_home_lists_events_until_they_are_marked_as_seen(
     run()
     outbox.work()
     Report.write(experiment.project, "A report of water", "text", {}, by=person)
-    shown = page.get("/")
-    assert [row["title"] for row in shown.context["happened"]] == ["A report of water", experiment.name]
+    response = page.get("/")
+    assert [row["title"] for row in response.context["happened"]] == ["A report of water", experiment.name]
     answer = Event.objects.get(kind="ended").data["answer"]
     assert answer
-    assert answer in shown.context["happened"][1]["sentence"]
-    until = shown.context["happened_until"]
+    assert answer in response.context["happened"][1]["sentence"]
+    until = response.context["happened_until"]
     later = Report.write(experiment.project, "Another", "text", {}, by=person)
-    left = page.post("/events/seen/", {"until": until}, headers={"HX-Request": "true"})
-    assert later.title in left.text
+    response = page.post("/events/seen/", {"until": until}, headers={"HX-Request": "true"})
+    assert later.title in response.text
     page.post("/events/seen/", {"until": 10**17})
     Report.write(experiment.project, "A third", "text", {}, by=person)
     assert "A third" in page.get("/").text  # a number that nothing has yet hides nothing
@@ -122,9 +122,9 @@ def test_the_feed_is_bounded_and_lists_each_report_once(page: Client, person: Us
     for number in range(MOST_SHOWN + 2):
         report = Report.write(library, f"Report {number}", "text", {}, by=person)
         report.revise(f"Report {number}", "more", {}, by=person, base=1)
-    shown = page.get("/").context
-    assert (len(shown["happened"]), shown["happened_more"]) == (MOST_SHOWN, 2)
-    assert shown["happened"][0]["sentence"] == "Version 2 was saved by okafor."
+    context = page.get("/").context
+    assert (len(context["happened"]), context["happened_more"]) == (MOST_SHOWN, 2)
+    assert context["happened"][0]["sentence"] == "Version 2 was saved by okafor."
 
 
 def test_the_feed_hides_events_of_invisible_experiments(

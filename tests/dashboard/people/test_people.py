@@ -57,8 +57,8 @@ def test_it_finds_people_by_words_and_kind_with_roles_and_when_they_were_here(ro
 
 
 def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Client, client: Client) -> None:
-    wanted = {"username": "lise", "email": "lise@example.org", "project": "default", "role": "submitter"}
-    answer = root.post(LIST, wanted)
+    fields = {"username": "lise", "email": "lise@example.org", "project": "default", "role": "submitter"}
+    answer = root.post(LIST, fields)
     assert answer["Cache-Control"] == "private, no-store"
     [link] = re.findall(r'id="key">(http[^<]+)<', answer.content.decode())
     lise = User.objects.get(username="lise")
@@ -69,14 +69,14 @@ def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Cl
     client.post(form.redirect_chain[-1][0], {"password1": password, "password2": password})
     lise.refresh_from_db()
     assert lise.check_password(password)
-    again = root.post(LIST, wanted)
+    again = root.post(LIST, fields)
     assert again.status_code == 422
 
 
 def test_too_many_wrong_passwords_are_shown_and_forgiven(root: Client, client: Client, person: User) -> None:
     person.set_password("correct horse")
     person.save()
-    wrong, right = ({"username": "okafor", "password": each} for each in ("wrong", "correct horse"))
+    wrong, right = ({"username": "okafor", "password": password} for password in ("wrong", "correct horse"))
     for _ in range(settings.AXES_FAILURE_LIMIT):
         client.post("/sign-in/", wrong)
     assert client.post("/sign-in/", right).status_code == 429

@@ -45,8 +45,12 @@ def test_it_refuses_kinds_and_names_of_filters_that_there_are_not() -> None:
 def test_users_see_only_their_own_account() -> None:
     ada = factories.person("ada", "submitter")
     client = client_of(ada, scope="read")
-    own = client.get(f"{PEOPLE}me/").json()
-    assert (own["name"], own["superuser"], [role["role"] for role in own["roles"]]) == ("ada", False, ["submitter"])
+    account = client.get(f"{PEOPLE}me/").json()
+    assert (account["name"], account["superuser"], [role["role"] for role in account["roles"]]) == (
+        "ada",
+        False,
+        ["submitter"],
+    )
     assert client.get(PEOPLE).status_code == client.get(f"{PEOPLE}ada/").status_code == 403
 
 

@@ -29,9 +29,9 @@ def test_the_account_keeps_both_and_pages_follow(page: Client, person: User, sub
         "/account/display/", {"display-theme": "dark", "display-time_zone": "Asia/Kathmandu"}, follow=True
     )
     assert 'data-theme="dark"' in answer.content.decode()
-    shown = page.get(trial.get_absolute_url()).content.decode()
-    assert "1 Jul 2026, 17:45:00\N{NO-BREAK SPACE}UTC+05:45" in shown
-    assert 'data-time-zone="Asia/Kathmandu"' in shown
+    html = page.get(trial.get_absolute_url()).content.decode()
+    assert "1 Jul 2026, 17:45:00\N{NO-BREAK SPACE}UTC+05:45" in html
+    assert 'data-time-zone="Asia/Kathmandu"' in html
     assert timezone.get_current_timezone_name() == "UTC"
     assert page.get(f"/api/v1/trials/{trial.pk}/").json()["ended_at"] == "2026-07-01T12:00:00Z"
 
@@ -40,22 +40,22 @@ def test_the_account_keeps_both_and_pages_follow(page: Client, person: User, sub
 def test_it_refuses_what_there_is_not(page: Client, wrong: dict[str, str]) -> None:
     answer = page.post("/account/display/", {"display-theme": "dark", "display-time_zone": "UTC", **wrong})
     assert answer.status_code == 422
-    kept = Preferences.objects.get()
-    assert (kept.theme, kept.time_zone) == ("system", "")
+    preferences = Preferences.objects.get()
+    assert (preferences.theme, preferences.time_zone) == ("system", "")
 
 
 def test_the_button_of_the_header_keeps_the_theme_alone(page: Client, person: User) -> None:
     Preferences.objects.filter(user=person).update(time_zone="Europe/Vienna")
     assert page.post("/account/theme/", {"theme": "light"}).status_code == 204
-    kept = Preferences.objects.get(user=person)
-    assert (kept.theme, kept.time_zone) == ("light", "Europe/Vienna")
+    preferences = Preferences.objects.get(user=person)
+    assert (preferences.theme, preferences.time_zone) == ("light", "Europe/Vienna")
     assert page.post("/account/theme/", {"theme": "sepia"}).status_code == 400
 
 
 def test_pages_before_signing_in_ask_no_account(client: Client, library: Project) -> None:
-    shown = client.get("/sign-in/").content.decode()
-    assert "data-theme=" not in shown
-    assert "data-keeps" not in shown
+    html = client.get("/sign-in/").content.decode()
+    assert "data-theme=" not in html
+    assert "data-keeps" not in html
 
 
 def test_a_zone_that_the_machine_no_longer_knows_is_none(person: User) -> None:
@@ -74,4 +74,4 @@ def test_visits_are_recorded_but_not_with_each_page(page: Client, person: User) 
     assert Preferences.objects.get(user=person).seen_at > timezone.now() - timedelta(minutes=1)
     with CaptureQueriesContext(connection) as queries:
         page.get("/account/")
-    assert not [each for each in queries if each["sql"].startswith(("UPDATE", "INSERT"))]
+    assert not [query for query in queries if query["sql"].startswith(("UPDATE", "INSERT"))]

@@ -71,8 +71,8 @@ def test_rest_moves_to_where_one_may_submit(
     optics.memberships.filter(user=person).delete()
     if role is not None:
         optics.memberships.create(user=person, role=role)
-    address, wanted = f"/api/v1/experiments/{over.slug}/move/", {"project": "optics"}
-    answer: Any = client_of(person).post(address, wanted, content_type="application/json")
+    address, body = f"/api/v1/experiments/{over.slug}/move/", {"project": "optics"}
+    answer: Any = client_of(person).post(address, body, content_type="application/json")
     assert answer.status_code == status, answer.json()
     over.refresh_from_db()
     assert (over.project == optics) is (status == 200)

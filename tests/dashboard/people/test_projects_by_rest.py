@@ -67,7 +67,7 @@ def test_it_lists_the_caller_s_own_with_their_members_and_the_caller_s_role(opti
 def test_a_role_that_came_with_a_group_says_so(optics: Project) -> None:
     Membership.objects.filter(user__username="ada").update(by_group=True)
     members = answered(client_of(user_of(optics, "mia")), f"{PROJECTS}optics/")["members"]
-    assert {each["name"]: each["by_group"] for each in members} == {"mia": False, "ada": True}
+    assert {member["name"]: member["by_group"] for member in members} == {"mia": False, "ada": True}
 
 
 def test_superusers_see_all_but_that_of_published_studies_and_have_a_role_where_they_are_members(
@@ -76,16 +76,16 @@ def test_superusers_see_all_but_that_of_published_studies_and_have_a_role_where_
     root = factories.person("root", is_superuser=True)
     optics.set_role(root, "viewer")
     reported = answered(client_of(root), PROJECTS)["results"]
-    assert {each["slug"]: each["role"] for each in reported} == {"default": None, "optics": "viewer"}
+    assert {row["slug"]: row["role"] for row in reported} == {"default": None, "optics": "viewer"}
     answered(client_of(root), f"{PROJECTS}{PUBLISHED_PROJECT}/", 404)
 
 
 def test_it_comes_in_pages(optics: Project) -> None:
     client = client_of(factories.person("root", is_superuser=True))
     first = answered(client, f"{PROJECTS}?limit=1")
-    assert (first["count"], [each["slug"] for each in first["results"]]) == (2, ["default"])
+    assert (first["count"], [row["slug"] for row in first["results"]]) == (2, ["default"])
     rest = answered(client, first["next"])
-    assert ([each["slug"] for each in rest["results"]], rest["next"]) == (["optics"], None)
+    assert ([row["slug"] for row in rest["results"]], rest["next"]) == (["optics"], None)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_it_comes_in_pages(optics: Project) -> None:
 )
 def test_unknown_filters_are_refused_by_name(optics: Project, query: str, path: str) -> None:
     reported = answered(client_of(user_of(optics, "mia")), f"{PROJECTS}?{query}", 400)
-    assert [each["path"] for each in reported["errors"]] == [path]
+    assert [error["path"] for error in reported["errors"]] == [path]
 
 
 def test_it_is_not_there_for_others_nor_for_a_token_of_another_project(optics: Project) -> None:
@@ -101,7 +101,7 @@ def test_it_is_not_there_for_others_nor_for_a_token_of_another_project(optics: P
     other.set_role(user_of(optics, "mia"), "maintainer")
     for client in (client_of(factories.person("eve")), client_of(user_of(optics, "mia"), project=other)):
         answered(client, f"{PROJECTS}optics/", 404)
-        assert "optics" not in {each["slug"] for each in answered(client, PROJECTS)["results"]}
+        assert "optics" not in {row["slug"] for row in answered(client, PROJECTS)["results"]}
         assert client.delete(ADA).status_code == 404
     assert roles(optics) == {"mia": "maintainer", "ada": "viewer"}
 
@@ -113,25 +113,25 @@ def test_it_is_not_there_for_others_nor_for_a_token_of_another_project(optics: P
 def test_a_role_that_there_is_not_is_refused_at_its_field(optics: Project, body: Any, path: str) -> None:
     answer = client_of(user_of(optics, "mia")).put(ADA, body, content_type="application/json")
     assert answer.headers["Content-Type"] == "application/problem+json"
-    assert (answer.status_code, [each["path"] for each in answer.json()["errors"]]) == (400, [path])
+    assert (answer.status_code, [error["path"] for error in answer.json()["errors"]]) == (400, [path])
     assert roles(optics)["ada"] == "viewer"
 
 
 def test_maintainers_alone_give_roles_and_to_those_alone_who_have_an_account(optics: Project) -> None:
     factories.person("gone", is_active=False)
     viewer, maintainer = client_of(user_of(optics, "ada")), client_of(user_of(optics, "mia"))
-    wanted = {"role": "maintainer"}
-    assert viewer.put(ADA, wanted, content_type="application/json").status_code == 403
+    body = {"role": "maintainer"}
+    assert viewer.put(ADA, body, content_type="application/json").status_code == 403
     for name in ("gone", "nobody"):
-        answer = maintainer.put(f"{PROJECTS}optics/members/{name}/", wanted, content_type="application/json")
+        answer = maintainer.put(f"{PROJECTS}optics/members/{name}/", body, content_type="application/json")
         assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no account {name}.")
-    assert maintainer.put(ADA, wanted, content_type="application/json").json()["role"] == "maintainer"
+    assert maintainer.put(ADA, body, content_type="application/json").json()["role"] == "maintainer"
     assert roles(optics) == {"mia": "maintainer", "ada": "maintainer"}
 
 
 def test_users_end_their_own_membership_and_the_only_maintainer_stays(optics: Project) -> None:
     assert client_of(user_of(optics, "ada")).delete(f"{PROJECTS}optics/members/mia/").status_code == 403
     assert client_of(user_of(optics, "ada")).delete(ADA).status_code == 204
-    kept = client_of(user_of(optics, "mia")).delete(f"{PROJECTS}optics/members/mia/")
-    assert (kept.status_code, "maintainer" in kept.json()["detail"]) == (409, True)
+    response = client_of(user_of(optics, "mia")).delete(f"{PROJECTS}optics/members/mia/")
+    assert (response.status_code, "maintainer" in response.json()["detail"]) == (409, True)
     assert roles(optics) == {"mia": "maintainer"}

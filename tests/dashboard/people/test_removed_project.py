@@ -23,7 +23,7 @@ def root(page: Client, person: User) -> Client:
 @pytest.fixture
 def wing(person: User) -> Project:
     """With a member, an invitation and a token of its own."""
-    project = Project.found("Wing")
+    project = Project.create_named("Wing")
     project.set_role(person, "maintainer")
     Invitation.issue(project, "viewer", by=person, whom="", days=7)
     ApiToken.issue(person, "of the wing", project=project)

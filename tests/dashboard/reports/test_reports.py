@@ -40,13 +40,13 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
     ]
     assert experiment.specification_hash in text
     assert "hosts are virtual" in text
-    shown = text_of(page.get(f"/reports/{report.pk}/"))
+    words = text_of(page.get(f"/reports/{report.pk}/"))
     sentence = " ".join(diagnosis_of(experiment).answer.sentence.split())
     assert sentence in text_of(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
-    assert shown.count(sentence) == 2  # in the pinned answer, and among the conclusions
-    assert 'id="figure-part-' in shown
-    assert "Configurations, table" in shown
-    assert "its experiment is missing" not in shown
+    assert words.count(sentence) == 2  # in the pinned answer, and among the conclusions
+    assert 'id="figure-part-' in words
+    assert "Configurations, table" in words
+    assert "its experiment is missing" not in words
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, repo
     assert 'name="base" value="2"' in words
     assert report.versions.count() == 2
     assert page.post(address, {"title": "Water", "text": "Both", "base": "2"}).status_code == 302
-    assert [each.text for each in report.versions.order_by("number")][1:] == ["Theirs", "Both"]
+    assert [version.text for version in report.versions.order_by("number")][1:] == ["Theirs", "Both"]
 
 
 def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Report) -> None:
@@ -152,11 +152,11 @@ def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Repo
     link = re.search(r"http://testserver(/shared/[\w-]{20,}/)", answer.content.decode())
     assert link is not None
     visitor = Client()
-    shown = visitor.get(link[1], follow=True)
-    assert shown.redirect_chain[-1][0] == f"/reports/{report.pk}/"
-    assert "figure-part-" in text_of(shown)
+    response = visitor.get(link[1], follow=True)
+    assert response.redirect_chain[-1][0] == f"/reports/{report.pk}/"
+    assert "figure-part-" in text_of(response)
     for offered in ("/edit/", "Restore", "/share/", "Delete", f'href="{experiment.get_absolute_url()}"'):
-        assert offered not in text_of(shown)
+        assert offered not in text_of(response)
     assert visitor.get(f"/reports/{report.pk}/report.html").status_code == 200
     other = Report.write(report.project, "Other", "Secret", {}, by=None)
     for closed in (experiment.get_absolute_url(), f"/reports/{report.pk}/versions/1/", "/reports/"):

@@ -24,7 +24,7 @@ def test_it_makes_reads_and_revises_a_report(page: Client, experiment: Experimen
     assert changed.status_code == 200
     stored = page.get(made["Location"]).json()
     assert (stored["title"], stored["version"], stored["text_version"], stored["text"]) == ("A", 2, 2, "Other")
-    assert [(each["number"], each["note"], each["author"]) for each in stored["versions"]] == [
+    assert [(version["number"], version["note"], version["author"]) for version in stored["versions"]] == [
         (2, "Shorter", "okafor"),
         (1, "", "okafor"),
     ]

@@ -96,8 +96,8 @@ def test_a_suggestion_falls_when_the_cluster_loses_the_hosts_for_it() -> None:
     cluster.settings = {"hosts": ["n1", "n2", "n3"]}
     cluster.save()
     experiment = Experiment.objects.get(pk=experiment.pk)
-    kept, fresh = cached_diagnosis(experiment)
-    assert (kept is not None and kept.stamp) == before.stamp
+    diagnosis, fresh = cached_diagnosis(experiment)
+    assert (diagnosis is not None and diagnosis.stamp) == before.stamp
     assert not fresh
     assert most(experiment) <= 3
     assert plan_points(experiment, before.study.suggested) is None, "what was suggested before can no longer be queued"

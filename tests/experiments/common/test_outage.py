@@ -40,8 +40,8 @@ def test_outage_of(error: Exception, dependency: str | None, wrapper: type[Excep
     if wrapper is not None:
         inner, error = error, wrapper("as Django, Celery and others raise it")
         error.__cause__ = inner
-    found = outage.outage_of(error)
-    assert (found.dependency if found else None) == dependency
+    result = outage.outage_of(error)
+    assert (result.dependency if result else None) == dependency
 
 
 def test_the_log_drops_the_errors_of_an_outage_and_keeps_all_others() -> None:
@@ -52,10 +52,10 @@ def test_the_log_drops_the_errors_of_an_outage_and_keeps_all_others() -> None:
     away, wrong = redis.ConnectionError("refused"), ValueError("wrong")
     outage.REDIS.end()
     with capture_logs() as lines:
-        kept = [Outages().filter(record(error, as_argument=how)) for error in (away, wrong) for how in (True, False)]
+        results = [Outages().filter(record(error, as_argument=how)) for error in (away, wrong) for how in (True, False)]
         outage.REDIS.end()
         outage.REDIS.end()
-    assert kept == [False, False, True, True]
+    assert results == [False, False, True, True]
     assert [line["event"] for line in lines] == ["redis_lost", "redis_restored"]
     assert lines[1]["errors"] == 2
 

@@ -33,11 +33,11 @@ def measured(db: None, session_directory: Path) -> Experiment:
 def bundle(measured: Experiment, tmp_path: Path) -> Callable[..., Path]:
     """Writes a bundle of what is named (the experiment) and returns its place."""
 
-    def write(*names: str, file: str = "bundle.zip", **wanted: Any) -> Path:
-        place = tmp_path / file
-        with place.open("wb") as stream:
-            write_bundle(stream, select_experiments(names or [measured.slug]), BundleOptions(**wanted))
-        return place
+    def write(*names: str, file: str = "bundle.zip", **options: Any) -> Path:
+        path = tmp_path / file
+        with path.open("wb") as stream:
+            write_bundle(stream, select_experiments(names or [measured.slug]), BundleOptions(**options))
+        return path
 
     return write
 

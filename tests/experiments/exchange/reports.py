@@ -44,14 +44,14 @@ def talp(**region: Any) -> dict[str, Any]:
 
 
 def _experiment(
-    name: str, nodes: int, time: Any, *, status: str = "SUCCESS", kind: str = "application", **own: Any
+    name: str, nodes: int, time: Any, *, status: str = "SUCCESS", kind: str = "application", **fields: Any
 ) -> dict[str, Any]:
     variables = {
         "n_nodes": str(nodes),
         "n_ranks": str(2 * nodes),
         "repeat_index": "0",
         "experiment_run_dir": f"/w/{name}",
-        **own,
+        **fields,
     }
     foms = [
         {"name": "Total time", "value": time, "units": "s", "origin": "amg", "origin_type": kind},

@@ -32,7 +32,9 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
 def capture() -> bytes:
     """Ten frames of 160 bytes in nine seconds, 100 bytes of data each."""
     contents = [tcp(seq=1 + 100 * n, flags=0x18, payload=b"x" * 106) for n in range(10)]
-    return pcapng([Frame.whole(START_NS + n * SECOND_NS, ethernet(ipv4(each))) for n, each in enumerate(contents)])
+    return pcapng(
+        [Frame.whole(START_NS + n * SECOND_NS, ethernet(ipv4(content))) for n, content in enumerate(contents)]
+    )
 
 
 def brought(directory: Path, name: str, content: str) -> Experiment:
@@ -44,12 +46,12 @@ def brought(directory: Path, name: str, content: str) -> Experiment:
 
 def against_own(theirs: Experiment, metric: str, own_value: float) -> tuple[list[float], str]:
     """Return the medians of an imported and an own configuration, and their unit."""
-    own = factories.experiment(name="Own", sweep={"hosts": [1]}, repetitions=1)
+    experiment = factories.experiment(name="Own", sweep={"hosts": [1]}, repetitions=1)
     factories.finished(TrialResult({"all": {metric: own_value}}, {}, "good"))
     person = factories.person("root", is_superuser=True)
-    points = [f"c:{each.configurations.earliest('position').pk}" for each in (theirs, own)]
-    (row,) = (each for each in compare(person, points).rows if each.metric == metric)
-    return [each.median for each in row.summaries if each is not None], row.unit
+    points = [f"c:{item.configurations.earliest('position').pk}" for item in (theirs, experiment)]
+    (row,) = (row for row in compare(person, points).rows if row.metric == metric)
+    return [summary.median for summary in row.summaries if summary is not None], row.unit
 
 
 @pytest.mark.parametrize(

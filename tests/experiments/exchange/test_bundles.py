@@ -44,13 +44,13 @@ from tests.experiments.exchange.conftest import elsewhere
 
 def test_import_keeps_the_identity_of_an_experiment(measured: Experiment, bundle: Callable[..., Path]) -> None:
     uids, uid = [uid_of(trial) for trial in measured.trials.order_by("position")], measured.uid
-    place = bundle()
+    path = bundle()
     elsewhere()
-    brought = import_bundle(place, project=load_defaults())
+    brought = import_bundle(path, project=load_defaults())
     imported = Experiment.objects.get()
     assert imported.uid == uid
     assert [uid_of(trial) for trial in imported.trials.order_by("position")] == uids
-    assert [(each.trials, each.files, each.stored) for each in brought.arrivals] == [(4, 4, imported)]
+    assert [(arrival.trials, arrival.files, arrival.stored) for arrival in brought.arrivals] == [(4, 4, imported)]
     assert (TrialValues.objects.count(), TrialValues.wrong()) == (4, [])
     for artifact in Artifact.objects.all():
         assert artifact.file == Path(settings.VAR) / "trials" / str(artifact.trial_id) / "stdout.txt"
@@ -70,19 +70,19 @@ def test_bundle_is_a_valid_research_object_crate(bundle: Callable[..., Path], tm
     assert len(runs) == 4
     for run in runs:
         assert run["instrument"].type == "SoftwareApplication"
-        assert [each.id for each in run["object"]]
+        assert [row.id for row in run["object"]]
         for file in run["result"]:
             content = (tmp_path / "crate" / file.id).read_bytes()
             assert hashlib.sha256(content).hexdigest() == file["sha256"]
     crate.write(tmp_path / "again")
     again = ROCrate(tmp_path / "again")
-    ids = [sorted(each.id for each in one.get_entities()) for one in (crate, again)]
+    ids = [sorted(row.id for row in one.get_entities()) for one in (crate, again)]
     assert ids[0] == ids[1]
 
 
 def test_import_of_an_own_bundle_stores_nothing(bundle: Callable[..., Path]) -> None:
     home = import_bundle(bundle(), project=load_defaults())
-    assert [each.words for each in home.arrivals] == ["Water: it was measured here, and is not imported."]
+    assert [arrival.words for arrival in home.arrivals] == ["Water: it was measured here, and is not imported."]
     assert not Cluster.objects.filter(elsewhere=True).exists()
 
 
@@ -94,24 +94,26 @@ def test_import_adds_further_trials_of_an_experiment(measured: Experiment, bundl
     imported = Experiment.objects.get()
     assert (imported.trials.count(), imported.configurations.count()) == (1, 2)
     brought = import_bundle(whole, project=load_defaults())
-    assert [each.words for each in brought.arrivals] == ["Water: 3 trials with 3 files; 1 trial of it is here already."]
+    assert [arrival.words for arrival in brought.arrivals] == [
+        "Water: 3 trials with 3 files; 1 trial of it is here already."
+    ]
     assert Experiment.objects.get().trials.count() == 4
 
 
 def test_bundle_holds_several_experiments(measured: Experiment, bundle: Callable[..., Path]) -> None:
     other = factories.experiment(name="Other water", sweep={"hosts": [2]}, repetitions=1)
     factories.finished()
-    place = bundle(measured.slug, f"e:{other.slug}")
+    path = bundle(measured.slug, f"e:{other.slug}")
     elsewhere()
-    brought = import_bundle(place, project=load_defaults())
-    assert sorted((each.name, each.trials) for each in brought.arrivals) == [("Other water", 1), ("Water", 4)]
+    brought = import_bundle(path, project=load_defaults())
+    assert sorted((arrival.name, arrival.trials) for arrival in brought.arrivals) == [("Other water", 1), ("Water", 4)]
 
 
 def test_import_with_dry_run_stores_nothing(bundle: Callable[..., Path]) -> None:
-    place = bundle()
+    path = bundle()
     elsewhere()
     output = StringIO()
-    call_command("import", str(place), dry_run=True, stdout=output)
+    call_command("import", str(path), dry_run=True, stdout=output)
     assert "Would be imported from" in output.getvalue()
     assert "Water: 4 trials with 4 files." in output.getvalue()
     assert not Experiment.objects.exists()
@@ -119,19 +121,21 @@ def test_import_with_dry_run_stores_nothing(bundle: Callable[..., Path]) -> None
 
 
 def test_import_refuses_an_experiment_of_another_project(bundle: Callable[..., Path]) -> None:
-    place = bundle()
+    path = bundle()
     elsewhere()
-    import_bundle(place, project=load_defaults())
+    import_bundle(path, project=load_defaults())
     other = Project.objects.create(slug="other", name="Other")
-    again = import_bundle(place, project=other)
-    assert [each.words for each in again.arrivals] == ["Water: another project of this installation has it already."]
+    again = import_bundle(path, project=other)
+    assert [arrival.words for arrival in again.arrivals] == [
+        "Water: another project of this installation has it already."
+    ]
 
 
 def test_imported_experiments_are_read_only_and_free(bundle: Callable[..., Path]) -> None:
-    place = bundle()
+    path = bundle()
     elsewhere()
     Usage.objects.all().delete()
-    import_bundle(place, project=load_defaults())
+    import_bundle(path, project=load_defaults())
     imported, trial = Experiment.objects.get(), Trial.objects.first()
     assert trial is not None
     for change in (
@@ -153,10 +157,10 @@ def test_imported_experiments_are_read_only_and_free(bundle: Callable[..., Path]
 
 
 def test_origin_keeps_earlier_installations(bundle: Callable[..., Path]) -> None:
-    place, first = bundle(by="okafor"), Installation.own()
+    path, first = bundle(by="okafor"), Installation.current()
     elsewhere()
     Installation.objects.all().delete()
-    import_bundle(place, project=load_defaults())
+    import_bundle(path, project=load_defaults())
     imported = Experiment.objects.get()
     assert imported.origin["written_by"] == "okafor"
     further = bundle(imported.slug, file="further.zip")
@@ -173,8 +177,8 @@ def test_bundle_leaves_out_captures_on_request(measured: Experiment, bundle: Cal
     trial = measured.trials.order_by("position").first()
     assert trial is not None
     factories.stored_file(trial, "capture.pcapng.zst", b"packets", "capture").save()
-    place = bundle(captures="none")
-    with zipfile.ZipFile(place) as archive:
+    path = bundle(captures="none")
+    with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
         record = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
     assert not [name for name in names if "capture" in name]
@@ -230,8 +234,8 @@ def test_import_command_reports_an_unusable_file(db: None, tmp_path: Path) -> No
 
 def packed(*contents: bytes) -> bytes:
     """A recording of one packet for each content, between two hosts."""
-    frames = [ethernet(ipv4(tcp(seq=n, payload=each), source="10.77.0.1")) for n, each in enumerate(contents)]
-    plain = section() + interface() + b"".join(enhanced(Frame.whole(1000 * n, each)) for n, each in enumerate(frames))
+    frames = [ethernet(ipv4(tcp(seq=n, payload=content), source="10.77.0.1")) for n, content in enumerate(contents)]
+    plain = section() + interface() + b"".join(enhanced(Frame.whole(1000 * n, frame)) for n, frame in enumerate(frames))
     return zstandard.ZstdCompressor(write_checksum=True).compress(plain)
 
 
@@ -252,16 +256,16 @@ def recorded(measured: Experiment) -> Trial:
     return trial
 
 
-def of_trial(place: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def of_trial(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Its record, and the files of the bundle."""
-    with zipfile.ZipFile(place) as archive:
+    with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     return json.loads(members["experiments/water/trials/00001/trial.json"]), members
 
 
 def test_bundle_cuts_captures_to_headers(recorded: Trial, bundle: Callable[..., Path], tmp_path: Path) -> None:
-    place = bundle(captures="headers")
-    record, members = of_trial(place)
+    path = bundle(captures="headers")
+    record, members = of_trial(path)
     by_name = {file["name"]: file for file in record["files"]}
     cut = members["experiments/water/trials/00001/files/capture.pcapng.zst"]
     capture = recorded.artifacts.get(name="capture.pcapng.zst")
@@ -276,7 +280,7 @@ def test_bundle_cuts_captures_to_headers(recorded: Trial, bundle: Callable[..., 
     assert by_name["hosts.txt"]["changed"] == ""
 
     elsewhere()
-    (arrival,) = import_bundle(place, project=load_defaults()).arrivals
+    (arrival,) = import_bundle(path, project=load_defaults()).arrivals
     imported = arrival.stored
     assert imported is not None
     assert (imported.origin["captures"], imported.origin["anonymised"]) == ("headers", False)
@@ -297,8 +301,8 @@ def test_bundle_replaces_addresses_in_all_files(
         name: zstandard.ZstdDecompressor().decompressobj().decompress(content) if name.endswith(".zst") else content
         for name, content in files.items()
     }
-    for own in (b"10.77.0.", b"02:00:00:00:00:01", bytes((10, 77, 0, 1)), bytes((10, 0, 0, 2)), b"secret"):
-        assert not [name for name, content in plain.items() if own in content], own
+    for secret in (b"10.77.0.", b"02:00:00:00:00:01", bytes((10, 77, 0, 1)), bytes((10, 0, 0, 2)), b"secret"):
+        assert not [name for name, content in plain.items() if secret in content], secret
     (tmp_path / "cut").write_bytes(files["capture.pcapng.zst"])
     (table,) = stream(tmp_path / "cut")
     other = table.hosts[0]
@@ -310,10 +314,10 @@ def test_bundle_replaces_addresses_in_all_files(
 
     first = json.loads(members["rankwire.json"])
     assert (first["captures"], first["anonymised"]) == ("headers", True)
-    place = bundle(captures="headers", anonymise=True, file="again.zip")
-    assert of_trial(place)[0]["command"] != record["command"], "the key is thrown away"
+    path = bundle(captures="headers", anonymise=True, file="again.zip")
+    assert of_trial(path)[0]["command"] != record["command"], "the key is thrown away"
     elsewhere()
-    import_bundle(place, project=load_defaults())
+    import_bundle(path, project=load_defaults())
     assert Artifact.objects.filter(name="hosts.txt").get().content().startswith(b"node-1 ")
 
 

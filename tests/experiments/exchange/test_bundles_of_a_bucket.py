@@ -19,11 +19,11 @@ from tests.experiments.exchange.conftest import elsewhere
 @pytest.fixture
 def exported(bucket: Bucket, bundle: Callable[..., Path]) -> Path:
     """Return the bundle of an experiment that is deleted with its bucket files."""
-    place = bundle()
+    file = bundle()
     elsewhere()
     for path, _, _ in list(bucket.below("trials")):
         bucket.remove(path)
-    return place
+    return file
 
 
 def test_files_go_out_of_the_bucket_and_back_into_it(exported: Path, bucket: Bucket) -> None:

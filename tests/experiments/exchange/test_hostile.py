@@ -26,13 +26,13 @@ from tests.experiments.common.test_trees import nest
 from tests.experiments.exchange.conftest import elsewhere
 
 
-def packed(files: dict[str, bytes], place: Path, *, listed: bool = True) -> Path:
+def packed(files: dict[str, bytes], path: Path, *, listed: bool = True) -> Path:
     """A zip archive of these files, with a list that fits them."""
     lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as made:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
         for name, content in (files | ({MANIFEST: lines.encode()} if listed else {})).items():
             made.writestr(name, content)
-    return place
+    return path
 
 
 def contents(bundle: Path) -> dict[str, bytes]:
@@ -40,9 +40,9 @@ def contents(bundle: Path) -> dict[str, bytes]:
         return {name: made.read(name) for name in made.namelist() if name != MANIFEST}
 
 
-def refusal(place: Path, **how: Any) -> str:
+def refusal(path: Path, **how: Any) -> str:
     with pytest.raises(BadBundle) as caught:
-        import_bundle(place, project=load_defaults(), **how)
+        import_bundle(path, project=load_defaults(), **how)
     assert not Experiment.objects.exists()
     assert not Trial.objects.exists()
     assert not Artifact.objects.exists()
@@ -68,12 +68,12 @@ def test_import_refuses_a_member_outside_of_the_bundle(name: str, tmp_path: Path
 
 
 def test_it_refuses_a_link(tmp_path: Path, db: None) -> None:
-    place = tmp_path / "a.zip"
-    with zipfile.ZipFile(place, "w") as made:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as made:
         link = zipfile.ZipInfo("rankwire.json")
         link.external_attr = 0o120777 << 16
         made.writestr(link, "/etc/passwd")
-    assert "rankwire.json is a link" in refusal(place)
+    assert "rankwire.json is a link" in refusal(path)
 
 
 def test_it_refuses_a_link_in_a_directory(tmp_path: Path, db: None) -> None:
@@ -97,19 +97,19 @@ def test_import_refuses_an_archive_of_extreme_compression(tmp_path: Path, db: No
 
 def test_import_refuses_a_member_longer_than_listed(tmp_path: Path, db: None) -> None:
     """A list that says one byte, in front of many: no more than that byte is unpacked."""
-    place = packed({"rankwire.json": b"x" * 5000}, tmp_path / "a.zip")
-    changed = place.read_bytes().replace(struct.pack("<L", 5000), struct.pack("<L", 1))
-    place.write_bytes(changed)
-    assert "rankwire.json" in refusal(place)
+    path = packed({"rankwire.json": b"x" * 5000}, tmp_path / "a.zip")
+    changed = path.read_bytes().replace(struct.pack("<L", 5000), struct.pack("<L", 1))
+    path.write_bytes(changed)
+    assert "rankwire.json" in refusal(path)
 
 
 def test_it_refuses_an_archive_whose_list_is_long_before_it_is_read(
     tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "_LIST_BYTES", 100)
-    place = packed({f"file-{number}": b"" for number in range(10)}, tmp_path / "a.zip")
+    path = packed({f"file-{number}": b"" for number in range(10)}, tmp_path / "a.zip")
     monkeypatch.setattr(zipfile, "ZipFile", lambda *_: pytest.fail("the list was read"))
-    assert "more members than a bundle may have" in refusal(place)
+    assert "more members than a bundle may have" in refusal(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip at all", bytes(300)])
@@ -129,18 +129,18 @@ def test_import_refuses_invalid_or_other_json(content: bytes, tmp_path: Path, db
 
 def test_it_reads_no_json_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "JSON_BYTES", 100)
-    place = packed({"rankwire.json": b" " * 200 + b"{}"}, tmp_path / "a.zip")
-    with Archive.opened(place) as opened, pytest.raises(BadBundle, match=r"rankwire.json is longer than"):
+    path = packed({"rankwire.json": b" " * 200 + b"{}"}, tmp_path / "a.zip")
+    with Archive.opened(path) as opened, pytest.raises(BadBundle, match=r"rankwire.json is longer than"):
         opened.content("rankwire.json")
 
 
 def test_it_names_the_file_that_was_changed(bundle: Callable[..., Path], tmp_path: Path) -> None:
-    place = bundle()
+    path = bundle()
     elsewhere()
-    files = contents(place)
-    with zipfile.ZipFile(place) as made:
+    files = contents(path)
+    with zipfile.ZipFile(path) as made:
         listed = made.read(MANIFEST)
-    name = next(each for each in files if each.endswith("stdout.txt"))
+    name = next(file for file in files if file.endswith("stdout.txt"))
     changed = packed({**files, name: b"HELLO 0\n", MANIFEST: listed}, tmp_path / "changed.zip", listed=False)
     assert f"{name} was changed after the bundle was made" in refusal(changed)
     assert f"{name} was changed" in refusal(changed, dry_run=True)
@@ -152,13 +152,13 @@ def test_it_names_the_file_that_was_changed(bundle: Callable[..., Path], tmp_pat
     assert f"more.txt is in the bundle, but not in its {MANIFEST}" in refusal(added)
 
 
-def rewritten(bundle: Path, place: Path, end: str, change: Callable[[Any], None]) -> Path:
+def rewritten(bundle: Path, path: Path, end: str, change: Callable[[Any], None]) -> Path:
     """The bundle with its first file of this name changed, and a list that fits."""
     files = contents(bundle)
-    name = next(each for each in files if each.endswith(end))
+    name = next(file for file in files if file.endswith(end))
     data = json.loads(files[name])
     change(data)
-    return packed({**files, name: json.dumps(data).encode()}, place)
+    return packed({**files, name: json.dumps(data).encode()}, path)
 
 
 def nested(times: int) -> Any:
@@ -181,9 +181,9 @@ def nested(times: int) -> Any:
 def test_it_refuses_an_experiment_that_would_break_pages(
     change: Callable[[Any], None], words: str, bundle: Callable[..., Path], tmp_path: Path
 ) -> None:
-    place = rewritten(bundle(), tmp_path / "changed.zip", "experiment.json", change)
+    path = rewritten(bundle(), tmp_path / "changed.zip", "experiment.json", change)
     elsewhere()
-    assert words in refusal(place)
+    assert words in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -213,17 +213,17 @@ def test_it_refuses_an_experiment_that_would_break_pages(
 def test_it_refuses_a_trial_that_cannot_be(
     change: Callable[[Any], None], words: str, bundle: Callable[..., Path], tmp_path: Path
 ) -> None:
-    place = rewritten(bundle(), tmp_path / "changed.zip", "trial.json", change)
+    path = rewritten(bundle(), tmp_path / "changed.zip", "trial.json", change)
     elsewhere()
-    assert words in refusal(place)
+    assert words in refusal(path)
 
 
 def test_import_refuses_an_unknown_kind_of_cluster(bundle: Callable[..., Path], tmp_path: Path) -> None:
-    place = rewritten(
+    path = rewritten(
         bundle(), tmp_path / "b.zip", "experiment.json", lambda data: data["clusters"][0].update(kind="cloud")
     )
     elsewhere()
-    assert "clusters of the kind 'cloud' are not known here" in refusal(place)
+    assert "clusters of the kind 'cloud' are not known here" in refusal(path)
 
 
 def test_import_refuses_an_analysis_of_extreme_compression(
@@ -248,19 +248,19 @@ def test_import_refuses_an_analysis_of_extreme_compression(
     changed = rewritten(bundle(), tmp_path / "b.zip", "trial.json", add)
     files = contents(changed)
     first = next(name for name in files if name.endswith("trial.json")).removesuffix("trial.json")
-    place = packed({**files, f"{first}files/analysis.json.zst": flood}, tmp_path / "c.zip")
+    path = packed({**files, f"{first}files/analysis.json.zst": flood}, tmp_path / "c.zip")
     elsewhere()
-    assert "becomes more than 1 MiB" in refusal(place)
+    assert "becomes more than 1 MiB" in refusal(path)
 
 
 def test_import_stores_no_file_if_it_fails(bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Test that rows and files go together after a failure at the end."""
-    place = bundle()
+    path = bundle()
     elsewhere()
     before = {path.name for path in (Path(settings.VAR) / "trials").iterdir()}
     monkeypatch.setattr(Directory, "take_in", lambda *_: (_ for _ in ()).throw(OSError("disk")))
     with pytest.raises(OSError, match="disk"):
-        import_bundle(place, project=load_defaults())
+        import_bundle(path, project=load_defaults())
     assert not Experiment.objects.exists()
     assert {path.name for path in (Path(settings.VAR) / "trials").iterdir()} == before
 

@@ -52,9 +52,9 @@ def described(tmp_path: Path, db: None, session_directory: Path) -> Path:
 
 
 def written(directory: Path, text: str) -> Path:
-    place = directory / "measured.yaml"
-    place.write_text(textwrap.dedent(text))
-    return place
+    path = directory / "measured.yaml"
+    path.write_text(textwrap.dedent(text))
+    return path
 
 
 def test_outputs_and_captures_become_measurements(described: Path) -> None:
@@ -120,7 +120,7 @@ def test_read_measured_reports_errors_at_field_and_line(
 ) -> None:
     with pytest.raises(InvalidSpec) as caught:
         read_measured(textwrap.dedent(DESCRIPTION).replace(*change))
-    error = next(each for each in caught.value.errors if each.path == path)
+    error = next(error for error in caught.value.errors if error.path == path)
     assert words in error.message
     if line is not None:
         assert error.line == line

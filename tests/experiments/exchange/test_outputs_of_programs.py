@@ -43,7 +43,7 @@ class ExternalOutput:
     figures: dict[str, tuple[float, str]]
     table: str
     file: str = "output.txt"
-    beside: tuple[str, ...] = ()
+    other_files: tuple[str, ...] = ()
 
 
 LINPACK = sample("hpcc-hpccoutf.txt")
@@ -96,7 +96,7 @@ CASES = {
         sample("netpipe-stdout.txt"),
         {"netpipe.latency_s": (3.073e-05, "s"), "netpipe.transfer_time_s": (0.00751612, "s")},
         "Transfer times (1 Mbps = 1 048 576 bit/s)",
-        beside=("np.out",),
+        other_files=("np.out",),
     ),
     "LAMMPS": ExternalOutput(
         "water",
@@ -124,13 +124,13 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
 def described(directory: Path, external: ExternalOutput, **changes: Any) -> Path:
     """Write the description and its files; return its path."""
     (directory / external.file).write_text(external.output)
-    for name in external.beside:
+    for name in external.other_files:
         (directory / name).write_text(sample(f"netpipe-{name}"))
-    trial = {"output": external.file, "files": list(external.beside)}
+    trial = {"output": external.file, "files": list(external.other_files)}
     record = {"name": "Theirs", "workload": external.workload, "cluster": "Hawk", "parameters": external.parameters}
-    place = directory / "measured.yaml"
-    place.write_text(yaml.safe_dump({**record, "trials": [trial], **changes}, sort_keys=False))
-    return place
+    path = directory / "measured.yaml"
+    path.write_text(yaml.safe_dump({**record, "trials": [trial], **changes}, sort_keys=False))
+    return path
 
 
 def stored(directory: Path, external: ExternalOutput) -> Experiment:
@@ -152,7 +152,7 @@ def test_import_of_an_output_stores_figures_units_and_tables(directory: Path, ex
         *(True, "finished"),
         "Hawk",
     )
-    assert {each.name for each in trial.artifacts.all()} == {external.file, *external.beside}
+    assert {artifact.name for artifact in trial.artifacts.all()} == {external.file, *external.other_files}
 
 
 @pytest.mark.parametrize("external", CASES.values(), ids=CASES)
@@ -160,12 +160,12 @@ def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(
     directory: Path, external: ExternalOutput
 ) -> None:
     other = CASES["OSU" if external.workload != "osu" else "IMB"].output
-    place = described(directory, external)
+    path = described(directory, external)
     (directory / external.file).write_text(other)
-    for name in external.beside:
+    for name in external.other_files:
         (directory / name).write_text(other)
     with pytest.raises(InvalidSpec) as caught:
-        import_description(place, project=load_defaults())
+        import_description(path, project=load_defaults())
     (error,) = caught.value.errors
     assert (error.path, "\n" in error.message) == ("trials.0.output", False)
     assert not Experiment.objects.exists()
@@ -174,12 +174,12 @@ def test_another_program_s_output_is_refused_at_its_field_and_stores_nothing(
 @pytest.mark.parametrize("name", CASES)
 def test_one_that_broke_off_is_refused_at_its_field(directory: Path, name: str) -> None:
     external = CASES[name]
-    place = described(directory, external)
+    path = described(directory, external)
     (directory / external.file).write_text(external.output.partition("\n")[0])
-    for beside in external.beside:
-        (directory / beside).write_text("")
+    for neighbour in external.other_files:
+        (directory / neighbour).write_text("")
     with pytest.raises(InvalidSpec, match=r"^trials\.0\.output: "):
-        import_description(place, project=load_defaults())
+        import_description(path, project=load_defaults())
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_one_that_broke_off_is_refused_at_its_field(directory: Path, name: str) 
 def test_one_of_another_run_than_is_described_is_refused(
     directory: Path, name: str, wrong: dict[str, Any], path: str, words: str
 ) -> None:
-    place = described(directory, CASES[name], parameters={**CASES[name].parameters, **wrong})
+    position = described(directory, CASES[name], parameters={**CASES[name].parameters, **wrong})
     with pytest.raises(InvalidSpec) as caught:
-        import_description(place, project=load_defaults())
+        import_description(position, project=load_defaults())
     (error,) = caught.value.errors
     assert error.path == path
     assert f"{CASES[name].file} says that it ran with {words}" in error.message

@@ -71,7 +71,7 @@ def _change(**record: Any) -> Callable[[dict[str, Any]], None]:
 def test_read_report_names_excluded_cases_and_figures(change: Callable[[dict[str, Any]], None], words: str) -> None:
     data = reports.reframe()
     change(data)
-    assert any("ring_test %ranks=2" in each and words in each for each in read(data).left_out)
+    assert any("ring_test %ranks=2" in row and words in row for row in read(data).left_out)
 
 
 def test_a_case_that_only_missed_its_reference_was_measured() -> None:
@@ -157,7 +157,7 @@ def test_another_file_or_version_is_refused_in_one_sentence(text: str, words: st
 
 
 @pytest.mark.parametrize(
-    ("unit", "identifier", "value", "shown"),
+    ("unit", "identifier", "value", "text"),
     [
         ("us", "reframe.rate_s", 2e-6, "s"),
         ("MB/s", "reframe.rate_bytes_per_s", 2e6, "B/s"),
@@ -170,9 +170,9 @@ def test_another_file_or_version_is_refused_in_one_sentence(text: str, words: st
         ("", "reframe.rate", 2, "1"),
     ],
 )
-def test_named_puts_the_unit_into_the_identifier(unit: str, identifier: str, value: float, shown: str) -> None:
+def test_named_puts_the_unit_into_the_identifier(unit: str, identifier: str, value: float, text: str) -> None:
     assert external_figures.named("reframe", "rate", 2, unit) == (identifier, value)
-    assert metrics.find(identifier).unit == shown
+    assert metrics.find(identifier).unit == text
 
 
 def test_a_name_that_ends_as_a_unit_does_has_none_for_that() -> None:
@@ -181,20 +181,20 @@ def test_a_name_that_ends_as_a_unit_does_has_none_for_that() -> None:
 
 
 def written(directory: Path, data: dict[str, Any]) -> str:
-    place = directory / "report.json"
-    place.write_text(json.dumps(data))
-    return str(place)
+    path = directory / "report.json"
+    path.write_text(json.dumps(data))
+    return str(path)
 
 
 def test_import_command_reports_and_stores_a_report(tmp_path: Path, db: None, session_directory: Path) -> None:
     load_defaults()
     before = Experiment.objects.count()
-    place, output = written(tmp_path, reports.reframe()), StringIO()
-    call_command("import", place, dry_run=True, stdout=output)
+    path, output = written(tmp_path, reports.reframe()), StringIO()
+    call_command("import", path, dry_run=True, stdout=output)
     assert "ring_test on bench:two: 2 trials with 0 files." in output.getvalue()
     assert "left out: broken_test on bench:two with gnu: it failed in the phase sanity" in output.getvalue()
     assert Experiment.objects.count() == before
-    call_command("import", place, stdout=StringIO())
+    call_command("import", path, stdout=StringIO())
     imported = Experiment.objects.get(workload="ring_test")
     assert (imported.is_imported, imported.origin["tool"], imported.origin["file"]) == (
         True,
@@ -207,7 +207,7 @@ def test_import_command_reports_and_stores_a_report(tmp_path: Path, db: None, se
         "whether more or less of its figures is better, ReFrame does not say"
     )
     output = StringIO()
-    call_command("import", place, stdout=output)
+    call_command("import", path, stdout=output)
     assert "it is here already" in output.getvalue()
 
 

@@ -38,9 +38,9 @@ def table(tmp_path: Path, db: None, session_directory: Path) -> Path:
     frames = [Frame.whole(start_ns + n * 1_000_000, ethernet(ipv4(tcp(seq=1 + n, flags=0x10)))) for n in range(20)]
     (tmp_path / "wire.pcapng").write_bytes(pcapng(frames))
     (tmp_path / "measured.yaml").write_text(HEAD)
-    place = tmp_path / "measured.csv"
-    place.write_text(TABLE)
-    return place
+    path = tmp_path / "measured.csv"
+    path.write_text(TABLE)
+    return path
 
 
 def test_import_of_a_table_makes_a_trial_per_row(table: Path) -> None:
@@ -55,11 +55,11 @@ def test_import_of_a_table_makes_a_trial_per_row(table: Path) -> None:
     assert dict(second.measurements.values_list("metric", "value")) == {"elapsed_s": 13}
     assert (second.configuration, second.repetition, third.configuration.hosts) == (first.configuration, 2, 4)
     assert first.ended_at is not None
-    own = factories.experiment(name="Own", sweep={"hosts": [2, 4]}, repetitions=1)
+    experiment = factories.experiment(name="Own", sweep={"hosts": [2, 4]}, repetitions=1)
     factories.finished()
     factories.finished()
     person = factories.person("root", is_superuser=True)
-    assert len(compare(person, [f"e:{imported.slug}", f"e:{own.slug}"]).points) == 2
+    assert len(compare(person, [f"e:{imported.slug}", f"e:{experiment.slug}"]).points) == 2
 
 
 @pytest.mark.parametrize(

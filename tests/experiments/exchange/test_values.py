@@ -1,4 +1,4 @@
-"""Values of imports: each number and text is the one that was written, or it is refused at its place."""
+"""Values of imports: numbers and texts are as written, or refused at their field."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
 
 
 def imported(file: Path) -> str:
-    """Import a file after its dry run, which has to be the same; return what was said or refused."""
+    """Import a file after an equal dry run; return what was said or refused."""
     texts = []
     for dry_run in (True, False):
         output = StringIO()
@@ -387,8 +387,8 @@ def test_read_report_names_restored_cases_of_reframe() -> None:
 
 def test_read_report_keeps_parameters_of_reframe_apart() -> None:
     data = reports.reframe()
-    for each, (value, text) in zip(data["runs"][0]["testcases"], ((1, "1"), (1.0, "1.0")), strict=False):
-        each.update(v=value, display_name=f"ring_test %v={text}")
+    for pair, (value, text) in zip(data["runs"][0]["testcases"], ((1, "1"), (1.0, "1.0")), strict=False):
+        pair.update(v=value, display_name=f"ring_test %v={text}")
     (described_set,) = read_report(json.dumps(data)).sets
     assert [point["v"] for point in checked(described_set)[1]] == ["1", "1.0"]
 

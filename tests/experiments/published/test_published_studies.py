@@ -190,8 +190,12 @@ def test_it_stores_all_points_once_with_their_conditions():
     for study in STUDIES.values():
         trials = Trial.objects.filter(experiment__slug=study.slug, experiment__published=True).order_by("position")
         for trial, point in zip(trials, study.points(), strict=True):
-            own = trial.configuration
-            assert (own.parameters, own.hosts, trial.conditions) == (point.parameters, point.hosts, point.conditions)
+            configuration = trial.configuration
+            assert (configuration.parameters, configuration.hosts, trial.conditions) == (
+                point.parameters,
+                point.hosts,
+                point.conditions,
+            )
             assert dict(trial.measurements.values_list("metric", "value")) == point.values
 
 

@@ -82,8 +82,8 @@ def test_claim_identifies_this_machine_by_its_boot_id() -> None:
 
 def test_it_knows_a_host_by_its_address_too(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {"node1": "192.0.2.7", "node1.lab.example": "192.0.2.7", "node2": "192.0.2.8"}
-    known = {name: (float("inf"), frozenset({address})) for name, address in names.items()}
-    monkeypatch.setattr("experiments.cluster_kinds.machines._remembered", known)
+    resources = {name: (float("inf"), frozenset({address})) for name, address in names.items()}
+    monkeypatch.setattr("experiments.cluster_kinds.machines._remembered", resources)
     taken = {name: machines.hosts([name]) for name in names}
     assert taken["node1"] & taken["node1.lab.example"] == taken["node1"] & machines.hosts(["192.0.2.7"])
     assert taken["node1"] & taken["node1.lab.example"] == {"address:192.0.2.7"}

@@ -36,22 +36,24 @@ def store(rows: list[Mapping[str, Any]]) -> dict[int, Mapping[str, Any]]:
         )
         for values in rows
     )
-    known = {row.pk: values for row, values in zip(configurations, rows, strict=True)}
-    medians = [(key, metric, values[metric]) for key, values in known.items() for metric in METRICS if metric in values]
+    by_key = {row.pk: values for row, values in zip(configurations, rows, strict=True)}
+    medians = [
+        (key, metric, values[metric]) for key, values in by_key.items() for metric in METRICS if metric in values
+    ]
     Summary.objects.bulk_create(
         Summary(configuration_id=key, metric=metric, scope="all", n=1, median=m, minimum=m, maximum=m, samples=[m])
         for key, metric, m in medians
     )
-    return known
+    return by_key
 
 
-def answers(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
+def answers(text: str, by_key: Mapping[int, Mapping[str, Any]]) -> list[int]:
     """Return the keys of the configurations that the database finds."""
-    found = Configuration.objects.filter(pk__in=known).filter(condition(read_conditions(text), "all"))
-    return sorted(found.values_list("pk", flat=True))
+    result = Configuration.objects.filter(pk__in=by_key).filter(condition(read_conditions(text), "all"))
+    return sorted(result.values_list("pk", flat=True))
 
 
-def computed(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
+def computed(text: str, by_key: Mapping[int, Mapping[str, Any]]) -> list[int]:
     """Return the keys of the configurations that match in Python."""
     expression = read_conditions(text)
 
@@ -61,7 +63,7 @@ def computed(text: str, known: Mapping[int, Mapping[str, Any]]) -> list[int]:
         except ValueError:
             return False
 
-    return [key for key, values in sorted(known.items()) if holds(values)]
+    return [key for key, values in sorted(by_key.items()) if holds(values)]
 
 
 numbers = st.one_of(st.integers(-3, 6), st.sampled_from([0.5, 0.004, 1e-200, 2.0**70, 512.0]))
@@ -112,12 +114,12 @@ conditions = st.recursive(
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(rows, min_size=1, max_size=6), conditions)
 def test_condition_agrees_with_python(rows: list[Mapping[str, Any]], text: str) -> None:
-    known = store(rows)
+    by_key = store(rows)
     try:
-        found = answers(text, known)
+        result = answers(text, by_key)
     except CannotExplore:
         assume(False)
-    assert found == computed(text, known)
+    assert result == computed(text, by_key)
 
 
 ROWS = [
@@ -153,9 +155,9 @@ ROWS = [
     ],
 )
 def test_condition_matches_the_expected_configurations(text: str, places: list[int]) -> None:
-    known = store(ROWS)
-    assert answers(text, known) == [sorted(known)[place] for place in places]
-    assert computed(text, known) == answers(text, known)
+    by_key = store(ROWS)
+    assert answers(text, by_key) == [sorted(by_key)[index] for index in places]
+    assert computed(text, by_key) == answers(text, by_key)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ def test_counted_values_equal_the_measurements(measured: Experiment, scope: str)
     values = counted_values(measured, METRICS, scope)
     stored = {
         (trial, metric, number)
-        for trial, own in zip(values.trials, values.numbers.tolist(), strict=True)
-        for metric, number in zip(METRICS, own, strict=True)
+        for trial, row in zip(values.trials, values.numbers.tolist(), strict=True)
+        for metric, number in zip(METRICS, row, strict=True)
         if not np.isnan(number)
     }
     assert stored == by_rows(measured, scope)

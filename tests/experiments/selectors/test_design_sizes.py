@@ -31,44 +31,44 @@ def submit(**changes: Any) -> Experiment:
     return experiment
 
 
-def kept() -> dict[int, int]:
+def stored_sizes() -> dict[int, int]:
     return dict(DesignSize.objects.values_list("experiment", "configurations"))
 
 
 def counted_anew() -> dict[int, int]:
-    own = Count("configurations", filter=Q(configurations__in_design=True))
+    size = Count("configurations", filter=Q(configurations__in_design=True))
     rows = Experiment.objects.filter(configurations__isnull=False)
-    return dict(rows.annotate(own=own).values_list("pk", "own"))
+    return dict(rows.annotate(size=size).values_list("pk", "size"))
 
 
 def test_they_follow_all_that_happens_to_designs(db: None) -> None:
     load_published()
     first, second = submit(), submit(name="Second")
-    assert (kept()[first.pk], kept()[second.pk]) == (3, 3)
-    assert kept() == counted_anew()
+    assert (stored_sizes()[first.pk], stored_sizes()[second.pk]) == (3, 3)
+    assert stored_sizes() == counted_anew()
 
     first.revise(parse(BASE | {"sweep": {"hosts": [2, 8]}}))
     assert first.configurations.count() == 4
-    assert kept()[first.pk] == 2
+    assert stored_sizes()[first.pk] == 2
     first.trials.filter(state=State.QUEUED).update(state=State.FINISHED)
     first.revise(parse(BASE))
-    assert kept()[first.pk] == 3
-    assert kept() == counted_anew()
+    assert stored_sizes()[first.pk] == 3
+    assert stored_sizes() == counted_anew()
 
     second.configurations.filter(hosts=4).update(experiment=first, hash="moved")
-    assert (kept()[first.pk], kept()[second.pk]) == (4, 2)
+    assert (stored_sizes()[first.pk], stored_sizes()[second.pk]) == (4, 2)
     second.configurations.filter(hosts=2).delete()
-    assert kept()[second.pk] == 1
-    assert kept() == counted_anew()
+    assert stored_sizes()[second.pk] == 1
+    assert stored_sizes() == counted_anew()
 
 
 def test_they_go_and_come_back_with_their_experiment(db: None) -> None:
     experiment = submit()
     gone = deletion.delete(experiment, by=None)
-    assert experiment.pk not in kept()
+    assert experiment.pk not in stored_sizes()
     back = deletion.restore_deleted(gone)
-    assert kept()[back.pk] == 3
-    assert kept() == counted_anew()
+    assert stored_sizes()[back.pk] == 3
+    assert stored_sizes() == counted_anew()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -79,12 +79,12 @@ def test_design_sizes_survive_concurrent_inserts() -> None:
         Configuration.objects.create(experiment=experiment, hash=f"{number}", parameters={}, hosts=1, ranks=1)
 
     at_once(add, 6)
-    assert kept()[experiment.pk] == 9
-    assert kept() == counted_anew()
+    assert stored_sizes()[experiment.pk] == 9
+    assert stored_sizes() == counted_anew()
 
 
 @pytest.mark.parametrize(
-    "given",
+    "query",
     [
         {},
         {"text": "Second"},
@@ -97,7 +97,7 @@ def test_design_sizes_survive_concurrent_inserts() -> None:
     ],
     ids=str,
 )
-def test_the_explorer_counts_by_them_what_it_would_count_one_by_one(given: dict[str, str], db: None) -> None:
+def test_the_explorer_counts_by_them_what_it_would_count_one_by_one(query: dict[str, str], db: None) -> None:
     load_published()
     theirs = Project.objects.create(slug="theirs", name="Theirs")
     submit()
@@ -107,7 +107,7 @@ def test_the_explorer_counts_by_them_what_it_would_count_one_by_one(given: dict[
     revised.revise(parse(BASE | {"name": "Revised", "sweep": {"hosts": [2]}}))
     member = factories.person("okafor", "viewer", load_defaults())
     for person in (member, factories.person("stranger"), factories.person("root", is_superuser=True)):
-        asked = question(person, **given)
-        assert (asked.filters.whole_designs is None) == bool({"where", "state"} & given.keys())
-        assert asked.counts() == counts(asked.configurations)
-        assert asked.counts().total == asked.configurations.count()
+        result = question(person, **query)
+        assert (result.filters.whole_designs is None) == bool({"where", "state"} & query.keys())
+        assert result.counts() == counts(result.configurations)
+        assert result.counts().total == result.configurations.count()

@@ -35,31 +35,31 @@ def test_a_disturbed_trial_of_each_link_changes_no_model(study: Experiment) -> N
     before = network_study_of(study).fits[0].fit
     disturbed = [row.trials.first() for row in links(study)]
     disturb(*disturbed)
-    found = network_study_of(study)
-    assert len(found.fits[0].fit.runs.elapsed) == len(before.runs.elapsed) - len(disturbed)
-    assert max(found.fits[0].fit.runs.elapsed) < 1.05 * max(before.runs.elapsed)
+    result = network_study_of(study)
+    assert len(result.fits[0].fit.runs.elapsed) == len(before.runs.elapsed) - len(disturbed)
+    assert max(result.fits[0].fit.runs.elapsed) < 1.05 * max(before.runs.elapsed)
     assert not {trial.pk for trial in disturbed} & set(make_prediction(study, LINK).evidence)
 
 
 def test_a_disturbed_link_is_excluded_if_clean_ones_have_its_levels(study: Experiment) -> None:
-    known = links(study)
-    delays, rates = zip(*known.values(), strict=True)
-    inner = next(row for row, (delay, rate) in known.items() if delays.count(delay) > 1 and rates.count(rate) > 1)
+    expected = links(study)
+    delays, rates = zip(*expected.values(), strict=True)
+    inner = next(row for row, (delay, rate) in expected.items() if delays.count(delay) > 1 and rates.count(rate) > 1)
     count = len(network_study_of(study).fits[0].points)
     disturb(*inner.trials.all())
-    found = network_study_of(study)
-    assert len(found.fits[0].points) == count - 1
-    assert known[inner] not in {
-        (p.parameters["link.delay"], p.parameters["link.bandwidth"]) for p in found.fits[0].points
+    result = network_study_of(study)
+    assert len(result.fits[0].points) == count - 1
+    assert expected[inner] not in {
+        (p.parameters["link.delay"], p.parameters["link.bandwidth"]) for p in result.fits[0].points
     }
 
 
 def test_a_disturbed_link_with_a_level_of_its_own_counts_and_weakens_the_answer(study: Experiment) -> None:
-    known = links(study)
-    delays, rates = zip(*known.values(), strict=True)
-    only = next(row for row, (delay, rate) in known.items() if 1 in (delays.count(delay), rates.count(rate)))
+    expected = links(study)
+    delays, rates = zip(*expected.values(), strict=True)
+    only = next(row for row, (delay, rate) in expected.items() if 1 in (delays.count(delay), rates.count(rate)))
     count = len(network_study_of(study).fits[0].points)
     disturb(*only.trials.all())
-    found = network_study_of(study)
-    assert len(found.fits[0].points) == count
-    assert found.answer.strength != "firm"
+    result = network_study_of(study)
+    assert len(result.fits[0].points) == count
+    assert result.answer.strength != "firm"

@@ -12,7 +12,7 @@ from experiments import workloads
 from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification import parse_yaml
 from tests.analysis.conclusions.checks import check, check_facts
@@ -46,10 +46,10 @@ TYPICAL = {
 
 
 def said_of(experiment: Experiment) -> list[str]:
-    asked = asked_of(experiment, study_of(experiment))
-    kept = diagnosis_of(experiment)
-    assert kept.answer.sentence == answer(asked).sentence
-    return [*check(kept.answer, asked), *check_facts(kept.facts, kept.answer)]
+    question = question_of(experiment, study_of(experiment))
+    diagnosis = diagnosis_of(experiment)
+    assert diagnosis.answer.sentence == answer(question).sentence
+    return [*check(diagnosis.answer, question), *check_facts(diagnosis.facts, diagnosis.answer)]
 
 
 @pytest.mark.parametrize("slug", PUBLISHED)

@@ -77,11 +77,11 @@ def test_it_leaves_values_of_replaced_attempts_out() -> None:
 
 def test_it_gives_no_repetitions_of_a_point_that_a_revision_dropped() -> None:
     experiment = factories.experiment(repetitions=1)
-    dropped, kept = factories.finished(), factories.finished()
+    dropped, remaining = factories.finished(), factories.finished()
     assert selectors.repetitions_of(dropped, ["elapsed_s"]) == {"elapsed_s": [(dropped.pk, 1.5)]}
     experiment.revise(specification(repetitions=1, sweep={"hosts": [2]}))
     assert selectors.repetitions_of(dropped, ["elapsed_s"]) == {"elapsed_s": []}
-    assert selectors.repetitions_of(kept, ["elapsed_s"]) == {"elapsed_s": [(kept.pk, 1.5)]}
+    assert selectors.repetitions_of(remaining, ["elapsed_s"]) == {"elapsed_s": [(remaining.pk, 1.5)]}
 
 
 def test_waiting_and_running_trials(django_assert_num_queries: Any) -> None:

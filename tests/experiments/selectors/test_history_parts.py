@@ -70,9 +70,9 @@ def test_they_follow_all_that_happens_to_trials(library, person):
     assert [row[4] for row in parts()] == [3, 2]
     assert parts() == counted_anew()
 
-    kept = deletion.delete(steady, by=person)
+    deleted = deletion.delete(steady, by=person)
     assert [row[4] for row in parts()] == [2]
-    deletion.restore_deleted(kept)
+    deletion.restore_deleted(deleted)
     assert [row[4] for row in parts()] == [3, 2]
     assert parts() == counted_anew()
 
@@ -111,8 +111,8 @@ def test_histories_exclude_trials_without_an_end(library, person):
     unknown = experiment.trials.order_by("pk").first()
     Trial.objects.filter(pk=unknown.pk).update(ended_at=None, trust="degraded")
     assert parts() == counted_anew()
-    found = history.history_of(person, experiment.configurations.get().hash, "testbed", "elapsed_s")
-    assert len(found.to_dict()["trials"]) == 7
+    result = history.history_of(person, experiment.configurations.get().hash, "testbed", "elapsed_s")
+    assert len(result.to_dict()["trials"]) == 7
     rows, _ = history_list.histories(history_list.with_histories(person))
     assert [(row.trials, row.experiments) for row in rows] == [(7, 1)]
     assert len(history_list.histories_with_steps(person, rows)) == 1

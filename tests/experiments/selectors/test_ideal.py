@@ -31,8 +31,10 @@ def test_a_configuration_gets_one_twin_after_its_first_trial() -> None:
 
 
 def test_an_ideal_link_costs_nothing_and_keeps_frames_and_tcp() -> None:
-    asked = Link(bandwidth=1e8, delay=0.01, loss=0.1, queue=100_000, mtu=9000, tcp_buffer=1 << 20, topology="two sites")
-    ideal = asked.ideal()
+    requested_link = Link(
+        bandwidth=1e8, delay=0.01, loss=0.1, queue=100_000, mtu=9000, tcp_buffer=1 << 20, topology="two sites"
+    )
+    ideal = requested_link.ideal()
     assert (ideal.bandwidth, ideal.delay, ideal.loss, ideal.queue, ideal.topology) == (None, 0, 0, None, "one site")
     assert (ideal.mtu, ideal.tcp_buffer) == (9000, 1 << 20)
 

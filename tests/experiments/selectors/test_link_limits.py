@@ -33,8 +33,8 @@ def refused(**changes: Any) -> dict[str, list[str]]:
 
 def measured(cluster: str, environment: dict[str, Any] | None = None) -> Experiment:
     experiment = factories.experiment(cluster=cluster)
-    known = Environment.store(environment) if environment else None
-    experiment.trials.update(state=State.FINISHED, environment=known)
+    stored_environment = Environment.store(environment) if environment else None
+    experiment.trials.update(state=State.FINISHED, environment=stored_environment)
     for trial in Trial.objects.filter(experiment=experiment):
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=1.0)
     return experiment
@@ -42,7 +42,7 @@ def measured(cluster: str, environment: dict[str, Any] | None = None) -> Experim
 
 def bandwidths(experiment: Experiment) -> set[float | None]:
     study = study_of(experiment)
-    return {each.bandwidth_of(point) for each in (study, *study.slices()) for point in each.points}
+    return {item.bandwidth_of(point) for item in (study, *study.slices()) for point in item.points}
 
 
 @pytest.mark.usefixtures("rack")

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from analysis.conclusions import Answer, ExperimentQuestion, answer, question
+from analysis.conclusions import Answer, ExperimentQuestion, answer, kind_of
 from experiments.library import load_defaults
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification import parse
 
@@ -18,7 +18,9 @@ SITE, CAMPUS, WAN = ("1 Gbit/s", "0.1 ms", "0 %"), ("200 Mbit/s", "1 ms", "0.1 %
 LINK = ("link.bandwidth", "link.delay", "link.loss")
 
 
-def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any] | None = None) -> ExperimentQuestion:
+def question_over(
+    links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any] | None = None
+) -> ExperimentQuestion:
     """Return the question of an experiment over these links, three trials each."""
     spec = {
         "name": "Networks",
@@ -35,49 +37,49 @@ def asked(links: list[tuple[str, ...]], times: list[float], sweep: dict[str, Any
         value = of[trial.configuration_id] * (1 + 0.01 * trial.repetition)
         Measurement.objects.create(trial=trial, metric="pingpong.transfer_time_s", value=value)
     Trial.objects.filter(experiment=experiment).update(state=State.FINISHED)
-    return asked_of(experiment, study_of(experiment))
+    return question_of(experiment, study_of(experiment))
 
 
-def best_of(given: Answer) -> list[Any]:
-    return [figure.value for figure in given.figures if figure.name == "best"]
+def best_of(result: Answer) -> list[Any]:
+    return [figure.value for figure in result.figures if figure.name == "best"]
 
 
 def test_three_links_are_three_networks(db: None) -> None:
-    design = asked([SITE, CAMPUS, WAN], [1.0, 2.0, 8.0])
-    given = answer(design)
+    design = question_over([SITE, CAMPUS, WAN], [1.0, 2.0, 8.0])
+    result = answer(design)
 
-    assert (question(design), design.steps) == ("treatment", False)
+    assert (kind_of(design), design.steps) == ("treatment", False)
     assert {factor.name for factor in design.factors} == set(LINK)
-    assert len(best_of(given)) == 1
-    worst = [f.value for f in given.figures if f.name == "times the best"][-1]
+    assert len(best_of(result)) == 1
+    worst = [f.value for f in result.figures if f.name == "times the best"][-1]
     assert worst == pytest.approx(8.0)
-    assert not any(f.name.startswith("factor of ") for f in given.figures), (
+    assert not any(f.name.startswith("factor of ") for f in result.figures), (
         "no single property has an effect of its own"
     )
-    assert any("change together" in cause.statement for cause in given.causes)
+    assert any("change together" in cause.statement for cause in result.causes)
 
 
 def test_two_networks_are_compared_at_every_message_size(db: None) -> None:
-    design = asked([SITE, WAN], [1.0, 2.0, 8.0, 16.0], {"message_bytes": ["64 KiB", "1 MiB"]})
+    design = question_over([SITE, WAN], [1.0, 2.0, 8.0, 16.0], {"message_bytes": ["64 KiB", "1 MiB"]})
 
-    assert question(design) == "treatment"
+    assert kind_of(design) == "treatment"
     assert len(best_of(answer(design))) == 2
 
 
 def test_links_that_change_one_property_each_give_its_effect(db: None) -> None:
     slow, far = ("20 Mbit/s", "0.1 ms", "0 %"), ("1 Gbit/s", "10 ms", "0 %")
-    design = asked([SITE, slow, far], [1.0, 2.0, 8.0])
+    design = question_over([SITE, slow, far], [1.0, 2.0, 8.0])
 
-    assert question(design) == "network"
+    assert kind_of(design) == "network"
     assert {f.name for f in answer(design).figures} >= {"factor of rate", "factor of delay"}
 
 
 def test_a_property_that_advances_with_another_is_named_with_it(db: None) -> None:
     far, farther = ("1 Gbit/s", "1 ms", "0.1 %"), ("1 Gbit/s", "10 ms", "1 %")
     lossy = [(rate, delay, loss) for rate in ("1 Gbit/s", "20 Mbit/s") for _, delay, loss in (SITE, far, farther)]
-    design = asked(lossy, [1.0, 2.0, 8.0, 2.0, 4.0, 16.0])
+    design = question_over(lossy, [1.0, 2.0, 8.0, 2.0, 4.0, 16.0])
 
-    assert question(design) == "network"
+    assert kind_of(design) == "network"
     assert sorted(factor.label for factor in design.factors) in (
         ["delay with loss", "rate"],
         ["loss with delay", "rate"],

@@ -26,18 +26,18 @@ def study() -> Experiment:
 
 @pytest.fixture
 def prediction(study: Experiment) -> Prediction:
-    return kept(study)
+    return stored_prediction(study)
 
 
-def kept(study: Experiment, link: Link = LINK) -> Prediction:
+def stored_prediction(study: Experiment, link: Link = LINK) -> Prediction:
     return make_prediction(study, link).keep()
 
 
-def run(elapsed_s: float, kept: bool = True) -> None:
+def run(elapsed_s: float, is_kept: bool = True) -> None:
     """Finish every waiting trial with this time, on the requested link or not."""
     cluster = Cluster.objects.get(slug="testbed")
     while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
-        trial.certify({"kept": kept, "rows": [], "reasons": []})
+        trial.certify({"kept": is_kept, "rows": [], "reasons": []})
         trial.start_running(command=["mpirun"], conditions={})
         trial.start_analysing()
         trial.finish(TrialResult({"all": {"elapsed_s": elapsed_s}}, {}, "good"))
@@ -48,7 +48,7 @@ def check(prediction: Prediction) -> Any:
 
 
 def test_a_prediction_is_that_of_the_model_with_its_trials(study: Experiment) -> None:
-    prediction = kept(study)
+    prediction = stored_prediction(study)
     fitted = network_study_of(study).fits[0]
     result = predict(carried(fitted.fit), LINK).elapsed
     assert (prediction.value_s, prediction.low_s, prediction.high_s) == (
@@ -65,10 +65,10 @@ def test_a_prediction_is_that_of_the_model_with_its_trials(study: Experiment) ->
 
 
 def test_the_same_prediction_of_the_same_trials_is_kept_once(study: Experiment, prediction: Prediction) -> None:
-    assert kept(study) == prediction
-    assert kept(study, Link(0.36e-3, 700e6)) != prediction
+    assert stored_prediction(study) == prediction
+    assert stored_prediction(study, Link(0.36e-3, 700e6)) != prediction
     study.trials.first().measurements.update(value=3.3)
-    assert kept(study) != prediction
+    assert stored_prediction(study) != prediction
 
 
 def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, prediction: Prediction) -> None:
@@ -96,7 +96,7 @@ def test_it_is_scored_by_the_median_of_its_trials(prediction: Prediction) -> Non
 
 
 def test_trials_it_was_made_of_never_check_it_though_they_ran_on_its_link(study: Experiment) -> None:
-    measured_before = kept(study, Link(0.5e-3, 1e9))
+    measured_before = stored_prediction(study, Link(0.5e-3, 1e9))
     assert len(measured_before.ended) == 2
     assert check(measured_before).trials == ()
     assert queue.check_prediction(measured_before) == 2
@@ -104,14 +104,14 @@ def test_trials_it_was_made_of_never_check_it_though_they_ran_on_its_link(study:
     result = check(measured_before)
     assert (len(result.trials), result.inside) == (2, True)
     assert not set(result.trials) & set(measured_before.evidence)
-    later = kept(study, Link(0.5e-3, 1e9))
+    later = stored_prediction(study, Link(0.5e-3, 1e9))
     assert set(result.trials) <= set(later.evidence)
     assert check(later).trials == ()
 
 
 def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction) -> None:
     queue.check_prediction(prediction)
-    run(prediction.value_s, kept=False)
+    run(prediction.value_s, is_kept=False)
     result = check(prediction)
     assert (result.measured_s, result.other_link) == (None, 2)
     assert score([result]) == PredictionScore(0, 0, None)
@@ -120,7 +120,7 @@ def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction)
 def test_added_links_keep_the_question(study: Experiment) -> None:
     """Otherwise a delay and rate each would look like a ladder of settings."""
     for link in (LINK, Link(0.6e-3, 300e6), Link(0.2e-3, 120e6), Link(0.8e-3, 180e6)):
-        queue.check_prediction(kept(study, link))
+        queue.check_prediction(stored_prediction(study, link))
         run(NEEDY.elapsed(link))
     grown = network_study_of(Experiment.objects.get(pk=study.pk))
     assert len(grown.fits[0].points) == 14
@@ -148,13 +148,13 @@ def test_it_adds_one_link_at_one_number_of_hosts() -> None:
 )
 def test_it_says_why_a_link_cannot_be_built_or_predicted(study: Experiment, link: Link, why: str) -> None:
     with pytest.raises(InvalidSpec, match=why):
-        queue.check_prediction(kept(study, link))
+        queue.check_prediction(stored_prediction(study, link))
     assert not study.trials.filter(state="queued").exists()
 
 
 def test_a_cluster_that_takes_its_network_as_it_is_builds_none(study: Experiment) -> None:
     Cluster.objects.filter(slug="testbed").update(kind="ssh", settings={"hosts": ["a", "b"]})
-    prediction = kept(Experiment.objects.get(pk=study.pk))
+    prediction = stored_prediction(Experiment.objects.get(pk=study.pk))
     with pytest.raises(InvalidSpec, match="Only clusters that emulate links"):
         plan_check(prediction)
 
@@ -171,11 +171,11 @@ def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
     """A made link takes 170 us more, a plain one 30 us, nothing in between."""
     study = measured(load_defaults(), NETWORK, needing)
     for trial in Trial.objects.filter(experiment=study).select_related("configuration"):
-        asked = trial.configuration.parameters
-        delay = asked["link.delay"] + (200e-6 if asked["link.delay"] else 30e-6)
+        parameters = trial.configuration.parameters
+        delay = parameters["link.delay"] + (200e-6 if parameters["link.delay"] else 30e-6)
         rows = [
             {"quantity": "delay", "achieved": delay},
-            {"quantity": "bandwidth", "achieved": asked["link.bandwidth"]},
+            {"quantity": "bandwidth", "achieved": parameters["link.bandwidth"]},
         ]
         Trial.objects.filter(pk=trial.pk).update(certificate={"kept": True, "rows": rows})
     assert make_prediction(study, Link(0.4e-3, 1e9)).parameters["link.delay"] == pytest.approx(0.2e-3)

@@ -7,7 +7,7 @@ import pytest
 from analysis.conclusions import Answer, answer
 from experiments.library import built_in, load_defaults
 from experiments.models import Cluster, Experiment, Trial, TrialResult
-from experiments.selectors.question import asked_of
+from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification import parse_yaml
 from tests.kept_rows import PUBLISHED_STUDIES
@@ -34,11 +34,11 @@ def published(db: None) -> None:
 
 def answered(slug: str) -> Answer:
     experiment = Experiment.objects.get(slug=slug)
-    return answer(asked_of(experiment, study_of(experiment)))
+    return answer(question_of(experiment, study_of(experiment)))
 
 
-def value(found: Answer, name: str, **where: object) -> float:
-    figure = found.figure(name, **where)
+def value(result: Answer, name: str, **where: object) -> float:
+    figure = result.figure(name, **where)
     assert figure is not None, name
     assert isinstance(figure.value, int | float)
     return figure.value

@@ -41,8 +41,8 @@ def test_values_know_the_order_in_which_their_trials_ran(measured: Experiment) -
     began = timezone.now()
     trials = list(measured.trials.exclude(state=State.FAILED).order_by("position"))
     late = next(t for t in trials if t.configuration.hosts == 2 and t.kind == Kind.MEASURED)
-    for place, trial in enumerate([*(t for t in trials if t != late), late]):
-        Trial.objects.filter(pk=trial.pk).update(running_at=began + timedelta(seconds=place))
+    for index, trial in enumerate([*(t for t in trials if t != late), late]):
+        Trial.objects.filter(pk=trial.pk).update(running_at=began + timedelta(seconds=index))
     Measurement.objects.create(trial=late, metric="cpu_s", value=1.0)
 
     points = study_of(measured).points

@@ -100,9 +100,9 @@ def test_it_runs_in_rounds_when_interleaved_with_the_controls_after_the_first() 
 def test_interleaved_rounds_alternate_their_direction_so_that_a_drift_cancels() -> None:
     plan = expand(specification(order="interleaved", sweep={"hosts": "1..5"}, repetitions=4))
     places: dict[int, list[int]] = {}
-    for place, trial in enumerate(plan.trials):
-        places.setdefault(trial.configuration, []).append(place)
-    assert {sum(each) for each in places.values()} == {38}
+    for index, trial in enumerate(plan.trials):
+        places.setdefault(trial.configuration, []).append(index)
+    assert {sum(positions) for positions in places.values()} == {38}
 
 
 def test_it_shuffles_each_round_by_the_seed_alone() -> None:
@@ -113,7 +113,7 @@ def test_it_shuffles_each_round_by_the_seed_alone() -> None:
     assert first == randomised(2007)
     assert first != randomised(2008)
     rounds = [[configuration for configuration, _, k in first if k == repetition] for repetition in (1, 2, 3)]
-    assert all(sorted(each) == list(range(8)) for each in rounds)
+    assert all(sorted(round) == list(range(8)) for round in rounds)
     assert [k for _, _, k in first] == [1] * 8 + [2] * 8 + [3] * 8
     # Pinned: a stored seed must give the stored order for ever.
     assert rounds[0] == PINNED_FIRST_ROUND

@@ -18,7 +18,7 @@ PLAIN, NAMES = Vocabulary(KNOWN), Vocabulary(KNOWN, KINDS)
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "is_kept"),
     [
         ("hosts * ranks_per_host <= 8", True),
         ("hosts * ranks_per_host < 8", False),
@@ -34,12 +34,12 @@ PLAIN, NAMES = Vocabulary(KNOWN), Vocabulary(KNOWN, KINDS)
         ("True", True),
     ],
 )
-def test_it_keeps_configurations_for_which_it_holds(text: str, kept: bool) -> None:
-    assert Expression(text, PLAIN)(VALUES) is kept
+def test_it_keeps_configurations_for_which_it_holds(text: str, is_kept: bool) -> None:
+    assert Expression(text, PLAIN)(VALUES) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "is_kept"),
     [
         ("link.delay <= 4 ms", True),
         ("link.delay < 4ms", False),
@@ -60,8 +60,8 @@ def test_it_keeps_configurations_for_which_it_holds(text: str, kept: bool) -> No
         ("'1 Gbit/s' in link.rates", True),
     ],
 )
-def test_it_compares_with_quantities(text: str, kept: bool) -> None:
-    assert Expression(text, NAMES)(VALUES) is kept
+def test_it_compares_with_quantities(text: str, is_kept: bool) -> None:
+    assert Expression(text, NAMES)(VALUES) is is_kept
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ OPEN = Vocabulary(
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "is_kept"),
     [
         ("hosts = 4, molecules > 500,", True),
         ("hosts = 4, molecules > 512", False),
@@ -125,13 +125,13 @@ OPEN = Vocabulary(
         ("link.delay = 4 MS", True),
     ],
 )
-def test_it_reads_commas_single_signs_and_words_without_quotes(text: str, kept: bool) -> None:
-    assert Expression(text, WORDS)(VALUES) is kept
-    assert Expression(text, OPEN)(VALUES) is kept
+def test_it_reads_commas_single_signs_and_words_without_quotes(text: str, is_kept: bool) -> None:
+    assert Expression(text, WORDS)(VALUES) is is_kept
+    assert Expression(text, OPEN)(VALUES) is is_kept
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "is_kept"),
     [
         ("former = 1.10", True),
         ("former != 1.2, hosts = 4", True),
@@ -144,10 +144,10 @@ def test_it_reads_commas_single_signs_and_words_without_quotes(text: str, kept: 
         ("word = hosts", True),
     ],
 )
-def test_expression_takes_unknown_names_of_an_open_vocabulary(text: str, kept: bool) -> None:
+def test_expression_takes_unknown_names_of_an_open_vocabulary(text: str, is_kept: bool) -> None:
     measured = {"elapsed_s": 2.5, "concurrent-readers.job_wall_s": 4.25}
     former = {"former": 1.1, "road": "Gigabit Ethernet", "file": "f(x).lj", "word": "hosts"}
-    assert Expression(text, OPEN)(VALUES | measured | former) is kept
+    assert Expression(text, OPEN)(VALUES | measured | former) is is_kept
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_expression_refuses_impossible_comparisons_of_an_open_vocabulary(text: s
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "is_kept"),
     [
         ("1 / 0 > 0 or hosts == 4", True),
         ("hosts == 2 and 1 / 0 > 0", False),
@@ -182,8 +182,8 @@ def test_expression_refuses_impossible_comparisons_of_an_open_vocabulary(text: s
         ("link.delay // 1 ms == 4", True),
     ],
 )
-def test_expression_ignores_failures_that_do_not_decide(text: str, kept: bool) -> None:
-    assert Expression(text, NAMES)(VALUES) is kept
+def test_expression_ignores_failures_that_do_not_decide(text: str, is_kept: bool) -> None:
+    assert Expression(text, NAMES)(VALUES) is is_kept
 
 
 def test_a_missing_parameter_equals_nothing_and_differs_from_nothing() -> None:
@@ -274,7 +274,7 @@ _TOKENS = st.sampled_from(
 def test_it_answers_yes_or_no_or_refuses(tokens: list[str]) -> None:
     text = " ".join(tokens)
     try:
-        kept = Expression(text, NAMES)(VALUES)
+        result = Expression(text, NAMES)(VALUES)
     except ValueError:
         return  # refused with a sentence; anything else escapes and fails the test
-    assert kept in (True, False)
+    assert result in (True, False)

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.specification import parse
 from experiments.specification.design import expand, link_of
-from experiments.specification.parameters import LINK_PARAMETERS, Link, shown
+from experiments.specification.parameters import LINK_PARAMETERS, Link, display_value
 from tests.experiments.specifications import errors_of
 from tests.words import plain
 
@@ -19,7 +19,7 @@ def link(**fields: Any) -> Link:
 
 
 def test_values_are_read_with_their_units_and_shown_with_them() -> None:
-    asked = link(
+    fields = link(
         topology="two sites",
         bandwidth="300 Mbit/s",
         delay="4 ms",
@@ -33,13 +33,13 @@ def test_values_are_read_with_their_units_and_shown_with_them() -> None:
         congestion_control="reno",
         tcp_buffer="256 KiB",
     )
-    assert (asked.bandwidth_bps, asked.delay_s, asked.jitter_s, asked.loss) == (3e8, 0.004, 2e-4, 0.001)
-    assert (asked.queue_bytes, asked.tcp_buffer_bytes, asked.rates_bps) == (1 << 20, 1 << 18, (1e9, 1e8))
-    assert plain(asked.describe()) == (
+    assert (fields.bandwidth_bps, fields.delay_s, fields.jitter_s, fields.loss) == (3e8, 0.004, 2e-4, 0.001)
+    assert (fields.queue_bytes, fields.tcp_buffer_bytes, fields.rates_bps) == (1 << 20, 1 << 18, (1e9, 1e8))
+    assert plain(fields.describe()) == (
         "two sites, 300 Mbit/s, ports 1 Gbit/s; 100 Mbit/s, 4 ms delay, 200 us normal jitter, 0.1 % loss in bursts of 3, "
         "MTU 9 000 B, queue 1 MiB, TCP reno, TCP buffers 256 KiB"
     )
-    assert shown("link.queue", 3000) == "3000 B"
+    assert display_value("link.queue", 3000) == "3000 B"
 
 
 def test_describe_is_short_for_a_plain_link() -> None:
@@ -49,7 +49,7 @@ def test_describe_is_short_for_a_plain_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "path", "sentence"),
+    ("fields", "path", "sentence"),
     [
         ({"bandwidth": "0 Mbit/s"}, "link.bandwidth", "greater than 0 bit/s"),
         ({"bandwidth": "fast"}, "link.bandwidth", "not a bandwidth"),
@@ -73,8 +73,8 @@ def test_describe_is_short_for_a_plain_link() -> None:
         ({"emulator": "wirefilter"}, "link.emulator", "choose relay"),
     ],
 )
-def test_an_impossible_value_is_refused_at_its_field(asked: dict[str, Any], path: str, sentence: str) -> None:
-    errors = errors_of(link=asked, sweep={"steps": [10, 20]}, parameters={"molecules": 64})
+def test_an_impossible_value_is_refused_at_its_field(fields: dict[str, Any], path: str, sentence: str) -> None:
+    errors = errors_of(link=fields, sweep={"steps": [10, 20]}, parameters={"molecules": 64})
     assert sentence in " ".join(errors[path])
 
 

@@ -28,10 +28,10 @@ def links(specification: dict[str, Any]) -> list[tuple[float, float, float]]:
 
 
 def test_expanded_has_ten_links_from_the_one_under_link() -> None:
-    asked = links(written())
-    assert asked[0] == (0.0, 5e8, 0.0)
-    assert asked[-1] == (1e-3, 5e7, 0.0)
-    assert len(set(asked)) == 10
+    proposed = links(written())
+    assert proposed[0] == (0.0, 5e8, 0.0)
+    assert proposed[-1] == (1e-3, 5e7, 0.0)
+    assert len(set(proposed)) == 10
 
 
 def test_to_dict_holds_the_sweep_of_a_study() -> None:
@@ -42,10 +42,10 @@ def test_to_dict_holds_the_sweep_of_a_study() -> None:
 
 
 def test_the_range_and_loss_can_be_given() -> None:
-    asked = links(written(study={"kind": "network", "delay": "8 ms", "bandwidth": "100 Mbit/s", "loss": ["1 %"]}))
-    assert max(delay for delay, _, _ in asked) == 8e-3
-    assert min(rate for _, rate, _ in asked) == 1e8
-    assert [(delay, rate) for delay, rate, loss in asked if loss == 0.01] == [(0.0, 5e8), (8e-3, 5e8)]
+    proposed = links(written(study={"kind": "network", "delay": "8 ms", "bandwidth": "100 Mbit/s", "loss": ["1 %"]}))
+    assert max(delay for delay, _, _ in proposed) == 8e-3
+    assert min(rate for _, rate, _ in proposed) == 1e8
+    assert [(delay, rate) for delay, rate, loss in proposed if loss == 0.01] == [(0.0, 5e8), (8e-3, 5e8)]
 
 
 def test_expanded_keeps_other_swept_parameters() -> None:

@@ -18,7 +18,7 @@ from experiments.errors import StoreUnavailable, Tampered
 from tests.s3_server import S3Server
 
 
-def kept(path: str, content: bytes) -> store.StoredFile:
+def stored_file(path: str, content: bytes) -> store.StoredFile:
     return store.StoredFile(path, len(content), hashlib.sha256(content).hexdigest(), Path(path).name)
 
 
@@ -28,7 +28,7 @@ def sent(bucket: store.Bucket, name: str, content: bytes) -> store.StoredFile:
     path = f"{bucket.place_of(7)}/{name}"
     bucket.put(file, path)
     file.unlink()
-    return kept(path, content)
+    return stored_file(path, content)
 
 
 @pytest.mark.parametrize("size", [0, 1, (8 << 20) - 1, 8 << 20, (20 << 20) + 3])
@@ -37,10 +37,10 @@ def test_a_file_comes_back_as_it_was_sent(bucket: store.Bucket, size: int) -> No
     file = sent(bucket, "capture of a trial @1+2.pcapng.zst", content)
     assert bucket.size(file.path) == size
     assert b"".join(bucket.pieces(file.path)) == content
-    with bucket.held(file) as place:
-        assert place.read_bytes() == content
-        assert place.name == "capture of a trial @1+2.pcapng.zst"
-        assert place.is_relative_to(settings.VAR)
+    with bucket.held(file) as path:
+        assert path.read_bytes() == content
+        assert path.name == "capture of a trial @1+2.pcapng.zst"
+        assert path.is_relative_to(settings.VAR)
 
 
 def test_parts_of_a_file_are_read_alone(bucket: store.Bucket) -> None:
@@ -80,13 +80,13 @@ def test_a_file_of_another_content_is_not_used(bucket: store.Bucket, tmp_path: P
 
 def test_a_copy_that_was_changed_here_is_not_used_and_fetched_anew(bucket: store.Bucket) -> None:
     file = sent(bucket, "a", b"right")
-    with bucket.held(file) as place:
+    with bucket.held(file) as path:
         pass
-    place.write_bytes(b"wrong")
+    path.write_bytes(b"wrong")
     with pytest.raises(Tampered), bucket.held(file):
         pass
-    with bucket.held(file) as place:
-        assert place.read_bytes() == b"right"
+    with bucket.held(file) as path:
+        assert path.read_bytes() == b"right"
 
 
 def test_all_files_of_a_trial_are_removed_and_no_others(bucket: store.Bucket) -> None:
@@ -120,20 +120,20 @@ def test_wrong_keys_a_missing_bucket_and_no_server_raise(
     for changed in wrong:
         variables = {**s3_server.variables, **changed}
         settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
-        own = store.current()
+        current = store.current()
         with pytest.raises(StoreUnavailable, match="the store of files"):
-            own.size("trials/1/a")
-        with pytest.raises(StoreUnavailable), own.held(kept("trials/1/a", b"x")):
+            current.size("trials/1/a")
+        with pytest.raises(StoreUnavailable), current.held(stored_file("trials/1/a", b"x")):
             pass
 
 
 def test_requests_fail_fast_after_the_first_failure(
     bucket: store.Bucket, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, client, asked = sent(bucket, "a", b"x"), bucket._storage._client, []
+    file, client, calls = sent(bucket, "a", b"x"), bucket._storage._client, []
 
     def away(**_: Any) -> None:
-        asked.append(1)
+        calls.append(1)
         raise ConnectTimeoutError(endpoint_url="http://127.0.0.1:1")
 
     with monkeypatch.context() as patch:
@@ -141,7 +141,7 @@ def test_requests_fail_fast_after_the_first_failure(
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
                 bucket.size(file.path)
-    assert len(asked) == 1
+    assert len(calls) == 1
     with pytest.raises(StoreUnavailable):
         bucket.size(file.path)
     bucket._storage._away_until = 0.0  # some seconds later

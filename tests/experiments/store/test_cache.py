@@ -14,7 +14,7 @@ from experiments.store import StoredFile
 from experiments.store.cache import Cache
 
 
-def kept(letter: str, size: int = 40) -> StoredFile:
+def stored_file(letter: str, size: int = 40) -> StoredFile:
     return StoredFile(f"trials/1/{letter}", size, hashlib.sha256(letter.encode()).hexdigest(), letter)
 
 
@@ -28,12 +28,12 @@ def nothing() -> Iterator[bytes]:
 
 
 def held(cache: Cache, letter: str, size: int = 40) -> None:
-    with cache.held(kept(letter, size), pieces(kept(letter, size))):
+    with cache.held(stored_file(letter, size), pieces(stored_file(letter, size))):
         pass
 
 
 def names(cache: Cache) -> set[str]:
-    return {place.name for place in cache.directory.glob("*/*")}
+    return {path.name for path in cache.directory.glob("*/*")}
 
 
 @pytest.fixture
@@ -43,21 +43,24 @@ def cache(tmp_path: Path) -> Cache:
 
 def test_what_was_fetched_is_not_fetched_again(cache: Cache) -> None:
     held(cache, "a")
-    with cache.held(kept("a"), nothing()) as place:
-        assert place.read_bytes() == b"a" * 40
+    with cache.held(stored_file("a"), nothing()) as path:
+        assert path.read_bytes() == b"a" * 40
 
 
 def test_the_longest_unused_goes_first(cache: Cache) -> None:
     for age, letter in ((300, "a"), (200, "b")):
         held(cache, letter)
-        os.utime(cache.directory / kept(letter).sha256, (age, age))
+        os.utime(cache.directory / stored_file(letter).sha256, (age, age))
     held(cache, "a")
     held(cache, "c")
     assert names(cache) == {"a", "c"}
 
 
 def test_copies_in_use_stay_and_a_full_cache_raises(cache: Cache) -> None:
-    with cache.held(kept("a"), pieces(kept("a"))) as first, cache.held(kept("b"), pieces(kept("b"))):
+    with (
+        cache.held(stored_file("a"), pieces(stored_file("a"))) as first,
+        cache.held(stored_file("b"), pieces(stored_file("b"))),
+    ):
         with pytest.raises(StoreUnavailable, match="no room for c"):
             held(cache, "c")
         assert first.read_bytes() == b"a" * 40
@@ -66,7 +69,10 @@ def test_copies_in_use_stay_and_a_full_cache_raises(cache: Cache) -> None:
 
 
 def test_a_file_longer_than_the_cache_is_refused_before_it_is_fetched(cache: Cache) -> None:
-    with pytest.raises(StoreUnavailable, match="RANKWIRE_STORE_CACHE_MIB"), cache.held(kept("a", 101), nothing()):
+    with (
+        pytest.raises(StoreUnavailable, match="RANKWIRE_STORE_CACHE_MIB"),
+        cache.held(stored_file("a", 101), nothing()),
+    ):
         pass
 
 
@@ -77,7 +83,7 @@ def test_what_is_being_fetched_counts_and_goes_when_it_fails(cache: Cache) -> No
             held(cache, "b", 70)
         raise Tampered("no")
 
-    with pytest.raises(Tampered), cache.held(kept("a"), broken()):
+    with pytest.raises(Tampered), cache.held(stored_file("a"), broken()):
         pass
     held(cache, "b", 70)
     assert names(cache) == {"b"}

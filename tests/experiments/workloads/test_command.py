@@ -82,8 +82,8 @@ def test_command_keeps_words_that_look_like_numbers_as_they_are_written():
     for swept in ("['007', '1.10', '1..3', '1e3', 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
         spec = parse_yaml(VERSIONS % ("'010'", swept))
         plan = design.expand(spec)
-        given = [plan_launch("command", point.parameters).program for point in plan.configurations]
-        assert given == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
+        commands = [plan_launch("command", point.parameters).program for point in plan.configurations]
+        assert commands == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
         assert design.expand(parse(json.loads(json.dumps(spec.to_dict())))) == plan
         assert design.expand(parse_yaml(dump(spec.to_dict()))) == plan
 

@@ -19,13 +19,18 @@ def run(home, modules, **environment):
     """Run a program that prints its environment, with a profile with “module”."""
     (home / ".bash_profile").write_text(PROFILE)
     words = ["/bin/sh", "-c", 'echo "$1 $MODE $PATH$LOADED"', "sh", "{size}"]
-    asked = {"program": words, "placeholders": {"size": {"default": 7}}, "modules": modules, "environment": environment}
-    workload = workloads.get("command", asked)
-    parameters = workload.parameters_type(**asked, size=8)
-    given = workload.environment(parameters, ranks=1)
+    definition = {
+        "program": words,
+        "placeholders": {"size": {"default": 7}},
+        "modules": modules,
+        "environment": environment,
+    }
+    workload = workloads.get("command", definition)
+    parameters = workload.parameters_type(**definition, size=8)
+    variables = workload.environment(parameters, ranks=1)
     return subprocess.run(
         workload.command(parameters, ranks=1),
-        env={"HOME": str(home), **given},
+        env={"HOME": str(home), **variables},
         capture_output=True,
         text=True,
         timeout=60,

@@ -20,7 +20,7 @@ RECORDED = sample("readers-5-jobs-10-mbit.json")
 def left_behind():
     """Directories of servers, wherever they may lie."""
     places = {Path(tempfile.gettempdir()), Path("/dev/shm"), Path("/var/tmp")}  # noqa: S108 (only looked at)
-    return {directory for place in places for directory in place.glob("rankwire-readers-*")}
+    return {directory for path in places for directory in path.glob("rankwire-readers-*")}
 
 
 def test_it_adds_up_a_recorded_result():

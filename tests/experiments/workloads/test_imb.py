@@ -73,17 +73,17 @@ def test_it_writes_its_command_with_the_lengths_in_a_file():
 
 def test_it_runs_the_binary_that_it_is_pointed_at_and_asks_no_path_for_it(monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
-    own = {"benchmark": "Bcast", "program": "/opt/imb/IMB-MPI1"}
-    workload = workloads.get("imb", own)
-    assert workload.command(ImbParameters(**own), ranks=2)[:2] == ("/opt/imb/IMB-MPI1", "Bcast")
+    parameters = {"benchmark": "Bcast", "program": "/opt/imb/IMB-MPI1"}
+    workload = workloads.get("imb", parameters)
+    assert workload.command(ImbParameters(**parameters), ranks=2)[:2] == ("/opt/imb/IMB-MPI1", "Bcast")
     assert workloads.missing_packages(workload) == ()
     assert workloads.missing_packages(workloads.get("imb", {"benchmark": "Bcast"})) != ()
 
 
 def test_imb_with_a_library_of_its_own_is_for_maintainers():
-    own = {"libraries": "/opt/intel/mpi/lib"}
-    workload = workloads.get("imb", own)
-    assert workload.environment(ImbParameters(**own), ranks=2) == {"LD_LIBRARY_PATH": "/opt/intel/mpi/lib"}
+    parameters = {"libraries": "/opt/intel/mpi/lib"}
+    workload = workloads.get("imb", parameters)
+    assert workload.environment(ImbParameters(**parameters), ranks=2) == {"LD_LIBRARY_PATH": "/opt/intel/mpi/lib"}
     assert workload.restricted
     assert not IMB.restricted
     assert IMB.environment(ImbParameters(), ranks=2) == {}

@@ -73,9 +73,9 @@ def test_it_reads_the_recorded_result_of_hpl():
     ]
 
 
-@pytest.mark.parametrize("place", ["screen", "file"])
-def test_it_reads_a_plain_hpl_out_and_takes_the_fastest(place):
-    parsed = HPL.parse(HPL_OUT, {}) if place == "screen" else HPL.parse("", {"HPL.out": HPL_OUT})
+@pytest.mark.parametrize("position", ["screen", "file"])
+def test_it_reads_a_plain_hpl_out_and_takes_the_fastest(position):
+    parsed = HPL.parse(HPL_OUT, {}) if position == "screen" else HPL.parse("", {"HPL.out": HPL_OUT})
     assert parsed.figures == {"hpl.gflops": 12.74, "hpl.time_s": 79.60, "hpl.residual": 0.007001}
     assert [(row["P"], row["Q"]) for row in parsed.tables["HPL results"]] == [(1, 8), (2, 4)]
 

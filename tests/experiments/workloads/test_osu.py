@@ -138,9 +138,9 @@ def test_it_refuses_ranks_that_the_program_would_refuse(benchmark, ranks, words)
 
 
 def test_programs_of_a_directory_are_for_maintainers():
-    own = {"benchmark": "bcast", "directory": "/opt/osu/collective"}
-    workload = workloads.get("osu", own)
-    assert workload.command(OsuParameters(**own), ranks=2)[0] == "/opt/osu/collective/osu_bcast"
+    parameters = {"benchmark": "bcast", "directory": "/opt/osu/collective"}
+    workload = workloads.get("osu", parameters)
+    assert workload.command(OsuParameters(**parameters), ranks=2)[0] == "/opt/osu/collective/osu_bcast"
     assert workload.restricted
     assert not OSU.restricted
     with pytest.raises(ValueError, match="directory"):

@@ -1,4 +1,4 @@
-"""Outputs of kinds that public reports are about: each number that is read is the number that was printed."""
+"""Outputs as in public reports: each number that is read was printed."""
 
 from __future__ import annotations
 

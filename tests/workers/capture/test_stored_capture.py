@@ -37,14 +37,14 @@ def files(tmp_path: Path) -> list[Path]:
     return [recording.path for recording in recordings(traffic(PACKETS), tmp_path, clocks)]
 
 
-def kept(files: list[Path], directory: Path, check=lambda: None) -> Recorded:  # type: ignore[no-untyped-def]
+def stored(files: list[Path], directory: Path, check=lambda: None) -> Recorded:  # type: ignore[no-untyped-def]
     captures = {host: EndedCapture(file) for host, file in zip(HOSTS, files, strict=True)}
     addresses = {host: frozenset({f"10.0.0.{number}"}) for number, host in enumerate(HOSTS, start=1)}
     return store_recordings(captures, directory, addresses, HOSTS, quiet_s=0.0, check=check)  # type: ignore[arg-type]
 
 
 def test_store_recordings_joins_the_recordings_of_all_hosts(files: list[Path], tmp_path: Path) -> None:
-    recorded = kept(files, tmp_path)
+    recorded = stored(files, tmp_path)
     assert recorded.joined is not None
     assert recorded.file is not None
     assert recorded.report == CaptureReport(PACKETS, PACKETS + 6, 0, died=False, limit_reached=False)
@@ -56,7 +56,7 @@ def test_store_recordings_joins_the_recordings_of_all_hosts(files: list[Path], t
 
 def test_store_recordings_of_an_unreadable_recording_falls_back_to_the_first(files: list[Path], tmp_path: Path) -> None:
     files[1].write_bytes(b"no capture")
-    recorded = kept(files, tmp_path)
+    recorded = stored(files, tmp_path)
     assert recorded.joined is None
     assert len(recorded.reasons) == 1
     assert recorded.file is not None
@@ -69,10 +69,10 @@ def test_store_recordings_ends_when_the_trial_is_cancelled(files: list[Path], tm
         raise TrialFailed("cancelled")
 
     with pytest.raises(TrialFailed, match="cancelled"):
-        kept(files, tmp_path, cancelled)
+        stored(files, tmp_path, cancelled)
     assert not (tmp_path / SHARES).exists()
 
 
 def test_store_recordings_without_room_fails_the_trial(files: list[Path], tmp_path: Path) -> None:
     with pytest.raises(TrialFailed, match=r"cannot be stored in .*: No such file or directory"):
-        kept(files, tmp_path / "absent")
+        stored(files, tmp_path / "absent")

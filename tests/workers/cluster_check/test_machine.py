@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from experiments.library import load_defaults
 from experiments.models import Cluster, ClusterTest, Lease, Trial
 from tests.experiments import factories
-from tests.workers.cluster_check.found import found
+from tests.workers.cluster_check.steps import steps_by_name
 from workers import reaper, tasks
 from workers.cluster_check import run as cluster_test
 from workers.cluster_check.step import ok
@@ -51,7 +51,7 @@ def test_two_virtual_hosts_meet_and_are_recorded(testbed_cluster: Cluster) -> No
 
 
 def test_one_host_has_no_wire(testbed_cluster: Cluster) -> None:
-    steps = found("local", {})
+    steps = steps_by_name("local", {})
     assert steps["MPI hello on one host"].state == "ok", steps
     assert steps["Link"].state == "skipped"
     assert steps["Ping-pong between two hosts"].state == "skipped"

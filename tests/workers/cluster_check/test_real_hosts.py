@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.cluster_check.found import found, states
+from tests.workers.cluster_check.steps import states, steps_by_name
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from tests.workers.clusters.trials import output_of
 
@@ -43,7 +43,7 @@ def changed_interface(ssh_hosts: SshHosts) -> Iterator[None]:
 
 
 def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(capture="every"))
+    steps = steps_by_name("ssh", ssh_hosts.settings(capture="every"))
     assert states(steps) == WELL, steps
     assert steps["Reach"].value == "3 of 3"
     hello = steps["MPI hello across two hosts"]
@@ -61,25 +61,27 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
 
 
 def test_mpich_meets_too(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(mpi="mpich"))
+    steps = steps_by_name("ssh", ssh_hosts.settings(mpi="mpich"))
     assert states(steps)["MPI hello across two hosts"] == "ok", steps
     assert "MPICH" in steps["MPI hello across two hosts"].seen
     assert states(steps)["Ping-pong between two hosts"] == "ok"
 
 
 def test_all_is_well_on_nodes_of_slurm(slurm: Slurm) -> None:
-    steps = found("slurm", slurm.settings())
+    steps = steps_by_name("slurm", slurm.settings())
     expected = {name: state for name, state in WELL.items() if name != "MPI hello across all hosts"}
     assert states(steps) == expected, steps
     assert steps["MPI hello across two hosts"].value.startswith("2 ranks, ")
 
 
 def test_unknown_host_name_is_reported_and_the_others_are_checked(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(hosts=["n1", "n2", "no-such-host.invalid"], config=None, agent=None))
+    steps = steps_by_name(
+        "ssh", ssh_hosts.settings(hosts=["n1", "n2", "no-such-host.invalid"], config=None, agent=None)
+    )
     assert steps["Reach"].state == "problem"
     assert "Host no-such-host.invalid cannot be used: its name cannot be resolved." in steps["Reach"].seen
     assert "getent hosts no-such-host.invalid" in steps["Reach"].commands
-    mixed = found("ssh", ssh_hosts.settings(hosts=["n1", "n2", "n9"]))
+    mixed = steps_by_name("ssh", ssh_hosts.settings(hosts=["n1", "n2", "n9"]))
     assert mixed["Reach"].value == "1 of 3 failed"
     assert "Host n9" in mixed["Reach"].seen
     assert mixed["MPI hello across two hosts"].state == "ok"
@@ -87,7 +89,7 @@ def test_unknown_host_name_is_reported_and_the_others_are_checked(ssh_hosts: Ssh
 
 def test_refused_key_is_reported_with_a_suggested_fix(ssh_hosts: SshHosts, tmp_path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
-    steps = found("ssh", ssh_hosts.settings(key=str(tmp_path / "wrong")))
+    steps = steps_by_name("ssh", ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert "it refuses the key of this user" in steps["Reach"].seen
     assert steps["Reach"].commands[0] == f"ssh-copy-id -i {tmp_path / 'wrong'} root@n1"
     assert steps["MPI hello across two hosts"].state == "skipped"
@@ -95,13 +97,13 @@ def test_refused_key_is_reported_with_a_suggested_fix(ssh_hosts: SshHosts, tmp_p
 
 
 def test_a_host_without_python_is_reported(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(python="python9"))
+    steps = steps_by_name("ssh", ssh_hosts.settings(python="python9"))
     assert steps["Reach"].state == "ok"
     assert steps["Python"].value == "Missing on n1, n2, n3"
 
 
 def test_a_missing_launch_command_is_reported_with_its_host(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(mpirun="mpirun-9"))
+    steps = steps_by_name("ssh", ssh_hosts.settings(mpirun="mpirun-9"))
     assert steps["Launch command"].value == "No mpirun-9 on n1, n2, n3"
     assert "“Launch command”" in steps["Launch command"].remedy
     assert steps["MPI hello across two hosts"].state == "skipped"
@@ -109,7 +111,7 @@ def test_a_missing_launch_command_is_reported_with_its_host(ssh_hosts: SshHosts)
 
 
 def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
+    steps = steps_by_name("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
     hello = steps["MPI hello across two hosts"]
     assert hello.state == "problem"
     assert "log in to the others without a password" in hello.remedy, hello
@@ -125,7 +127,7 @@ def test_a_launcher_of_another_library_makes_no_world(ssh_hosts: SshHosts, tmp_p
         'for rank in 0 1; do OMPI_COMM_WORLD_RANK=$rank "$@"; done\n'
     )
     alone.chmod(0o755)
-    hello = found("ssh", ssh_hosts.settings(mpirun=str(alone)))["MPI hello across two hosts"]
+    hello = steps_by_name("ssh", ssh_hosts.settings(mpirun=str(alone)))["MPI hello across two hosts"]
     assert hello.value == "Not one world", hello
     assert "each found itself in a world of 1" in hello.seen
 
@@ -134,7 +136,9 @@ def test_a_host_that_may_not_record_is_reported_with_what_to_do(ssh_hosts: SshHo
     closed = tmp_path / "dumpcap"
     closed.write_text('#!/bin/sh\n[ "$(hostname)" = n2 ] || exec dumpcap "$@"\necho "not permitted" >&2; exit 1\n')
     closed.chmod(0o755)
-    step = found("ssh", ssh_hosts.settings(capture="every", capture_command=[str(closed)]))["Capture permission"]
+    step = steps_by_name("ssh", ssh_hosts.settings(capture="every", capture_command=[str(closed)]))[
+        "Capture permission"
+    ]
     assert (step.state, step.value) == ("warning", "Missing on n2")
     assert "not permitted" in step.seen
     assert "setcap" in step.commands[0]
@@ -142,7 +146,7 @@ def test_a_host_that_may_not_record_is_reported_with_what_to_do(ssh_hosts: SshHo
 
 @pytest.mark.usefixtures("changed_interface")
 def test_offloads_and_different_mtus_are_reported(ssh_hosts: SshHosts) -> None:
-    steps = found("ssh", ssh_hosts.settings())
+    steps = steps_by_name("ssh", ssh_hosts.settings())
     assert (steps["Offloads"].state, steps["Offloads"].value) == ("warning", "On, 1 host")
     assert steps["Offloads"].commands == ("sudo ethtool -K eth0 tso off gso off",)
     assert (steps["Link"].state, steps["Link"].value) == ("warning", "MTU differs")
@@ -154,20 +158,20 @@ def test_offloads_and_different_mtus_are_reported(ssh_hosts: SshHosts) -> None:
 
 @pytest.mark.usefixtures("changed_interface")
 def test_offloads_that_trials_switch_off_are_well_and_back_on_afterwards(ssh_hosts: SshHosts) -> None:
-    assert found("ssh", ssh_hosts.settings(offloads="off"))["Offloads"].value == "Off"
+    assert steps_by_name("ssh", ssh_hosts.settings(offloads="off"))["Offloads"].value == "Off"
     assert "tcp-segmentation-offload: on" in output_of(ssh_hosts.testbed, "ethtool", "-k", "eth0", host="n2")
 
 
 @pytest.mark.usefixtures("changed_interface")
 def test_a_host_where_they_cannot_be_switched_off_is_reported(ssh_hosts: SshHosts) -> None:
-    step = found("ssh", ssh_hosts.settings(offloads="off", offload_command=["sudo-9", "ethtool"]))["Offloads"]
+    step = steps_by_name("ssh", ssh_hosts.settings(offloads="off", offload_command=["sudo-9", "ethtool"]))["Offloads"]
     assert (step.state, step.value) == ("warning", "Cannot be switched off on n1, n2, n3")
     assert "No such file" in step.seen
     assert "sudo -n ethtool" in step.remedy
 
 
 def test_a_partition_that_slurm_does_not_know_is_reported(slurm: Slurm) -> None:
-    steps = found("slurm", slurm.settings(partition="gpu"))
+    steps = steps_by_name("slurm", slurm.settings(partition="gpu"))
     assert steps["Start"].state == "problem"
     assert steps["Start"].seen.startswith("Slurm did not accept the job: ")
     assert steps["MPI hello across two hosts"].seen == "Because the hosts could not be kept ready."
@@ -175,6 +179,6 @@ def test_a_partition_that_slurm_does_not_know_is_reported(slurm: Slurm) -> None:
 
 def test_a_login_host_that_refuses_is_reported(slurm: Slurm) -> None:
     settings: dict[str, Any] = slurm.settings()
-    steps = found("slurm", {**settings, "login": {**settings["login"], "port": 2299}})
+    steps = steps_by_name("slurm", {**settings, "login": {**settings["login"], "port": 2299}})
     assert "Host n1 cannot be used: Connection refused." in steps["Reach"].seen
     assert steps["Start"].state == "skipped" if "Start" in steps else True

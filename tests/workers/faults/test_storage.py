@@ -43,8 +43,8 @@ def run_one(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[
     pipeline.POOL.close()
 
 
-def remount(place: Path, options: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{options}", str(place)], check=True, timeout=60)
+def remount(directory: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", str(directory)], check=True, timeout=60)
 
 
 def require_failed(trial: Trial, words: str) -> None:

@@ -145,11 +145,11 @@ def test_the_login_host_reaches_the_nodes_of_a_job() -> None:
 
 @pytest.mark.parametrize("kind", ["pbs", "lsf", "gridengine", "flux"])
 @pytest.mark.parametrize(
-    "given", [["n2", "echo it's $((1+1))"], ["-q", "-x", "-l", "mpi", "n2", "echo", "it\\'s", "$((1+1))"]]
+    "command", [["n2", "echo it's $((1+1))"], ["-q", "-x", "-l", "mpi", "n2", "echo", "it\\'s", "$((1+1))"]]
 )
-def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tmp_path: Path) -> None:
-    if "it's" in given[-1]:
-        given = [given[0], 'echo "it\'s" $((1+1))']
+def test_the_agent_runs_the_command_as_ssh_would(kind: str, command: list[str], tmp_path: Path) -> None:
+    if "it's" in command[-1]:
+        command = [command[0], 'echo "it\'s" $((1+1))']
     launcher = launcher_of(kind)
     programs = {
         "agent": launcher.remote_shell(allocation(launcher)),
@@ -162,7 +162,7 @@ def test_the_agent_runs_the_command_as_ssh_would(kind: str, given: list[str], tm
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     answer = subprocess.run(
-        [str(tmp_path / "agent"), *given], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path,
+        [str(tmp_path / "agent"), *command], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, cwd=tmp_path,
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert (answer.stdout, answer.stderr) == ("it's 2\n", "")

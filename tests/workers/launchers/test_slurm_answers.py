@@ -29,11 +29,11 @@ class Recorded(SlurmQueue):
     def __init__(self, *texts: str | Answer, **settings: object) -> None:
         super().__init__(SlurmSettings.model_validate(settings), "Slurm")
         self.texts = list(texts)
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
         program = argv[0]
-        self.asked.append(program)
+        self.calls.append(program)
         if program != "squeue":
             return SILENCE
         answer = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
@@ -164,7 +164,7 @@ def test_a_job_that_continues_did_not_end_the_connection_did(state: str, monkeyp
 def test_one_question_serves_all_jobs() -> None:
     queue = Recorded("7|RUNNING|None|n1\n12|PENDING|Priority|\n")
     assert {job: state.state for job, state in queue.states(["12", "7"]).items()} == {"7": "RUNNING", "12": "PENDING"}
-    assert queue.asked == ["squeue"]
+    assert queue.calls == ["squeue"]
 
 
 def test_accounting_and_controller_are_understood() -> None:

@@ -7,24 +7,24 @@ from pathlib import Path
 COUNTS = 66
 
 
-def options(place: Path) -> list[str]:
+def options(directory: Path) -> list[str]:
     """Return mpirun's arguments for it; `pml ob1` alone would switch it off."""
     parameters = {
         "pml": "ob1,monitoring",
         "pml_monitoring_enable": "2",
         "pml_monitoring_enable_output": "3",
-        "pml_monitoring_filename": str(place / "seen"),
+        "pml_monitoring_filename": str(directory / "seen"),
     }
     return [word for name, value in parameters.items() for word in ("--mca", name, value)]
 
 
-def seen(place: Path) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
+def seen(directory: Path) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
     """Return (from, to) -> messages, bytes, messages by size.
 
     Size 0 is empty, k is floor(log2 bytes) + 1.
     """
     rows = {}
-    for file in place.glob("seen.*.prof"):
+    for file in directory.glob("seen.*.prof"):
         for line in file.read_text().splitlines():
             kind, *fields = line.split("\t")
             if kind == "E":

@@ -54,19 +54,19 @@ def built_with(library: Path, name: str, into: Path) -> Path:
 
 def run(
     argv: Sequence[str | Path],
-    place: Path,
+    directory: Path,
     *,
     ranks: int = 2,
     launcher: Sequence[str] = OPEN_MPI,
     level: str = "summary",
 ) -> Ran:
-    reports = place / "ranks"
+    reports = directory / "ranks"
     reports.mkdir()
     profile = Profile(level, library())
     wrapper = [PYTHON, "-I", "-S", WRAPPER, f"--mpi-profile={profile.level}:{profile.library}", reports]
     done = subprocess.run(
         [*launcher, "-np", str(ranks), *wrapper, *argv],
-        cwd=place, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+        cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, check=False,
         env={**os.environ, "OMPI_MCA_rmaps_base_oversubscribe": "1"},
     )  # fmt: skip
     profiles = {}

@@ -15,8 +15,8 @@ from tests.workers.profile.ranks import MPICH, OPEN_MPI, PROGRAMS, Ran, run
 Program = Callable[[str], Path]
 
 
-def monitored(argv: list[str | Path], place: Path, ranks: int) -> Ran:
-    ran = run(argv, place, ranks=ranks, launcher=[*OPEN_MPI, *monitoring.options(place)])
+def monitored(argv: list[str | Path], directory: Path, ranks: int) -> Ran:
+    ran = run(argv, directory, ranks=ranks, launcher=[*OPEN_MPI, *monitoring.options(directory)])
     assert ran.status == 0, ran.output
     assert len(ran.profiles) == ranks
     return ran

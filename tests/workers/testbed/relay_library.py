@@ -26,8 +26,8 @@ def library() -> ctypes.CDLL:
 class Way:
     """One direction of a wire."""
 
-    def __init__(self, **asked: Any) -> None:
-        self.pointer = relay.way(library(), asked)
+    def __init__(self, **options: Any) -> None:
+        self.pointer = relay.way(library(), options)
 
     def delays_ns(self, count: int) -> list[int]:
         """The delays of so many frames."""

@@ -52,7 +52,7 @@ def test_tcp_settings_are_set_inside_every_host() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("options", "words"),
     [
         ({"delay_s": 0.0035}, "limit 1000000 delay 3500us"),
         ({"delay_s": 0.004, "jitter_s": 0.0008}, "limit 1000000 delay 4000us 800us rate 100gbit"),
@@ -65,8 +65,8 @@ def test_tcp_settings_are_set_inside_every_host() -> None:
         ({"loss": 0.01, "loss_burst": 5.0}, "limit 1000000 loss gemodel 0.2020202% 20%"),
     ],
 )
-def test_netem_gets_these_words(asked: dict[str, float], words: str) -> None:
-    plan = Plan(HOSTS, bandwidth_bps=1e8, emulator="netem", **asked)  # type: ignore[arg-type]
+def test_netem_gets_these_words(options: dict[str, float], words: str) -> None:
+    plan = Plan(HOSTS, bandwidth_bps=1e8, emulator="netem", **options)  # type: ignore[arg-type]
     assert commands.host_shaping(plan, 1) == [
         f"qdisc add dev eth0 root handle 1: netem {words}",
         "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 100000000bit burst 2139b limit 33554432b",
@@ -124,8 +124,8 @@ def test_one_process_relays_all_wires_unless_there_are_four_cores() -> None:
 
 
 def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_requested() -> None:
-    def bucket(**asked: object) -> list[str]:
-        plan = Plan(**{"hosts": ("n1", "n2"), "bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay", **asked})  # type: ignore[arg-type]
+    def bucket(**options: object) -> list[str]:
+        plan = Plan(**{"hosts": ("n1", "n2"), "bandwidth_bps": 1e9, "delay_s": 0.001, "emulator": "relay", **options})  # type: ignore[arg-type]
         lines = commands.host_shaping(plan, 1) + commands.hub_shaping(plan)
         return [line.split("burst ")[1].split("b ")[0] for line in lines]
 
@@ -137,7 +137,7 @@ def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_
 
 
 @pytest.mark.parametrize(
-    ("asked", "missing", "chosen"),
+    ("options", "missing", "chosen"),
     [
         ({"delay_s": 0.004}, (), "netem"),
         ({"delay_s": 0.004}, ("netem",), "relay"),
@@ -148,10 +148,10 @@ def test_the_bucket_is_large_where_the_relay_keeps_frames_apart_and_no_queue_is_
     ],
 )
 def test_the_first_back_end_that_works_here_and_fits_is_taken(
-    asked: dict[str, float], missing: tuple[str, ...], chosen: str
+    options: dict[str, float], missing: tuple[str, ...], chosen: str
 ) -> None:
     problems = {**NOTHING_WRONG, **{name: f"There is no {name}." for name in missing}}
-    assert emulation.choose(Plan(HOSTS, **asked), "auto", problems) == (chosen, "")  # type: ignore[arg-type]
+    assert emulation.choose(Plan(HOSTS, **options), "auto", problems) == (chosen, "")  # type: ignore[arg-type]
 
 
 def test_a_back_end_that_is_requested_is_not_replaced_by_another() -> None:

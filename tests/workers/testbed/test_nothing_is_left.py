@@ -119,7 +119,7 @@ def assert_nothing_is_left(worker: Worker, directory: Path, eventually: Callable
     assert list((directory / "temporary").iterdir()) == []
     # The fifth field is where it is mounted; the directory that is the root of this system may have any name.
     mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    assert [place for place in mounted if "rankwire" in place] == []
+    assert [path for path in mounted if "rankwire" in path] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -86,11 +86,11 @@ def test_filter_allows_the_families_of_unix_internet_and_route_sockets(program: 
     allowed, unsupported = {1, 2, 10}, seccomp.REFUSE | errno.EAFNOSUPPORT
     for family in range(seccomp.MOST_FAMILIES):
         for protocol in range(32):
-            found = verdict(program, numbers["socket"], X86_64, [family, 1, protocol])
+            result = verdict(program, numbers["socket"], X86_64, [family, 1, protocol])
             if family == seccomp.AF_NETLINK:
-                assert found == (NOT_THERE if protocol else ALLOWED)
+                assert result == (NOT_THERE if protocol else ALLOWED)
             else:
-                assert found == (ALLOWED if family in allowed else unsupported), family
+                assert result == (ALLOWED if family in allowed else unsupported), family
         pair = verdict(program, numbers["socketpair"], X86_64, [family, 1, 0])
         assert pair == (ALLOWED if family == 1 else NOT_THERE)
     # The kernel reads the low half of the argument only: a family must not hide behind the other one.

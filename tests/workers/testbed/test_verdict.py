@@ -18,7 +18,7 @@ def arrivals(times_s: list[float], first: int = 0) -> list[tuple[int, int, int, 
     return [(first + number, 0, 0, round(1e9 * t), 1500) for number, t in enumerate(times_s)]
 
 
-def way(**found: object) -> Way:
+def way(**arrivals: object) -> Way:
     """A direction without a fault, except for what is given."""
     good: dict[str, object] = {
         "udp_bps": 3e8,
@@ -28,12 +28,12 @@ def way(**found: object) -> Way:
         "probed": 1000,
         "mtu": 1500,
     }
-    return Way(**{**good, **found})  # type: ignore[arg-type]
+    return Way(**{**good, **arrivals})  # type: ignore[arg-type]
 
 
-def not_kept(asked: RequestedPath, found: Way) -> list[str]:
+def not_kept(request: RequestedPath, arrivals: Way) -> list[str]:
     """The quantities outside of their tolerance."""
-    return [row.quantity for row in verdict.rows("n1", "n2", asked, found) if row.kept is False]
+    return [row.quantity for row in verdict.rows("n1", "n2", request, arrivals) if row.kept is False]
 
 
 def test_a_stream_has_the_rate_of_its_arrivals_without_what_left_a_bucket_at_once() -> None:
@@ -76,7 +76,7 @@ def test_a_link_as_asked_is_kept_in_every_quantity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "outside"),
+    ("arrivals", "outside"),
     [
         ({"udp_bps": 2.8e8, "tcp_bps": 2.6e8}, ["bandwidth"]),
         ({"udp_bps": 3.3e8}, ["bandwidth"]),
@@ -93,9 +93,9 @@ def test_a_link_as_asked_is_kept_in_every_quantity() -> None:
         ({"longer_refused": False}, ["path MTU"]),
     ],
 )
-def test_what_is_outside_of_its_tolerance_is_named(found: dict[str, object], outside: list[str]) -> None:
+def test_what_is_outside_of_its_tolerance_is_named(arrivals: dict[str, object], outside: list[str]) -> None:
     request = RequestedPath(3e8, 1500, delay_s=0.004)
-    assert not_kept(request, way(**found)) == outside
+    assert not_kept(request, way(**arrivals)) == outside
 
 
 def test_long_delays_may_be_wrong_by_five_percent_and_short_ones_by_a_third_of_a_millisecond() -> None:

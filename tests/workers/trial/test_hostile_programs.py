@@ -27,8 +27,8 @@ def ended(
     """Runs one rank of a script to its end, on one cluster after the other."""
 
     def run(script: str, **fields: Any) -> Trial:
-        asked = {"cluster": request.param, "parameters": {"script": script, "hosts": 1}, "certificate": "skip"}
-        return run_all(workload="script", **{**asked, **fields})[0]
+        defaults = {"cluster": request.param, "parameters": {"script": script, "hosts": 1}, "certificate": "skip"}
+        return run_all(workload="script", **{**defaults, **fields})[0]
 
     return run
 

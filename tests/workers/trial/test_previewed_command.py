@@ -66,11 +66,11 @@ def trials_of(run_all: Callable[..., list[Trial]], monkeypatch: pytest.MonkeyPat
     return run
 
 
-def require_equal(trials: Mapping[str, Trial], shown: Callable[[Trial], list[str]]) -> None:
+def require_equal(trials: Mapping[str, Trial], command_of: Callable[[Trial], list[str]]) -> None:
     assert list(trials) == WORKLOADS
     for slug, trial in trials.items():
         assert NOT_LAUNCHED in trial.message, trial.message + trial.traceback
-        assert shown(trial) == trial.command, slug
+        assert command_of(trial) == trial.command, slug
 
 
 @pytest.mark.parametrize(("cluster", "hosts"), [("testbed", 2), ("local", 1)])

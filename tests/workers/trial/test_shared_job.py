@@ -40,7 +40,7 @@ def jobs_of(trials: list[Trial]) -> set[str]:
 
 
 @contextmanager
-def beside(act: Callable[[], object]) -> Iterator[Future[object]]:
+def concurrently(act: Callable[[], object]) -> Iterator[Future[object]]:
     """Let something happen while trials run."""
 
     def once() -> object:
@@ -92,7 +92,7 @@ def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trial, "requeue", listening)
-        with beside(lambda: slurm.ask("scancel", running_as(2).conditions["slurm_job"])) as cancelled:
+        with concurrently(lambda: slurm.ask("scancel", running_as(2).conditions["slurm_job"])) as cancelled:
             trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, repetitions=3, retries=0))
         cancelled.result()
     assert [(trial.state, trial.attempt) for trial in trials] == [(State.FINISHED, 1)] * 3, [t.message for t in trials]
@@ -186,7 +186,7 @@ def test_it_runs_again_whatever_was_asked_of_its_hosts_when_they_were_gone(
 def test_a_job_that_ends_under_its_first_trial_costs_an_attempt(
     run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
 ) -> None:
-    with beside(lambda: slurm.ask("scancel", running_as(1).conditions["slurm_job"])) as cancelled:
+    with concurrently(lambda: slurm.ask("scancel", running_as(1).conditions["slurm_job"])) as cancelled:
         trials = run_all(**spec_of(LATE, sweep={"hosts": [1]}, retries=1))
     cancelled.result()
     ended = [(trial.attempt, trial.state) for trial in trials]
@@ -196,7 +196,7 @@ def test_a_job_that_ends_under_its_first_trial_costs_an_attempt(
 def test_cancelling_one_trial_leaves_the_job_to_the_others(
     run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster
 ) -> None:
-    with beside(lambda: running_as(1).cancel()) as cancelled:
+    with concurrently(lambda: running_as(1).cancel()) as cancelled:
         trials = run_all(**spec_of(LATE, sweep={"hosts": [2]}, repetitions=2))
     assert cancelled.result() == 1
     assert [trial.state for trial in trials] == [State.CANCELLED, State.FINISHED]
@@ -206,7 +206,7 @@ def test_cancelling_one_trial_leaves_the_job_to_the_others(
 def test_cancelling_the_experiment_gives_the_job_back(
     run_all: Callable[..., list[Trial]], script_workload: object, farm: Cluster, slurm: Slurm
 ) -> None:
-    with beside(lambda: running_as(1).experiment.cancel()):
+    with concurrently(lambda: running_as(1).experiment.cancel()):
         trials = run_all(**spec_of(LATE, sweep={"hosts": [2]}, repetitions=3))
     assert [trial.state for trial in trials] == [State.CANCELLED] * 3
     assert slurm.ask("squeue", "-h", "--states=PENDING,RUNNING") == ""
@@ -218,7 +218,7 @@ def test_a_second_worker_leaves_the_cluster_to_the_first(
     submit(**spec_of(SOON))
     with alone_on(farm) as first:
         assert first
-        with beside(lambda: pipeline.run_waiting(farm)) as second:
+        with concurrently(lambda: pipeline.run_waiting(farm)) as second:
             assert second.result() == 0
     assert Trial.objects.get().state == State.QUEUED
     with connection.cursor() as cursor:

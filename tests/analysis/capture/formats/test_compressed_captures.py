@@ -99,9 +99,9 @@ def test_a_damaged_stream_gives_the_packets_that_zstd_itself_gives(tmp_path: Pat
     damaged = bytearray(zstd_with_both(PLAIN))
     damaged[-300_000] ^= 0x10
     path.write_bytes(damaged)
-    given = subprocess.run(["zstd", "-dcq"], input=bytes(damaged), capture_output=True, check=False).stdout
-    assert len(given) > 100_000
-    (tmp_path / "given").write_bytes(given)
+    reference = subprocess.run(["zstd", "-dcq"], input=bytes(damaged), capture_output=True, check=False).stdout
+    assert len(reference) > 100_000
+    (tmp_path / "given").write_bytes(reference)
     expected = analysis.analyse(tmp_path / "given").metrics["packets"]
     assert analysis.analyse(path).metrics["packets"] >= expected > 0
 
@@ -115,9 +115,9 @@ def test_a_stream_far_longer_than_its_file_ends_with_a_problem(
     path = tmp_path / "zeros"
     path.write_bytes(COMPRESSORS[kind](bytes(10_000_000)))
     source, target = open_source(path), memoryview(bytearray(1 << 16))
-    given = sum(iter(lambda: source.readinto(target), 0))
+    result = sum(iter(lambda: source.readinto(target), 0))
     source.close()
-    assert (given < 1_200_000) == is_stopped
+    assert (result < 1_200_000) == is_stopped
     assert (source.problem is not None and "not read further" in source.problem) == is_stopped
 
 

@@ -35,10 +35,10 @@ def experiment(
     return ExperimentQuestion(points, TIME, [HOSTS])
 
 
-def answered(asked: ExperimentQuestion) -> Answer:
-    given = answer(asked)
-    assert check(given, asked) == []
-    return given
+def answered(question: ExperimentQuestion) -> Answer:
+    result = answer(question)
+    assert check(result, question) == []
+    return result
 
 
 def ends(of: Figure | Interval | None) -> tuple[float, float]:
@@ -49,22 +49,25 @@ def ends(of: Figure | Interval | None) -> tuple[float, float]:
 
 
 def test_a_drift_of_sequential_trials_makes_no_claim_about_the_size() -> None:
-    asked = experiment("sequential", drift=SLOPE)
+    question = experiment("sequential", drift=SLOPE)
 
-    given, unaware = answered(asked), answered(replace(asked, points=[replace(p, order={}) for p in asked.points]))
+    result, unaware = (
+        answered(question),
+        answered(replace(question, points=[replace(p, order={}) for p in question.points])),
+    )
 
-    assert (unaware.strength, given.strength) == ("firm", "open")
-    low, high = ends(given.drift)
+    assert (unaware.strength, result.strength) == ("firm", "open")
+    low, high = ends(result.drift)
     assert low < SLOPE < high
-    assert given.missing is not None
-    assert dict.fromkeys(range(1, 6), 3) == {p["hosts"]: more for p, more in given.missing.points}
+    assert result.missing is not None
+    assert dict.fromkeys(range(1, 6), 3) == {p["hosts"]: more for p, more in result.missing.points}
 
 
 def test_rounds_after_sequential_trials_remove_the_drift() -> None:
-    asked = experiment("sequential", drift=SLOPE)
+    question = experiment("sequential", drift=SLOPE)
     points = []
-    for point, ran in zip(asked.points, places(5, 3, "interleaved", np.random.default_rng(1)), strict=True):
-        later = [15 + place for place in ran]
+    for point, ran in zip(question.points, places(5, 3, "interleaved", np.random.default_rng(1)), strict=True):
+        later = [15 + position for position in ran]
         values = [
             *point.values["elapsed_s"],
             *np.exp(SLOPE * np.array(later) + 0.005 * np.random.default_rng(2).normal(0, 1, 3)),
@@ -73,35 +76,35 @@ def test_rounds_after_sequential_trials_remove_the_drift() -> None:
             replace(point, values={"elapsed_s": values}, order={"elapsed_s": [*point.order["elapsed_s"], *later]})
         )
 
-    given = answered(replace(asked, points=points))
+    result = answered(replace(question, points=points))
 
-    assert given.strength == "moderate"
-    assert {f.value for f in given.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4, 5}
+    assert result.strength == "moderate"
+    assert {f.value for f in result.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4, 5}
 
 
 def test_an_effect_beyond_the_drift_is_still_claimed_of_sequential_trials_but_not_conclusive() -> None:
-    given = answered(experiment("sequential", drift=SLOPE, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
+    result = answered(experiment("sequential", drift=SLOPE, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
 
-    assert given.strength == "moderate"
-    assert given.figure("best size").value == 4  # type: ignore[union-attr]
+    assert result.strength == "moderate"
+    assert result.figure("best size").value == 4  # type: ignore[union-attr]
 
 
 def test_a_drift_of_interleaved_trials_is_removed_from_the_comparison() -> None:
-    asked = experiment("interleaved", drift=SLOPE, times={1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.1})
+    question = experiment("interleaved", drift=SLOPE, times={1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 5: 1.1})
 
-    given = answered(asked)
+    result = answered(question)
 
-    assert given.strength == "moderate"
-    low, high = ends(given.figure("times the best", hosts=5))
+    assert result.strength == "moderate"
+    low, high = ends(result.figure("times the best", hosts=5))
     assert 1 < low < 1.1 < high
-    assert {f.value for f in given.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4}
+    assert {f.value for f in result.figures if f.name in ("best size", "as good")} == {1, 2, 3, 4}
 
 
 def test_tables_keep_the_values_as_measured_and_take_the_ratio_of_the_answer() -> None:
-    asked = experiment("interleaved", drift=SLOPE)
-    middle = asked.points[0].median("elapsed_s") or 0.0
+    question = experiment("interleaved", drift=SLOPE)
+    middle = question.points[0].median("elapsed_s") or 0.0
 
-    held = experiment_intervals(asked)
+    held = experiment_intervals(question)
 
     low, high = ends(held.value({"hosts": 1}))
     assert low <= middle <= high
@@ -110,26 +113,26 @@ def test_tables_keep_the_values_as_measured_and_take_the_ratio_of_the_answer() -
 
 
 def test_a_claim_that_a_drift_within_the_scatter_would_explain_is_tentative() -> None:
-    asked = experiment("sequential", drift=0.0, times={1: 1.0, 2: 1.005, 3: 1.01, 4: 1.015, 5: 1.02})
+    question = experiment("sequential", drift=0.0, times={1: 1.0, 2: 1.005, 3: 1.01, 4: 1.015, 5: 1.02})
 
-    assert answered(asked).strength == "moderate"
-    assert answered(replace(asked, points=[replace(p, order={}) for p in asked.points])).strength == "firm"
+    assert answered(question).strength == "moderate"
+    assert answered(replace(question, points=[replace(p, order={}) for p in question.points])).strength == "firm"
 
 
 @pytest.mark.parametrize("order", ["interleaved", "sequential"])
 def test_steady_trials_keep_a_conclusive_answer(order: Order) -> None:
-    given = answered(experiment(order, drift=0.0, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
+    result = answered(experiment(order, drift=0.0, times={1: 10.0, 2: 5.0, 4: 2.5, 8: 5.0}))
 
-    assert given.strength == "firm"
-    assert given.drift is None
+    assert result.strength == "firm"
+    assert result.drift is None
 
 
 @pytest.mark.parametrize("order", ["interleaved", "sequential"])
 def test_a_drift_is_a_fact_with_its_size_over_the_experiment(order: Order) -> None:
-    asked = experiment(order, drift=SLOPE)
-    report = find(Study(asked.points))
+    question = experiment(order, drift=SLOPE)
+    report = find(Study(question.points))
 
-    fact = next(f for f in facts(asked, answer(asked), report) if f.rule == "drift")
+    fact = next(f for f in facts(question, answer(question), report) if f.rule == "drift")
 
     per_trial, whole = (e.value for e in fact.evidence)
     assert per_trial == pytest.approx(SLOPE, rel=0.2)
@@ -147,19 +150,19 @@ def test_a_drift_is_a_fact_with_its_size_over_the_experiment(order: Order) -> No
 def test_facts_about_the_sizes_are_no_stronger_than_the_answer(
     order: Order, times: dict[int, float] | None, strength: str
 ) -> None:
-    asked = experiment(order, drift=SLOPE, times=times)
+    question = experiment(order, drift=SLOPE, times=times)
 
-    found = Finding("packet_step", "scaling", "Packets rise.", "strong", (), "packets", "Look.")
+    finding = Finding("packet_step", "scaling", "Packets rise.", "strong", (), "packets", "Look.")
 
-    shown = facts(asked, answer(asked), Report("", Verdict("limited", ""), (found,), ()))
+    output = facts(question, answer(question), Report("", Verdict("limited", ""), (finding,), ()))
 
-    assert {f.strength for f in shown if f.rule == "packet_step"} == {strength}
+    assert {f.strength for f in output if f.rule == "packet_step"} == {strength}
 
 
 def test_trials_without_a_drift_have_no_such_fact() -> None:
-    asked = experiment("interleaved", drift=0.0)
+    question = experiment("interleaved", drift=0.0)
 
-    assert all(f.rule != "drift" for f in facts(asked, answer(asked), find(Study(asked.points))))
+    assert all(f.rule != "drift" for f in facts(question, answer(question), find(Study(question.points))))
 
 
 @pytest.mark.parametrize(
@@ -175,14 +178,14 @@ def test_single_repetitions_show_no_drift() -> None:
 
 
 def test_the_slope_is_that_of_a_regression_with_a_constant_for_each_point() -> None:
-    asked = experiment("randomised", drift=SLOPE, sd=0.01)
-    y = np.log(np.concatenate([p.values["elapsed_s"] for p in asked.points]))
-    place = np.concatenate([p.order["elapsed_s"] for p in asked.points])
-    design = np.column_stack([np.kron(np.eye(5), np.ones((3, 1))), place])
+    question = experiment("randomised", drift=SLOPE, sd=0.01)
+    y = np.log(np.concatenate([p.values["elapsed_s"] for p in question.points]))
+    positions = np.concatenate([p.order["elapsed_s"] for p in question.points])
+    design = np.column_stack([np.kron(np.eye(5), np.ones((3, 1))), positions])
     coefficients, squares, _, _ = np.linalg.lstsq(design, y, rcond=None)
     error = np.sqrt(squares[0] / 9 * np.linalg.inv(design.T @ design)[-1, -1])
 
-    drift = drift_of(asked)
+    drift = drift_of(question)
 
     assert drift is not None
     assert (drift.slope, drift.error, drift.freedom) == pytest.approx((coefficients[-1], error, 9))
@@ -196,8 +199,8 @@ def test_conclusive_answers_are_rarely_wrong_under_a_drift(order: Order, drift: 
         design = QUESTIONS[question](1.0)
         for sd, repetitions in ((0.01, 3), (0.05, 2)):
             for _ in range(10):
-                given = answer(design.asked(sd, repetitions, random, order=order, drift=drift))
-                false += given.strength == "firm" and design.judge(given) == "wrong"
+                result = answer(design.simulate(sd, repetitions, random, order=order, drift=drift))
+                false += result.strength == "firm" and design.judge(result) == "wrong"
                 trials += 1
 
     assert false <= stats.binom.ppf(0.999, trials, 0.05)

@@ -22,32 +22,32 @@ def answered(program: Program, **more: object) -> Answer:
 
 
 def test_it_says_both_bounds_and_what_they_come_from() -> None:
-    given = answered(Program(messages=4300, bits=250e6, hidden_delay_s=0.1e-3))
+    result = answered(Program(messages=4300, bits=250e6, hidden_delay_s=0.1e-3))
 
-    assert given.strength == "firm"
+    assert result.strength == "firm"
     # 3.25 s here; 10 % are 325 ms: 76 us of 4300 messages behind the 100 us, and 1.3 ns of 250 Mbit.
-    assert values(given, "most one-way delay") == [pytest.approx(0.1756e-3, rel=0.02)]
-    assert values(given, "least rate") == [pytest.approx(435e6, rel=0.02)]
-    assert values(given, "messages in a row") == [pytest.approx(4300, rel=0.02)]
-    assert values(given, "hidden delay") == [pytest.approx(0.1e-3, rel=0.1)]
-    assert values(given, "sent while nothing else proceeds") == [pytest.approx(31.25e6, rel=0.02)]
-    assert values(given, "most one-way delay, with the least rate") == [pytest.approx(0.138e-3, rel=0.02)]
-    assert values(given, "least rate, with the most one-way delay") == [pytest.approx(606e6, rel=0.02)]
+    assert values(result, "most one-way delay") == [pytest.approx(0.1756e-3, rel=0.02)]
+    assert values(result, "least rate") == [pytest.approx(435e6, rel=0.02)]
+    assert values(result, "messages in a row") == [pytest.approx(4300, rel=0.02)]
+    assert values(result, "hidden delay") == [pytest.approx(0.1e-3, rel=0.1)]
+    assert values(result, "sent while nothing else proceeds") == [pytest.approx(31.25e6, rel=0.02)]
+    assert values(result, "most one-way delay, with the least rate") == [pytest.approx(0.138e-3, rel=0.02)]
+    assert values(result, "least rate, with the most one-way delay") == [pytest.approx(606e6, rel=0.02)]
     assert re.fullmatch(
         r"The run stays within 10 % of its 3.25 s if one-way delay is below 13\d µs \(.* µs\) and the rate is above 60\d Mbit/s "
         r"\(.* Mbit/s\)\. 4 300 messages \(95 % CI 4 [12].0 to 4 3.0\) and 31.\d MB \(3.* to 3.* MB\) are on its critical path\.",
-        given.sentence,
+        result.sentence,
     )
 
 
 def test_both_bounds_together_keep_the_program_within_a_tenth() -> None:
     program = Program(messages=4300, bits=250e6, hidden_delay_s=0.1e-3)
-    given = answered(program)
-    (delay,) = values(given, "most one-way delay, with the least rate")
-    (rate,) = values(given, "least rate, with the most one-way delay")
+    result = answered(program)
+    (delay,) = values(result, "most one-way delay, with the least rate")
+    (rate,) = values(result, "least rate, with the most one-way delay")
 
     assert program.elapsed(Link(delay, rate)) == pytest.approx(1.1 * program.elapsed(HERE), rel=0.005)
-    (alone,) = values(given, "most one-way delay")
+    (alone,) = values(result, "most one-way delay")
     assert program.elapsed(Link(alone, rate)) > 1.13 * program.elapsed(HERE)
 
 
@@ -55,27 +55,27 @@ def test_no_interval_is_shown_of_one_degree_of_freedom() -> None:
     links = [*STAR[:4], STAR[5], STAR[6]]
     program = Program(messages=4300, bits=250e6)
     typical = {(link.delay_s, link.rate_bps): program.elapsed(link) for link in links}
-    given = checked(asks([DELAY, RATE], typical, repetitions=(1.0,)))
+    result = checked(asks([DELAY, RATE], typical, repetitions=(1.0,)))
 
-    (messages,) = [figure for figure in given.figures if figure.name == "messages in a row"]
+    (messages,) = [figure for figure in result.figures if figure.name == "messages in a row"]
     assert (messages.low, messages.high) == (None, None)
-    assert "4 300 messages (not enough data for an interval)" in given.sentence
-    assert given.missing is not None
-    assert given.missing.points
+    assert "4 300 messages (not enough data for an interval)" in result.sentence
+    assert result.missing is not None
+    assert result.missing.points
 
 
 def test_what_makes_no_difference_is_reported_with_how_little() -> None:
-    given = answered(Program(messages=4300, bits=0))
+    result = answered(Program(messages=4300, bits=0))
 
-    assert values(given, "least rate") == []
-    assert "a rate down to 100 Mbit/s changes the time by less than" in given.sentence
+    assert values(result, "least rate") == []
+    assert "a rate down to 100 Mbit/s changes the time by less than" in result.sentence
 
 
 def test_what_too_much_scatter_hides_is_not_called_no_difference() -> None:
-    given = answered(Program(messages=200, bits=1e9), repetitions=NOISY)
+    result = answered(Program(messages=200, bits=1e9), repetitions=NOISY)
 
-    assert values(given, "most one-way delay") == []
-    assert "delay up to 1 ms takes at most" in given.sentence.lower()
+    assert values(result, "most one-way delay") == []
+    assert "delay up to 1 ms takes at most" in result.sentence.lower()
 
 
 def test_every_level_of_another_factor_gets_its_own_needs() -> None:
@@ -86,23 +86,23 @@ def test_every_level_of_another_factor_gets_its_own_needs() -> None:
         for count, program in programs.items()
         for link in STAR
     }
-    given = checked(asks([steps, DELAY, RATE], typical))
+    result = checked(asks([steps, DELAY, RATE], typical))
 
-    assert values(given, "messages in a row", steps=100) == [pytest.approx(4300, rel=0.05)]
-    assert values(given, "messages in a row", steps=10) == [pytest.approx(430, rel=0.05)]
+    assert values(result, "messages in a row", steps=100) == [pytest.approx(4300, rel=0.05)]
+    assert values(result, "messages in a row", steps=10) == [pytest.approx(430, rel=0.05)]
 
 
 def test_three_delays_are_reported_as_factors_between_them() -> None:
-    given = checked(asks([DELAY], {0.0: 1.0, 0.004: 1.5, 0.016: 3.0}))
+    result = checked(asks([DELAY], {0.0: 1.0, 0.004: 1.5, 0.016: 3.0}))
 
-    assert values(given, "most one-way delay") == []
-    assert "each ms of delay adds" in given.sentence.lower()
+    assert values(result, "most one-way delay") == []
+    assert "each ms of delay adds" in result.sentence.lower()
 
 
 def test_printed_values_get_no_model() -> None:
-    given = answered(Program(), published=True, repetitions=(1.0,))
+    result = answered(Program(), published=True, repetitions=(1.0,))
 
-    assert values(given, "messages in a row") == []
+    assert values(result, "messages in a row") == []
 
 
 def test_links_are_taken_as_they_were_measured() -> None:
@@ -119,13 +119,13 @@ def test_links_are_taken_as_they_were_measured() -> None:
 def test_the_link_here_has_the_least_delay_though_certified_rates_scatter() -> None:
     certified = {link: replace(link, rate_bps=link.rate_bps * (1 + link.delay_s)) for link in STAR}
     program = Program(messages=4300, bits=250e6)
-    asked = asks([DELAY, RATE], {(link.delay_s, link.rate_bps): program.elapsed(link) for link in STAR})
+    question = asks([DELAY, RATE], {(link.delay_s, link.rate_bps): program.elapsed(link) for link in STAR})
     points = [
         replace(point, link={"link.delay": link.delay_s, "link.bandwidth": certified[link].rate_bps})
-        for point, link in zip(asked.points, STAR, strict=True)
+        for point, link in zip(question.points, STAR, strict=True)
     ]
 
-    (fitted,) = fits_of(replace(asked, points=points))
+    (fitted,) = fits_of(replace(question, points=points))
 
     assert fitted.here.delay_s == STAR[0].delay_s, "the link with 1 ms has the highest certified rate"
 
@@ -135,7 +135,7 @@ def test_every_combination_of_the_other_factors_has_a_model_of_its_own() -> None
     program = Program(messages=4300, bits=250e6)
     typical = {(link.delay_s, link.rate_bps, n): n * program.elapsed(link) for link in STAR for n in (2, 4)}
     fits = fits_of(asks([DELAY, RATE, hosts], typical))
-    assert [(each.at, each.where, each.here) for each in fits] == [
+    assert [(fit.at, fit.where, fit.here) for fit in fits] == [
         ("2 hosts", {"hosts": 2}, STAR[0]),
         ("4 hosts", {"hosts": 4}, STAR[0]),
     ]

@@ -31,9 +31,9 @@ def test_it_marks_the_one_value_that_is_far_from_all_others():
 
 
 def test_two_outliers_do_not_hide_each_other():
-    found = marked([*STEADY, *STEADY, [1.3, 1.31, 2.6], [2.6, 1.31, 1.3]])
+    result = marked([*STEADY, *STEADY, [1.3, 1.31, 2.6], [2.6, 1.31, 1.3]])
 
-    assert found[-2:] == [[False, False, True], [True, False, False]]
+    assert result[-2:] == [[False, False, True], [True, False, False]]
 
 
 def test_of_two_values_that_disagree_one_is_marked():
@@ -47,12 +47,12 @@ def test_few_values_and_values_that_repeat_by_rounding_have_no_outlier(groups):
 
 @pytest.mark.parametrize("repetitions", [2, 3, 5])
 def test_trials_without_outliers_rarely_seem_to_have_one(repetitions):
-    random, found, trials = np.random.default_rng(20), 0, 400
+    random, count, trials = np.random.default_rng(20), 0, 400
 
     for _ in range(trials):
-        found += any(map(any, marked([np.exp(random.normal(0, 0.05, repetitions)) for _ in range(6)])))
+        count += any(map(any, marked([np.exp(random.normal(0, 0.05, repetitions)) for _ in range(6)])))
 
-    assert found <= stats.binom.ppf(0.999, trials, 0.01)
+    assert count <= stats.binom.ppf(0.999, trials, 0.01)
 
 
 def test_an_outlier_of_one_point_leaves_the_claims_of_the_others():
@@ -86,10 +86,10 @@ def test_trials_that_are_far_better_than_the_others_make_a_noisy_point():
 def test_two_pairs_of_a_level_are_too_few_for_a_scatter_of_its_own():
     pairs = [[1.0, 1.0001], [1.1, 1.1001], [1.2, 1.26], [1.3, 1.36]]
 
-    assert "'a'" not in ScatterGroups.found(pairs, [["'a'", "'a'", "'b'", "'b'"]]).of
+    assert "'a'" not in ScatterGroups.from_values(pairs, [["'a'", "'a'", "'b'", "'b'"]]).of
     three = [*pairs[:2], [1.1, 1.1002], *pairs[2:], [1.1, 1.16]]
-    assert ScatterGroups.found(three, [["'a'"] * 3 + ["'b'"] * 3]).of == ["'a'"] * 3 + ["'b'"] * 3
-    assert set(ScatterGroups.found([[1.0, 1.01]] * 4, [["a", "a", "b", "b"]]).of) == {COMMON}
+    assert ScatterGroups.from_values(three, [["'a'"] * 3 + ["'b'"] * 3]).of == ["'a'"] * 3 + ["'b'"] * 3
+    assert set(ScatterGroups.from_values([[1.0, 1.01]] * 4, [["a", "a", "b", "b"]]).of) == {COMMON}
 
 
 @pytest.mark.parametrize("groups", [[], [[1.0], [2.0]]])
@@ -124,16 +124,16 @@ def test_intervals_hold_the_median_of_times_with_an_exponential_tail():
 
 
 def test_an_answer_reports_the_outliers_that_it_judges_without():
-    asked = asks([HOSTS], {1: 1.0, 2: 1.5, 4: 2.0})
-    assert values(checked(asked), OUTLIERS) == []
+    question = asks([HOSTS], {1: 1.0, 2: 1.5, 4: 2.0})
+    assert values(checked(question), OUTLIERS) == []
     points = [
         replace(p, values={"elapsed_s": [*p.values["elapsed_s"][:2], 4.0]}) if p.parameters == {"hosts": 2} else p
-        for p in asked.points
+        for p in question.points
     ]
 
-    asked = replace(asked, points=points)
-    given = checked(asked)
+    question = replace(question, points=points)
+    result = checked(question)
 
-    assert values(given, OUTLIERS, hosts=2) == [1]
-    (fact,) = facts(asked, given, find(Study(points), asked=asked))[-1:]
+    assert values(result, OUTLIERS, hosts=2) == [1]
+    (fact,) = facts(question, result, find(Study(points), question=question))[-1:]
     assert (fact.rule, fact.statement) == ("outliers", "1 of 9 trials is an outlier, excluded from the scatter.")

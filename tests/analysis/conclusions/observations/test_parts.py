@@ -20,19 +20,19 @@ CPU = dict.fromkeys(LOOPS, 100.0)
 ONE = [Rank(computing=1.0)]
 
 
-def longer_by(asked: ExperimentQuestion) -> dict[str, float]:
+def longer_by(question: ExperimentQuestion) -> dict[str, float]:
     """The parts of what the largest size takes longer than the smallest."""
-    found = division(asked, asked.points[0], asked.points[-1])
-    assert found is not None
-    assert sum(part.change_s for part in found.parts) == pytest.approx(found.change_s)
-    return {part.name: part.change_s for part in found.parts}
+    parts = division(question, question.points[0], question.points[-1])
+    assert parts is not None
+    assert sum(part.change_s for part in parts.parts) == pytest.approx(parts.change_s)
+    return {part.name: part.change_s for part in parts.parts}
 
 
-def cause(asked: ExperimentQuestion) -> str:
+def cause(question: ExperimentQuestion) -> str:
     """Return the part that the head line names, with its seconds."""
-    given = checked(asked)
-    assert _more(given.causes[0]) in given.sentence
-    return given.causes[0].part
+    result = checked(question)
+    assert _more(result.causes[0]) in result.sentence
+    return result.causes[0].part
 
 
 def _more(cause: Cause) -> str:
@@ -80,24 +80,24 @@ def test_the_head_line_names_the_cause_of_known_programs(sizes, part):
 
 
 def test_the_head_line_names_the_launch_overhead():
-    asked = profiled(
+    question = profiled(
         {1: ONE, 2: waiting(Rank(computing=0.98), Rank(computing=0.98), window=1.0)}, launch={1: 0.1, 2: 0.9}
     )
 
-    assert cause(asked) == "launch"
+    assert cause(question) == "launch"
 
 
 def test_launch_overhead_that_may_be_scatter_leaves_no_smaller_cause():
-    asked = profiled(
+    question = profiled(
         {1: ONE, 2: waiting(Rank(computing=0.9), Rank(computing=0.9), window=1.1)}, launch={1: 0.1, 2: 0.9}
     )
-    asked.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
+    question.points[0].values["elapsed_s"] = [1.0, 1.1, 1.9]
 
-    found = division(asked, *asked.points)
+    parts = division(question, *question.points)
 
-    assert found is not None
-    assert found.part("communication").has_grown
-    assert not found.grown
+    assert parts is not None
+    assert parts.part("communication").has_grown
+    assert not parts.grown
 
 
 def test_polling_is_time_in_mpi_and_computing_fell():
@@ -105,9 +105,9 @@ def test_polling_is_time_in_mpi_and_computing_fell():
 
     assert changes["communication"] == pytest.approx(1.0, rel=0.02)
     assert changes["computing"] == pytest.approx(-0.3, rel=0.02)
-    given = checked(profiled(POLLING))
-    assert given.sentence.endswith("1 s more in MPI.")
-    assert given.causes[0].statement.endswith("in MPI, mostly on CPU (polling, copying)")
+    result = checked(profiled(POLLING))
+    assert result.sentence.endswith("1 s more in MPI.")
+    assert result.causes[0].statement.endswith("in MPI, mostly on CPU (polling, copying)")
 
 
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
@@ -119,66 +119,66 @@ def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_
 
 
 def test_each_part_has_an_interval_that_holds_it():
-    asked = profiled(POLLING)
+    question = profiled(POLLING)
 
-    found = division(asked, *asked.points)
+    parts = division(question, *question.points)
 
-    assert found is not None
-    assert all(part.low_s is not None and part.low_s <= part.change_s <= part.high_s for part in found.parts)
+    assert parts is not None
+    assert all(part.low_s is not None and part.low_s <= part.change_s <= part.high_s for part in parts.parts)
 
 
 def test_a_part_that_may_not_have_grown_is_no_cause():
-    asked = profiled({1: ONE, 2: waiting(Rank(computing=2.0), Rank(computing=2.0), window=2.3)})
-    asked.points[1].values["mpi_busiest_computing_s"] = [0.2, 2.0, 3.0]
-    asked.points[1].values["mpi_useful_share"] = [0.1, 0.9, 1.0]
+    question = profiled({1: ONE, 2: waiting(Rank(computing=2.0), Rank(computing=2.0), window=2.3)})
+    question.points[1].values["mpi_busiest_computing_s"] = [0.2, 2.0, 3.0]
+    question.points[1].values["mpi_useful_share"] = [0.1, 0.9, 1.0]
 
-    found = division(asked, *asked.points)
+    parts = division(question, *question.points)
 
-    assert found is not None
-    assert max(found.parts, key=lambda part: part.change_s).name == "computing"
-    assert not found.grown, "communication surely grew, but by less than computing may have grown"
+    assert parts is not None
+    assert max(parts.parts, key=lambda part: part.change_s).name == "computing"
+    assert not parts.grown, "communication surely grew, but by less than computing may have grown"
 
 
 def test_the_parts_of_the_programs_own_figure_add_up_to_it():
     figure = (LOOP, {1: 0.95, 2: 1.2})
-    asked = profiled(POLLING | {1: ONE}, figure=figure, launch={1: 0.1, 2: 0.2})
+    question = profiled(POLLING | {1: ONE}, figure=figure, launch={1: 0.1, 2: 0.2})
 
-    changes = longer_by(asked)
+    changes = longer_by(question)
 
     assert sum(changes.values()) == pytest.approx(0.25)
     assert changes["unexplained"] == pytest.approx(-0.05)
     assert "launch" not in changes
-    assert cause(asked) == "communication"
+    assert cause(question) == "communication"
 
 
 def test_a_figure_whose_set_up_changed_more_has_no_cause():
     figure = (LOOP, {1: 0.9, 2: 1.0})
     grown = profiled({1: ONE, 2: waiting(Rank(computing=1.5), Rank(computing=1.5), window=1.9)}, figure=figure)
 
-    given = checked(grown)
+    result = checked(grown)
 
-    assert [cause.part for cause in given.causes if cause.part != "launch"] == [""]
-    assert "not explained" in given.causes[0].statement
+    assert [cause.part for cause in result.causes if cause.part != "launch"] == [""]
+    assert "not explained" in result.causes[0].statement
 
 
 @pytest.mark.parametrize("deciding", [GFLOPS, Deciding("message_s", "Time of a message", "s")])
 def test_a_figure_that_does_not_time_the_run_is_explained_by_the_ranks_window(deciding):
     better, worse = (2.0, 1.0) if deciding.higher_is_better else (0.01, 0.02)
-    asked = profiled(POLLING, figure=(deciding, {1: better, 2: worse}))
+    question = profiled(POLLING, figure=(deciding, {1: better, 2: worse}))
 
-    found = division(asked, *asked.points)
+    parts = division(question, *question.points)
 
-    assert found is not None
-    assert found.whole.name == "mpi_window_s"
-    assert cause(asked) == "communication"
+    assert parts is not None
+    assert parts.whole.name == "mpi_window_s"
+    assert cause(question) == "communication"
 
 
 def test_a_trace_says_what_the_time_in_mpi_was():
     waits = {"mpi_wait_share": {1: 0.0, 2: 0.7}, "mpi_wait_under_way_share": {1: 0.0, 2: 1.0}}
 
-    given = checked(profiled(POLLING, more=waits))
+    result = checked(profiled(POLLING, more=waits))
 
-    assert "waits for data in transit" in given.causes[0].statement
+    assert "waits for data in transit" in result.causes[0].statement
 
 
 def test_without_run_delay_what_is_off_the_processor_is_not_said_to_lack_a_core():
@@ -189,50 +189,50 @@ def test_without_run_delay_what_is_off_the_processor_is_not_said_to_lack_a_core(
 
 
 def test_points_of_two_versions_divide_as_far_as_both_know():
-    asked = profiled(SHARED_CORES)
-    del asked.points[0].values["mpi_busiest_descheduled_s"]
-    del asked.points[1].values["mpi_busiest_computing_s"][0]
+    question = profiled(SHARED_CORES)
+    del question.points[0].values["mpi_busiest_descheduled_s"]
+    del question.points[1].values["mpi_busiest_computing_s"][0]
 
-    assert longer_by(asked)["off"] == pytest.approx(0.45, rel=0.02)
+    assert longer_by(question)["off"] == pytest.approx(0.45, rel=0.02)
 
 
 def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
     uneven = waiting(Rank(computing=0.66), Rank(computing=0.34), window=0.67)
-    asked = profiled({1: ONE, 2: uneven}, launch={1: 0.01, 2: 0.01})
+    question = profiled({1: ONE, 2: uneven}, launch={1: 0.01, 2: 0.01})
 
-    given = checked(asked)
+    result = checked(question)
 
-    assert given.causes[0].part == "imbalance"
-    assert given.causes[0].explains == pytest.approx(0.16, rel=0.05)
-    assert _more(given.causes[0]) in given.sentence
+    assert result.causes[0].part == "imbalance"
+    assert result.causes[0].explains == pytest.approx(0.16, rel=0.05)
+    assert _more(result.causes[0]) in result.sentence
 
 
 def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
-    given = checked(asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
+    result = checked(asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
 
-    assert [cause.part for cause in given.causes] == ["off_cpu", "", "launch"]
-    assert given.causes[1].statement == "900 ms less on the CPU"
-    assert given.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
-    assert "launch overhead" not in given.sentence
+    assert [cause.part for cause in result.causes] == ["off_cpu", "", "launch"]
+    assert result.causes[1].statement == "900 ms less on the CPU"
+    assert result.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
+    assert "launch overhead" not in result.sentence
 
 
 def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
     late = {1: 10.5, 2: 6.8, 4: 19.0}
 
-    given = checked(asks([HOSTS], LOOPS, elapsed_s=late, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
+    result = checked(asks([HOSTS], LOOPS, elapsed_s=late, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
 
-    assert given.causes[-1].explains == pytest.approx(10.0 - 0.8)
-    assert given.sentence.endswith(f"{_more(given.causes[-1])}launch overhead.")
+    assert result.causes[-1].explains == pytest.approx(10.0 - 0.8)
+    assert result.sentence.endswith(f"{_more(result.causes[-1])}launch overhead.")
 
 
 def test_launch_overhead_is_a_part_of_the_elapsed_time_alone():
     chosen = OWN | {"deciding": TIME, "own_time": "used_s", "own_cpu_percent": ""}
-    own = points([HOSTS], {1: 10.0, 2: 6.0, 4: 6.0}, deciding=LOOP)
-    asked = asks([HOSTS], {1: 10.5, 2: 6.5, 4: 12.0}, cpu_mean_rank_s={1: 9.0, 2: 5.0, 4: 5.0}, **chosen)
-    for point, beside in zip(asked.points, own, strict=True):
-        point.values["used_s"] = beside.values["loop_s"]
+    own_points = points([HOSTS], {1: 10.0, 2: 6.0, 4: 6.0}, deciding=LOOP)
+    question = asks([HOSTS], {1: 10.5, 2: 6.5, 4: 12.0}, cpu_mean_rank_s={1: 9.0, 2: 5.0, 4: 5.0}, **chosen)
+    for point, neighbour in zip(question.points, own_points, strict=True):
+        point.values["used_s"] = neighbour.values["loop_s"]
 
-    given = checked(asked)
+    result = checked(question)
 
-    assert [cause.part for cause in given.causes] == ["launch"]
-    assert given.causes[0].explains == pytest.approx(5.5)
+    assert [cause.part for cause in result.causes] == ["launch"]
+    assert result.causes[0].explains == pytest.approx(5.5)

@@ -75,22 +75,22 @@ def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():
 
 def test_points_of_other_slices_give_the_scatter():
     alone = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]])
-    beside = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]], other_groups=[[5.0, 5.05]] * 10, slices=2)
+    with_others = SimultaneousIntervals([[1.0, 1.01], [1.03, 1.04]], other_groups=[[5.0, 5.05]] * 10, slices=2)
 
     assert not alone.larger(1, 0)
-    assert beside.larger(1, 0)
+    assert with_others.larger(1, 0)
 
 
 @pytest.mark.parametrize("sd", [0.01, 0.05, 0.2])
 def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd):
-    random, ratio, shown = np.random.default_rng(5), 1.2, 0
+    random, ratio, count = np.random.default_rng(5), 1.2, 0
     n = repetitions_needed(ratio, sd, points=2, now=1)
 
     for _ in range(200):
         groups = [list(middle * np.exp(random.normal(0, sd, n))) for middle in (1.0, ratio)]
-        shown += SimultaneousIntervals(groups).larger(1, 0)
+        count += SimultaneousIntervals(groups).larger(1, 0)
 
-    assert shown > 0.7 * 200
+    assert count > 0.7 * 200
 
 
 # Two values of a noisy point that happen to agree look like two of a steady point at another value: no test separates them.
@@ -156,9 +156,9 @@ def test_a_planned_comparison_holds_as_often_as_it_says(scatters):
     random, missed, trials = np.random.default_rng(11), 0, 400
 
     for _ in range(trials):
-        found = SimultaneousIntervals(_unlike(random, scatters, 5)).contrast([1.0, -0.25, -0.25, -0.25, -0.25])
-        assert found is not None
-        missed += abs(found[0]) > found[1]
+        result = SimultaneousIntervals(_unlike(random, scatters, 5)).contrast([1.0, -0.25, -0.25, -0.25, -0.25])
+        assert result is not None
+        missed += abs(result[0]) > result[1]
 
     assert missed <= stats.binom.ppf(0.999, trials, 0.05)
 

@@ -14,14 +14,14 @@ from tests.analysis.conclusions.designs import HOSTS, asks, checked
 
 def disturbed(by_hosts: dict[int, int]) -> ExperimentQuestion:
     """Two hosts take longer than one, by slowed trials; three trials each."""
-    asked = asks([HOSTS], {1: 1.0, 2: 1.5})
-    points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in asked.points]
-    return replace(asked, points=points)
+    question = asks([HOSTS], {1: 1.0, 2: 1.5})
+    points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in question.points]
+    return replace(question, points=points)
 
 
-def other_load(asked: ExperimentQuestion) -> str:
+def other_load(question: ExperimentQuestion) -> str:
     """Return the fact about other load, or ""."""
-    output = facts(asked, checked(asked), find(Study(asked.points), asked=asked))
+    output = facts(question, checked(question), find(Study(question.points), question=question))
     return "".join(fact.statement for fact in output if fact.rule == "other_load")
 
 
@@ -31,19 +31,19 @@ def test_what_nothing_disturbed_is_firm() -> None:
 
 
 def test_a_point_that_was_mostly_slowed_leaves_no_firm_answer() -> None:
-    asked = disturbed({2: 2})
+    question = disturbed({2: 2})
 
-    assert checked(asked).strength == "moderate"
-    assert other_load(asked) == "Other load slowed 2 of 6 trials."
+    assert checked(question).strength == "moderate"
+    assert other_load(question) == "Other load slowed 2 of 6 trials."
 
 
 def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
-    asked = disturbed({})
-    points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in asked.points]
-    asked = replace(asked, points=points)
+    question = disturbed({})
+    points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in question.points]
+    question = replace(question, points=points)
 
-    assert checked(asked).strength == "firm"
-    assert other_load(asked) == "Other load slowed 3 of 9 trials, 3 of which are excluded."
+    assert checked(question).strength == "firm"
+    assert other_load(question) == "Other load slowed 3 of 9 trials, 3 of which are excluded."
 
 
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])

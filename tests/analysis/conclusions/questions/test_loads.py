@@ -16,33 +16,33 @@ ROWS = [
 
 
 def test_it_reports_what_each_link_carries_and_what_isused_up():
-    given = checked(asks([RATE, JOBS], WALLS, accepted=ROWS))
+    result = checked(asks([RATE, JOBS], WALLS, accepted=ROWS))
 
-    assert values(given, "carried") == [7.0, 16.0]
-    assert values(given, "used up first") == ["link", None]
-    assert values(given, "use") == [1.0, 0.44]
-    assert "read between 4 and 16" in given.sentence
+    assert values(result, "carried") == [7.0, 16.0]
+    assert values(result, "used up first") == ["link", None]
+    assert values(result, "use") == [1.0, 0.44]
+    assert "read between 4 and 16" in result.sentence
 
 
 def test_a_load_within_the_scatter_of_the_rule_is_not_decided():
     walls = {**WALLS, (1e7, 16): 10.15}
 
-    given = checked(
+    result = checked(
         asks([RATE, JOBS], walls, accepted=[Accepted(1e7, 4.0, None, False, None, 0.5, 4, "link"), ROWS[1]])
     )
 
-    assert given.strength == "moderate"
-    assert "not enough data for the exact number" in given.sentence
+    assert result.strength == "moderate"
+    assert "not enough data for the exact number" in result.sentence
 
 
 def test_the_limit_of_links_that_one_job_fills_is_arithmetic():
     walls = {(rate, jobs): float(jobs) for rate in (1e7, 1e8) for jobs in (1, 4, 16)}
     full = [Accepted(rate, 9.0, (4.0, 16.0), False, "link", 0.95, 1, "link") for rate in (1e7, 1e8)]
-    given = checked(asks([RATE, JOBS], walls, accepted=full))
+    result = checked(asks([RATE, JOBS], walls, accepted=full))
     mixed = checked(asks([RATE, JOBS], {**walls, (1e8, 16): 5.0}, accepted=[full[0], ROWS[1]]))
 
-    assert given.strength == "open", "no capacity was measured"
-    assert values(given, "arithmetic limit") == [10.0, 10.0]
+    assert result.strength == "open", "no capacity was measured"
+    assert values(result, "arithmetic limit") == [10.0, 10.0]
     assert mixed.strength == "firm"
     assert values(mixed, "arithmetic limit", **{"link.bandwidth": 1e8}) == []
 
@@ -54,55 +54,55 @@ def test_links_without_a_single_job_are_open():
 
 
 def test_weak_scaling_reports_efficiency_and_where_it_falls():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 10.5, 4: 14.0, 8: 20.0}, weak=True))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 10.5, 4: 14.0, 8: 20.0}, weak=True))
 
-    assert values(given, "efficiency", hosts=8) == [pytest.approx(0.5)]
-    assert values(given, "falls below 80 %") == [4]
+    assert values(result, "efficiency", hosts=8) == [pytest.approx(0.5)]
+    assert values(result, "falls below 80 %") == [4]
 
 
 def test_an_efficiency_that_falls_and_rises_again_is_reported_where_it_fell():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 10.2, 4: 20.0, 8: 10.5}, weak=True))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 10.2, 4: 20.0, 8: 10.5}, weak=True))
 
-    assert values(given, "falls below 80 %") == [4]
-    assert values(given, "stays above 80 %") == []
+    assert values(result, "falls below 80 %") == [4]
+    assert values(result, "stays above 80 %") == []
 
 
 def test_weak_scaling_of_a_rate_is_divided_by_the_size():
-    given = checked(asks([HOSTS], {1: 1.0, 2: 1.96, 4: 3.8}, weak=True, deciding=GFLOPS))
+    result = checked(asks([HOSTS], {1: 1.0, 2: 1.96, 4: 3.8}, weak=True, deciding=GFLOPS))
 
-    assert values(given, "efficiency", hosts=4) == [pytest.approx(0.95)]
-    assert values(given, "stays above 80 %") == [4]
+    assert values(result, "efficiency", hosts=4) == [pytest.approx(0.95)]
+    assert values(result, "stays above 80 %") == [4]
 
 
 def test_an_efficiency_near_the_line_is_not_decided():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 12.4}, weak=True))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 12.4}, weak=True))
 
-    assert given.strength == "open"
+    assert result.strength == "open"
 
 
 def test_a_noisy_efficiency_is_no_claim():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 13.0}, weak=True, repetitions=[0.8, 1.0, 1.25]))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 13.0}, weak=True, repetitions=[0.8, 1.0, 1.25]))
 
-    assert values(given, "falls below 80 %") == []
+    assert values(result, "falls below 80 %") == []
 
 
 def test_one_point_reports_value_and_scatter():
-    given = checked(asks([], {(): 5.0}))
+    result = checked(asks([], {(): 5.0}))
 
-    assert given.strength == "firm"
-    assert values(given, "Elapsed time") == [pytest.approx(5.0, rel=1e-3)]
-    assert values(given, "scatter") == [pytest.approx(0.01, rel=0.01)]
+    assert result.strength == "firm"
+    assert values(result, "Elapsed time") == [pytest.approx(5.0, rel=1e-3)]
+    assert values(result, "scatter") == [pytest.approx(0.01, rel=0.01)]
 
 
 def test_one_trial_of_a_point_is_open_or_leans_on_known_scatter():
     alone = checked(asks([], {(): 5.0}, repetitions=[1.0], trial_s=30.0))
-    known = checked(asks([], {(): 5.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "history")))
+    result = checked(asks([], {(): 5.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "history")))
 
     assert alone.strength == "open"
     assert alone.missing is not None
     assert alone.missing.seconds == 120
-    assert known.strength == "moderate"
-    assert "history" in known.sentence
+    assert result.strength == "moderate"
+    assert "history" in result.sentence
 
 
 def test_two_wild_trials_have_a_positive_interval():

@@ -28,15 +28,15 @@ OPEN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("question", OPEN)
 def test_an_open_answer_says_the_recommended_trials_and_how_long_that_takes(question: str) -> None:
-    given = checked(asks(**OPEN[question], repetitions=WIDE, trial_s=3.0))
+    result = checked(asks(**OPEN[question], repetitions=WIDE, trial_s=3.0))
 
-    assert (given.question, given.strength) == (question, "open")
-    assert given.missing is not None
-    assert "further repetition" in given.missing.statement or "more repetition" in given.missing.statement
-    assert len(given.missing.points) == 2
-    assert given.missing.seconds == pytest.approx(3.0 * sum(more for _, more in given.missing.points))
+    assert (result.question, result.strength) == (question, "open")
+    assert result.missing is not None
+    assert "further repetition" in result.missing.statement or "more repetition" in result.missing.statement
+    assert len(result.missing.points) == 2
+    assert result.missing.seconds == pytest.approx(3.0 * sum(more for _, more in result.missing.points))
 
 
-@pytest.mark.parametrize("question", [each for each in OPEN if each != "load and network"])
+@pytest.mark.parametrize("question", [row for row in OPEN if row != "load and network"])
 def test_what_was_printed_is_not_to_be_repeated(question: str) -> None:
     assert answer(asks(**OPEN[question], published=True)).missing is None

@@ -11,89 +11,89 @@ from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checke
 def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
     times, cpu = {1: 10.0, 2: 6.0, 4: 9.0}, {1: 9.5, 2: 5.0, 4: 5.0}
 
-    given = checked(asks([HOSTS], times, cpu_mean_rank_s=cpu))
+    result = checked(asks([HOSTS], times, cpu_mean_rank_s=cpu))
 
-    assert given.strength == "firm"
-    assert values(given, "best size") == [2]
-    assert values(given, "as good") == []
-    assert given.causes[0].explains == pytest.approx(3.0, rel=0.02)
-    assert given.causes[0].part == "off_cpu"
+    assert result.strength == "firm"
+    assert values(result, "best size") == [2]
+    assert values(result, "as good") == []
+    assert result.causes[0].explains == pytest.approx(3.0, rel=0.02)
+    assert result.causes[0].part == "off_cpu"
 
 
 def test_the_smallest_of_equal_sizes_is_enough():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 5.02, 4: 5.0, 8: 7.0}))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 5.02, 4: 5.0, 8: 7.0}))
 
-    assert values(given, "enough") == [2]
-    assert values(given, "best size") == [4]
-    assert values(given, "as good") == [2]
-    assert given.strength == "firm"
-    assert given.missing is None, "nothing is left to decide"
-    assert given.sentence.startswith("2 hosts are enough: 5.02 s")
+    assert values(result, "enough") == [2]
+    assert values(result, "best size") == [4]
+    assert values(result, "as good") == [2]
+    assert result.strength == "firm"
+    assert result.missing is None, "nothing is left to decide"
+    assert result.sentence.startswith("2 hosts are enough: 5.02 s")
 
 
 def test_sizes_that_may_differ_by_much_are_not_called_equal():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 5.3, 4: 5.0, 8: 9.0}, repetitions=(0.9, 1.0, 1.1)))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 5.3, 4: 5.0, 8: 9.0}, repetitions=(0.9, 1.0, 1.1)))
 
-    assert values(given, "enough") == [2]
-    assert given.strength == "moderate"
-    assert given.missing is not None
-    assert {p["hosts"] for p, _ in given.missing.points} == {2, 4}
+    assert values(result, "enough") == [2]
+    assert result.strength == "moderate"
+    assert result.missing is not None
+    assert {p["hosts"] for p, _ in result.missing.points} == {2, 4}
 
 
 def test_the_first_size_of_a_plateau_is_enough():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 5.0, 4: 4.0, 8: 4.01}))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 5.0, 4: 4.0, 8: 4.01}))
 
-    assert values(given, "enough") == [4]
-    assert set(values(given, "best size") + values(given, "as good")) == {4, 8}
+    assert values(result, "enough") == [4]
+    assert set(values(result, "best size") + values(result, "as good")) == {4, 8}
 
 
 def test_the_largest_size_is_best_where_it_still_gains():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 5.1, 4: 2.7}))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 5.1, 4: 2.7}))
 
-    assert values(given, "enough") == values(given, "best size") == [4]
-    assert values(given, "as good") == []
+    assert values(result, "enough") == values(result, "best size") == [4]
+    assert values(result, "as good") == []
 
 
 def test_neither_end_is_worse_where_only_the_middle_is():
-    given = checked(asks([HOSTS], {1: 5.0, 2: 8.0, 4: 5.01}))
+    result = checked(asks([HOSTS], {1: 5.0, 2: 8.0, 4: 5.01}))
 
-    assert set(values(given, "best size") + values(given, "as good")) == {1, 4}
-    assert values(given, "enough") == [1]
+    assert set(values(result, "best size") + values(result, "as good")) == {1, 4}
+    assert values(result, "enough") == [1]
 
 
 def test_a_rate_is_better_where_it_is_higher():
-    given = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
+    result = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
 
-    assert values(given, "best size") == [2]
-    assert "4 hosts reach 67 % of what 2 hosts give" in given.sentence
+    assert values(result, "best size") == [2]
+    assert "4 hosts reach 67 % of what 2 hosts give" in result.sentence
 
 
 def test_equal_sizes_make_no_difference_and_bound_it():
-    given = checked(asks([HOSTS], {1: 5.0, 2: 5.0, 4: 5.0}))
+    result = checked(asks([HOSTS], {1: 5.0, 2: 5.0, 4: 5.0}))
 
-    assert given.strength == "firm"
-    assert values(given, "enough") == [1]
-    assert 0 < values(given, "largest difference")[0] < 0.06
+    assert result.strength == "firm"
+    assert values(result, "enough") == [1]
+    assert 0 < values(result, "largest difference")[0] < 0.06
 
 
 def test_one_repetition_without_known_scatter_is_open():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 9.0, 4: 11.0}, repetitions=[1.0], trial_s=30.0))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 9.0, 4: 11.0}, repetitions=[1.0], trial_s=30.0))
 
-    assert given.strength == "open"
-    assert values(given, "enough") == []
-    assert given.missing is not None
-    assert given.missing.seconds == 60 * given.missing.points[0][1]
+    assert result.strength == "open"
+    assert values(result, "enough") == []
+    assert result.missing is not None
+    assert result.missing.seconds == 60 * result.missing.points[0][1]
 
 
 def test_one_repetition_with_known_scatter_is_moderate():
-    given = checked(
+    result = checked(
         asks(
             [HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and control runs")
         )
     )
 
-    assert given.strength == "moderate"
-    assert values(given, "best size") == [2]
+    assert result.strength == "moderate"
+    assert values(result, "best size") == [2]
 
 
 @pytest.mark.parametrize("typical", [{1: 10.0}, {2: 10.0}])
@@ -102,20 +102,20 @@ def test_one_finished_size_is_inconclusive(typical):
 
 
 def test_no_finished_trial_is_said():
-    given = checked(asks([HOSTS], {1: 1.0, 2: 1.0}, repetitions=[]))
+    result = checked(asks([HOSTS], {1: 1.0, 2: 1.0}, repetitions=[]))
 
-    assert (given.sentence, given.strength) == ("No trial has finished.", "open")
+    assert (result.sentence, result.strength) == ("No trial has finished.", "open")
 
 
 def test_printed_values_are_as_printed():
-    given = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, repetitions=[1.0], published=True))
+    result = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, repetitions=[1.0], published=True))
 
-    assert given.strength == "printed"
-    assert values(given, "best size") == [2]
+    assert result.strength == "printed"
+    assert values(result, "best size") == [2]
 
 
 def test_every_load_gets_its_own_best_size():
-    given = checked(asks([HOSTS, JOBS], {(1, 1): 10.0, (2, 1): 5.0, (1, 9): 10.0, (2, 9): 30.0}))
+    result = checked(asks([HOSTS, JOBS], {(1, 1): 10.0, (2, 1): 5.0, (1, 9): 10.0, (2, 9): 30.0}))
 
-    assert values(given, "best size", jobs=1) == [2]
-    assert values(given, "best size", jobs=9) == [1]
+    assert values(result, "best size", jobs=1) == [2]
+    assert values(result, "best size", jobs=9) == [1]

@@ -12,75 +12,75 @@ RATE = Deciding("elapsed_s", "Aggregate bandwidth", "B/s", higher_is_better=True
 
 
 def test_it_names_the_best_choice_and_its_factor():
-    given = checked(asks([METHOD], {"pull": 4.0, "push": 2.0, "tree": 1.0}))
+    result = checked(asks([METHOD], {"pull": 4.0, "push": 2.0, "tree": 1.0}))
 
-    assert given.strength == "firm"
-    assert values(given, "best") == ["tree"]
-    assert values(given, "times the best", method="pull") == [pytest.approx(4.0)]
+    assert result.strength == "firm"
+    assert values(result, "best") == ["tree"]
+    assert values(result, "times the best", method="pull") == [pytest.approx(4.0)]
 
 
 def test_it_counts_all_choices_that_do_not_differ_from_the_best():
-    given = checked(asks([METHOD], {"a": 1.0, "b": 1.001, "c": 1.002, "d": 1.003, "e": 2.0}))
+    result = checked(asks([METHOD], {"a": 1.0, "b": 1.001, "c": 1.002, "d": 1.003, "e": 2.0}))
 
-    assert values(given, "as good") == ["b", "c", "d"]
-    assert given.sentence.endswith(" B; c and 1 more are not measurably worse.")
+    assert values(result, "as good") == ["b", "c", "d"]
+    assert result.sentence.endswith(" B; c and 1 more are not measurably worse.")
 
 
 def test_it_finds_the_crossing_over_sizes():
     times = {(2, "pull"): 1.0, (2, "tree"): 1.5, (4, "pull"): 2.0, (4, "tree"): 1.7, (8, "pull"): 4.0, (8, "tree"): 1.9}
 
-    given = checked(asks([HOSTS, METHOD], times))
+    result = checked(asks([HOSTS, METHOD], times))
 
-    assert values(given, "best", hosts=2) == ["pull"]
-    assert values(given, "best", hosts=4) == ["tree"]
-    assert values(given, "best", hosts=8) == ["tree"]
-    assert "from 4 hosts on" in given.sentence
-    assert "at 2 hosts pull is" in given.sentence
+    assert values(result, "best", hosts=2) == ["pull"]
+    assert values(result, "best", hosts=4) == ["tree"]
+    assert values(result, "best", hosts=8) == ["tree"]
+    assert "from 4 hosts on" in result.sentence
+    assert "at 2 hosts pull is" in result.sentence
 
 
 def test_it_reports_the_bandwidth_with_the_time():
     times = {(2, "pull"): 1.0, (2, "tree"): 1.0, (8, "pull"): 4.0, (8, "tree"): 2.0}
     rates = {key: 2e7 / seconds for key, seconds in times.items()}
-    asked = asks([HOSTS, METHOD], times, elapsed_s=rates, also=RATE, deciding=LOOP)
+    question = asks([HOSTS, METHOD], times, elapsed_s=rates, also=RATE, deciding=LOOP)
 
-    given = checked(asked)
+    result = checked(question)
 
-    assert given.sentence.endswith("; aggregate bandwidth 10 MB/s against 5 MB/s.")
-    assert values(given, "Aggregate bandwidth", hosts=8, method="tree") == [pytest.approx(1e7)]
+    assert result.sentence.endswith("; aggregate bandwidth 10 MB/s against 5 MB/s.")
+    assert values(result, "Aggregate bandwidth", hosts=8, method="tree") == [pytest.approx(1e7)]
 
 
 def test_a_difference_at_a_smaller_size_is_reported_where_the_largest_shows_none():
     times = {(2, "pull"): 1.0, (2, "tree"): 2.0, (8, "pull"): 3.0, (8, "tree"): 3.0}
 
-    given = checked(asks([HOSTS, METHOD], times))
+    result = checked(asks([HOSTS, METHOD], times))
 
-    assert values(given, "best") == ["pull"]
-    assert "at 8 hosts no choice is measurably better" in given.sentence
+    assert values(result, "best") == ["pull"]
+    assert "at 8 hosts no choice is measurably better" in result.sentence
 
 
 def test_choices_are_compared_at_one_problem_never_across_problems():
     times = {("pull", 100): 1.0, ("tree", 100): 2.0, ("pull", 1000): 100.0, ("tree", 1000): 50.0}
 
-    given = checked(asks([METHOD, MOLECULES], times))
+    result = checked(asks([METHOD, MOLECULES], times))
 
-    assert values(given, "best", molecules=100) == ["pull"]
-    assert values(given, "best", molecules=1000) == ["tree"]
-    assert "100 times" not in given.sentence
+    assert values(result, "best", molecules=100) == ["pull"]
+    assert values(result, "best", molecules=1000) == ["tree"]
+    assert "100 times" not in result.sentence
 
 
 def test_choices_that_do_not_differ_name_no_best():
-    given = checked(asks([METHOD], {"a": 1.0, "b": 1.002}))
+    result = checked(asks([METHOD], {"a": 1.0, "b": 1.002}))
 
-    assert given.strength == "open"
-    assert values(given, "best") == []
-    assert given.missing is not None
+    assert result.strength == "open"
+    assert values(result, "best") == []
+    assert result.missing is not None
 
 
 def test_printed_methods_are_claimed_as_printed():
-    given = checked(asks([HOSTS, METHOD], {(10, "pull"): 44.0, (10, "tree"): 10.0}, repetitions=[1.0], published=True))
+    result = checked(asks([HOSTS, METHOD], {(10, "pull"): 44.0, (10, "tree"): 10.0}, repetitions=[1.0], published=True))
 
-    assert given.strength == "printed"
-    assert values(given, "times the best", hosts=10) == [pytest.approx(4.4)]
+    assert result.strength == "printed"
+    assert values(result, "times the best", hosts=10) == [pytest.approx(4.4)]
 
 
 def test_one_finished_choice_is_open_at_every_design():
@@ -89,6 +89,6 @@ def test_one_finished_choice_is_open_at_every_design():
 
 
 def test_a_printed_factor_is_the_answer_itself():
-    asked = asks([HOSTS], {4: 1.8, 10: 4.4}, repetitions=[1.0], published=True, against=("broadcast", "pull"))
+    question = asks([HOSTS], {4: 1.8, 10: 4.4}, repetitions=[1.0], published=True, against=("broadcast", "pull"))
 
-    assert values(checked(asked), "factor") == [pytest.approx(1.8), pytest.approx(4.4)]
+    assert values(checked(question), "factor") == [pytest.approx(1.8), pytest.approx(4.4)]

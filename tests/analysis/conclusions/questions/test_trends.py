@@ -14,35 +14,35 @@ LINE = {n: 1e-4 + n / 1e8 for n in SIZES}
 
 
 def test_it_reads_latency_and_bandwidth_from_the_line():
-    given = checked(asks([BYTES], LINE))
+    result = checked(asks([BYTES], LINE))
 
-    assert given.strength == "firm"
-    assert values(given, "latency") == [pytest.approx(1e-4, rel=0.02)]
-    assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
-    assert values(given, "half-bandwidth size") == [pytest.approx(1e4, rel=0.03)]
+    assert result.strength == "firm"
+    assert values(result, "latency") == [pytest.approx(1e-4, rel=0.02)]
+    assert values(result, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
+    assert values(result, "half-bandwidth size") == [pytest.approx(1e4, rel=0.03)]
 
 
 @pytest.mark.parametrize(("unit", "bits"), [("B/s", 1), ("bit/s", 8)])
 def test_a_measured_rate_is_turned_into_times(unit, bits):
     rate = Deciding("rate", "Rate", unit, higher_is_better=True)
 
-    given = checked(asks([BYTES], {n: bits * n / t for n, t in LINE.items()}, deciding=rate))
+    result = checked(asks([BYTES], {n: bits * n / t for n, t in LINE.items()}, deciding=rate))
 
-    assert values(given, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
+    assert values(result, "bandwidth") == [pytest.approx(1e8, rel=0.02)]
 
 
 def test_times_that_do_not_grow_give_no_bandwidth():
-    given = checked(asks([BYTES], dict.fromkeys(SIZES, 1e-4)))
+    result = checked(asks([BYTES], dict.fromkeys(SIZES, 1e-4)))
 
-    assert given.strength == "open"
-    assert given.figures == ()
+    assert result.strength == "open"
+    assert result.figures == ()
 
 
 def test_a_line_that_misses_the_points_is_only_moderate():
-    given = checked(asks([BYTES], {n: t * (1.5 if n > 3000 else 1) for n, t in LINE.items()}))
+    result = checked(asks([BYTES], {n: t * (1.5 if n > 3000 else 1) for n, t in LINE.items()}))
 
-    assert given.strength == "moderate"
-    assert "deviate from that line" in given.sentence
+    assert result.strength == "moderate"
+    assert "deviate from that line" in result.sentence
 
 
 def test_two_sizes_are_too_few_for_a_line():
@@ -59,10 +59,10 @@ def test_answers_are_json():
 
 
 def test_it_finds_the_power_of_growth():
-    given = checked(asks([MOLECULES], {100: 1.0, 200: 4.0, 400: 16.0}))
+    result = checked(asks([MOLECULES], {100: 1.0, 200: 4.0, 400: 16.0}))
 
-    assert given.strength == "firm"
-    assert values(given, "exponent") == [pytest.approx(2.0)]
+    assert result.strength == "firm"
+    assert values(result, "exponent") == [pytest.approx(2.0)]
 
 
 def test_a_size_of_zero_has_no_power():

@@ -25,7 +25,7 @@ def _study(**changed: Any) -> Study:
     return simulated(truth, noise=0.001, **facts)
 
 
-def _found(study: Study, rule: str) -> list[Finding]:
+def _findings(study: Study, rule: str) -> list[Finding]:
     return [finding for finding in find(study).findings if finding.rule == rule]
 
 
@@ -33,11 +33,11 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
     study = _study(mpi_load_balance=lambda n: 0.8 if n == 4 else 0.97)
     for point in study.points:
         point.values["mpi_busiest_rank"] = [5.0] * 5
-    (finding,) = _found(study, "mpi_load_imbalance")
+    (finding,) = _findings(study, "mpi_load_imbalance")
     assert plain(finding.statement) == (
         "The load is uneven at 4 hosts: rank 5 spends 25 % more time outside MPI than the mean; the others wait for it in MPI."
     )
-    assert not _found(study, "load_imbalance"), "CPU time is not used if the trial has a profile"
+    assert not _findings(study, "load_imbalance"), "CPU time is not used if the trial has a profile"
 
 
 @pytest.mark.parametrize(
@@ -55,31 +55,31 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
     ],
 )
 def test_it_reports_what_costs_time(changed: dict[str, Any], rule: str, words: str) -> None:
-    (finding,) = _found(_study(**changed), rule)
+    (finding,) = _findings(_study(**changed), rule)
     assert words in plain(finding.statement)
     assert finding.strength == "strong"
-    assert not _found(_study(), rule)
+    assert not _findings(_study(), rule)
 
 
 def test_computation_does_not_grow_between_points_of_one_size() -> None:
     study = _study(mpi_useful_s=lambda n: 300.0 + 60 * n)
     for point in study.points:
         point.parameters["hosts"] = 2
-    assert not _found(study, "computation_grows")
+    assert not _findings(study, "computation_grows")
 
 
 def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
     study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31)
-    (finding,) = _found(study, "oversubscribed")
+    (finding,) = _findings(study, "oversubscribed")
     assert "Ranks were descheduled for up to 31 % of their time." in plain(finding.statement)
-    assert not _found(study, "mpi_no_core")
+    assert not _findings(study, "mpi_no_core")
 
 
 def test_ranks_that_sleep_lack_no_core() -> None:
     asleep = _study(cores=2, mpi_no_core_share=0.9, mpi_descheduled_share=0.0, mpi_blocked_outside_share=0.9)
-    (finding,) = _found(asleep, "mpi_blocked_outside")
+    (finding,) = _findings(asleep, "mpi_blocked_outside")
     assert finding.evidence[0].metric == "mpi_blocked_outside_share"
-    assert not any("descheduled" in each.statement for each in find(asleep).findings)
+    assert not any("descheduled" in finding.statement for finding in find(asleep).findings)
 
 
 def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:
@@ -90,10 +90,10 @@ def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:
     assert row.no_core_share == pytest.approx(0.01, rel=0.02)
     partly = _study()
     del partly.points[0].values["mpi_parallel_efficiency"]
-    assert not any(each.profiled for each in time_breakdown(partly))
+    assert not any(row.profiled for row in time_breakdown(partly))
 
 
 def test_serialisation_on_shared_cores_is_weak_evidence() -> None:
-    (finding,) = _found(_study(cores=2, mpi_serialisation_efficiency=0.5), "serialisation_costs")
+    (finding,) = _findings(_study(cores=2, mpi_serialisation_efficiency=0.5), "serialisation_costs")
     assert finding.strength == "weak"
     assert "share cores" in finding.caveat

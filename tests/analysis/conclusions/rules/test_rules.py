@@ -16,7 +16,7 @@ from tests.words import plain
 _TRUTH = usl_time(300, 0.3, 0.04)
 
 
-def _found(study: Study, rule: str) -> list[Finding]:
+def _findings(study: Study, rule: str) -> list[Finding]:
     return [f for f in find(study).findings if f.rule == rule]
 
 
@@ -39,7 +39,7 @@ def _flow(**values: Any) -> dict[str, Any]:
 
 def test_a_predicted_best_size_is_an_integer_in_words_and_raw_in_numbers() -> None:
     study = simulated({"elapsed_s": usl_time(100, 0.05, 0.02)}, noise=0.02)
-    (predicted,) = _found(study, "predicted_best")
+    (predicted,) = _findings(study, "predicted_best")
     assert predicted.statement.startswith(
         "Universal Scalability Law predicts the best time at 7 hosts (95 % interval 6 to 7)."
     )
@@ -49,31 +49,31 @@ def test_a_predicted_best_size_is_an_integer_in_words_and_raw_in_numbers() -> No
 
 def test_nothing_is_predicted_from_fewer_sizes_than_test_a_model() -> None:
     study = simulated({"elapsed_s": usl_time(100, 0.05, 0.05)}, hosts=(1, 2, 4, 8), noise=0.02)
-    assert not _found(study, "predicted_best")
+    assert not _findings(study, "predicted_best")
 
 
 def test_it_says_where_computing_falls_while_time_rises() -> None:
-    (finding,) = _found(_study(cpu_mean_rank_s=lambda n: 200 / n, cores=8), "cpu_falls_time_rises")
+    (finding,) = _findings(_study(cpu_mean_rank_s=lambda n: 200 / n, cores=8), "cpu_falls_time_rises")
     assert finding.statement.startswith("From 4 to 12 hosts CPU time per rank falls")
     assert "more ranks than cores" in finding.caveat
-    assert not _found(_study(cpu_mean_rank_s=20.0), "cpu_falls_time_rises")
+    assert not _findings(_study(cpu_mean_rank_s=20.0), "cpu_falls_time_rises")
 
 
 def test_cpu_time_as_a_sum_over_ranks_serves_as_well() -> None:
-    (finding,) = _found(_study(cpu_s=lambda n: 400.0 + 20 * n), "cpu_scaling")
+    (finding,) = _findings(_study(cpu_s=lambda n: 400.0 + 20 * n), "cpu_scaling")
     assert finding.statement.startswith("CPU time per rank falls by")
-    assert not _found(_study(cpu_s=lambda n: 100.0 * n), "cpu_scaling")
+    assert not _findings(_study(cpu_s=lambda n: 100.0 * n), "cpu_scaling")
 
 
 def test_it_names_the_step_at_which_packets_jump() -> None:
-    (finding,) = _found(_study(packets=lambda n: 2e5 if n <= 4 else 4.7e5), "packet_step")
+    (finding,) = _findings(_study(packets=lambda n: 2e5 if n <= 4 else 4.7e5), "packet_step")
     assert finding.statement.startswith("Packets rise 2.4 times from 4 to 6 hosts") or "2.3 times" in finding.statement
-    assert not _found(_study(packets=lambda n: 1e5 * n), "packet_step")
+    assert not _findings(_study(packets=lambda n: 1e5 * n), "packet_step")
 
 
 def test_waiting_that_grows_is_said_if_time_has_not_turned() -> None:
     study = _study(elapsed_s=lambda n: 100 + 300 / n, cpu_mean_rank_s=lambda n: 480 / n)
-    (finding,) = _found(study, "waiting_grows")
+    (finding,) = _findings(study, "waiting_grows")
     assert finding.statement.startswith("Time off the CPU rises from")
 
 
@@ -88,65 +88,65 @@ def test_waiting_that_grows_is_said_if_time_has_not_turned() -> None:
     ],
 )
 def test_it_reads_one_metric(metric: str, above: float, below: float | None, rule: str, words: str) -> None:
-    (finding,) = _found(_study(**{metric: above}), rule)
+    (finding,) = _findings(_study(**{metric: above}), rule)
     assert words in finding.statement
     assert any(e.metric == metric for e in finding.evidence)
-    assert not _found(_study(**({metric: below} if below is not None else {})), rule)
+    assert not _findings(_study(**({metric: below} if below is not None else {})), rule)
 
 
 def test_a_full_link_is_saturated_and_bursts_may_fill_it() -> None:
     full = {"link_bandwidth_bps": 1e8, "link_certified": True, "capture_at": "host"}
-    (finding,) = _found(_study(throughput_bps=9.3e7, **full), "link_load")
+    (finding,) = _findings(_study(throughput_bps=9.3e7, **full), "link_load")
     assert finding.statement.startswith("The link is saturated at")
     assert finding.strength == "strong"
-    (finding,) = _found(_study(throughput_bps=1.2e7, port_peak_10ms_bps=9.7e7, **full), "link_load")
+    (finding,) = _findings(_study(throughput_bps=1.2e7, port_peak_10ms_bps=9.7e7, **full), "link_load")
     assert finding.statement.startswith("Bursts fill the link")
-    (finding,) = _found(_study(throughput_bps=1.2e7, link_bandwidth_bps=1e8), "link_load")
+    (finding,) = _findings(_study(throughput_bps=1.2e7, link_bandwidth_bps=1e8), "link_load")
     assert finding.statement.startswith("The link is not full: at most 1")
     assert "no certificate" in finding.caveat
-    assert not _found(_study(throughput_bps=1.2e7), "link_load")
+    assert not _findings(_study(throughput_bps=1.2e7), "link_load")
 
 
 def test_bytes_of_many_links_are_no_saturated_link_and_their_bursts_fill_none() -> None:
-    (finding,) = _found(_study(throughput_bps=1.2e7, peak_10ms_bps=1.5e8, link_bandwidth_bps=1e8), "link_load")
+    (finding,) = _findings(_study(throughput_bps=1.2e7, peak_10ms_bps=1.5e8, link_bandwidth_bps=1e8), "link_load")
     assert finding.statement.startswith("The link is not full")
-    (finding,) = _found(_study(throughput_bps=9.3e7, link_bandwidth_bps=1e8, capture_at="bridge"), "link_load")
+    (finding,) = _findings(_study(throughput_bps=9.3e7, link_bandwidth_bps=1e8, capture_at="bridge"), "link_load")
     assert "saturated" not in finding.statement
     assert "the true load is at most this" in finding.caveat
 
 
 def test_it_separates_window_bound_from_latency_bound_flows() -> None:
     window = _study(point={"flows": [_flow()]})
-    (finding,) = _found(window, "window_bound")
+    (finding,) = _findings(window, "window_bound")
     assert plain(finding.statement).startswith("1 connection runs at the limit of the TCP window at 2 hosts: 50 Mbit/s")
     latency = _flow(bytes_in_flight_p95=1000.0, goodput_bps=1.8e6, window_full_events=0)
-    (finding,) = _found(_study(point={"flows": [latency] * 3}), "latency_bound")
+    (finding,) = _findings(_study(point={"flows": [latency] * 3}), "latency_bound")
     assert finding.statement.startswith("3 connections run one message per round trip")
     fast = _flow(window_full_events=0, goodput_bps=1e9, bytes_in_flight_p95=4e6)
-    assert not _found(_study(point={"flows": [fast]}), "window_bound")
-    assert not _found(_study(point={"flows": [fast]}), "latency_bound")
+    assert not _findings(_study(point={"flows": [fast]}), "window_bound")
+    assert not _findings(_study(point={"flows": [fast]}), "latency_bound")
     unknown = dict.fromkeys(_flow())
-    assert not _found(_study(point={"flows": [unknown]}), "window_bound")
+    assert not _findings(_study(point={"flows": [unknown]}), "window_bound")
 
 
 def test_retransmissions_come_with_what_they_cost() -> None:
     lossy = {"retransmitted_bytes": 8e5, "payload_bytes": 1e8, "retransmitted_segments": 600.0, "connections": 12.0}
-    (finding,) = _found(_study(rtt_handshake_s=0.0002, **lossy), "retransmissions")
+    (finding,) = _findings(_study(rtt_handshake_s=0.0002, **lossy), "retransmissions")
     assert "% of the payload is retransmitted" in finding.statement
     assert "costs each connection between" in finding.statement
-    (finding,) = _found(_study(rtt_handshake_s=0.0002, chain_retransmission_s=1.5, **lossy), "retransmissions")
+    (finding,) = _findings(_study(rtt_handshake_s=0.0002, chain_retransmission_s=1.5, **lossy), "retransmissions")
     assert ", and the run waits 1." in finding.statement
-    assert not _found(_study(**lossy | {"retransmitted_bytes": 1e3}), "retransmissions")
+    assert not _findings(_study(**lossy | {"retransmitted_bytes": 1e3}), "retransmissions")
 
 
 def test_the_wires_part_of_waiting_is_bounded() -> None:
     study = _study(cpu_mean_rank_s=lambda n: 100 / n, throughput_bps=1e6, link_bandwidth_bps=1e8, link_certified=True)
-    (finding,) = _found(study, "waiting_explained")
+    (finding,) = _findings(study, "waiting_explained")
     assert finding.statement.startswith("Moving the bytes explains at most")
     in_a_row = _study(
         cpu_mean_rank_s=lambda n: 100 / n, throughput_bps=1e6, link_bandwidth_bps=1e8, chain_volume_s=90.0
     )
-    assert not _found(in_a_row, "waiting_explained"), "one host after the other moves more than one port does"
+    assert not _findings(in_a_row, "waiting_explained"), "one host after the other moves more than one port does"
 
 
 _EVEN = [[0 if i == j else 100 for j in range(4)] for i in range(4)]
@@ -164,16 +164,16 @@ _STAR = [[0, 300, 300, 300], [300, 0, 0, 0], [300, 0, 0, 0], [300, 0, 0, 0]]
     ids=["pair", "star", "even"],
 )
 def test_it_sees_traffic_concentrated_on_a_pair_or_a_host(table: list[list[int]], words: str | None) -> None:
-    findings = _found(_study(point={"host_matrix": {"labels": list("abcd"), "wire_bytes": table}}), "matrix_skew")
+    findings = _findings(_study(point={"host_matrix": {"labels": list("abcd"), "wire_bytes": table}}), "matrix_skew")
     assert [words in plain(f.statement) for f in findings if words] == ([True] if words else [])
     assert bool(findings) == bool(words)
 
 
 def test_ranks_that_share_cores_are_said_to() -> None:
-    (finding,) = _found(_study(cores=16), "oversubscribed")
+    (finding,) = _findings(_study(cores=16), "oversubscribed")
     assert finding.statement.startswith("From 10 hosts on, 20 to 24 ranks share 16 cores")
-    assert not _found(_study(cores=24), "oversubscribed")
-    (finding,) = _found(_study(cores=48, point={"threads": 4}), "oversubscribed")
+    assert not _findings(_study(cores=24), "oversubscribed")
+    (finding,) = _findings(_study(cores=48, point={"threads": 4}), "oversubscribed")
     assert "24 ranks with 4 threads each share 48 cores" in finding.statement
 
 
@@ -185,11 +185,11 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
         "excluded": {"warm-up": 1, "failed": 2},
     }
     study = _study(point=point)
-    assert _found(study, "degraded_capture")[0].statement == (
+    assert _findings(study, "degraded_capture")[0].statement == (
         "6 captures at 2, 4, 6, 8, 10 and 12 hosts are not fully trusted (0.31 % of the packets were dropped)."
     )
-    assert "delay 5.1 ms instead of 4 ms" in _found(study, "degraded_link")[0].statement
-    assert _found(study, "left_out")[0].statement == (
+    assert "delay 5.1 ms instead of 4 ms" in _findings(study, "degraded_link")[0].statement
+    assert _findings(study, "left_out")[0].statement == (
         "12 trials at 2, 4, 6, 8, 10 and 12 hosts are excluded: failed, lost or cancelled."
     )
-    assert not _found(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
+    assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")

@@ -31,14 +31,14 @@ def _study(**shares: Any) -> Study:
     return simulated(truth, noise=0.001)
 
 
-def _found(study: Study) -> list[Finding]:
+def _findings(study: Study) -> list[Finding]:
     return [finding for finding in find(study).findings if finding.rule in RULES]
 
 
 def _changed(study: Study, **values: list[float]) -> Study:
     for point in study.points:
-        for name, each in values.items():
-            point.values[name] = each
+        for name, value in values.items():
+            point.values[name] = value
     return study
 
 
@@ -53,7 +53,7 @@ def _with_ranks(study: Study, waited_for: list[float]) -> Study:
 
 
 def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
-    (finding,) = _found(_with_ranks(_study(late_sender=0.9), [2.0] * 5))
+    (finding,) = _findings(_with_ranks(_study(late_sender=0.9), [2.0] * 5))
     assert plain(finding.statement).startswith(
         "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late at "
     )
@@ -62,7 +62,7 @@ def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
 
 
 def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
-    (finding,) = _found(_with_ranks(_study(late_sender=0.9), [2.0, 1.0, 2.0, 2.0, 2.0]))
+    (finding,) = _findings(_with_ranks(_study(late_sender=0.9), [2.0, 1.0, 2.0, 2.0, 2.0]))
     assert plain(finding.statement).startswith(
         "Ranks wait 30 % of their time in receives and collectives, 90 % of it because others send late"
     )
@@ -82,11 +82,11 @@ def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
     ],
 )
 def test_it_says_what_the_network_did_while_ranks_waited(cause: str, rule: str, words: str) -> None:
-    (finding,) = _found(_study(**{cause: 0.8, "late_sender": 0.1}))
+    (finding,) = _findings(_study(**{cause: 0.8, "late_sender": 0.1}))
     assert finding.rule == rule
     assert words in plain(finding.statement)
 
 
 @pytest.mark.parametrize("changed", [{"mpi_wait_share": [0.05] * 5}, {"mpi_wait_late_sender_share": [0.4] * 5}])
 def test_it_is_silent_about_short_waits_and_small_causes(changed: dict[str, list[float]]) -> None:
-    assert not _found(_changed(_study(late_sender=0.9), **changed))
+    assert not _findings(_changed(_study(late_sender=0.9), **changed))

@@ -19,9 +19,9 @@ def errors(value: Any, schema: dict[str, Any]) -> list[str]:
 def sent(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema for who sends: what is only read need not be there."""
     part = copy.deepcopy(schema)
-    for each in part["components"]["schemas"].values():
-        only_read = {name for name, member in each.get("properties", {}).items() if member.get("readOnly")}
-        each["required"] = [name for name in each.get("required", ()) if name not in only_read]
+    for row in part["components"]["schemas"].values():
+        only_read = {name for name, member in row.get("properties", {}).items() if member.get("readOnly")}
+        row["required"] = [name for name in row.get("required", ()) if name not in only_read]
     return part
 
 
@@ -32,8 +32,8 @@ def _unknown(value: Any, schema: Any, components: dict[str, Any], at: str = "$")
     for part in (*schema.get("allOf", ()), *(part for part in schema.get("anyOf", ()) if part.get("type") != "null")):
         yield from _unknown(value, part, components, at)
     if isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _unknown(item, schema.get("items") or {}, components, f"{at}[{place}]")
+        for index, item in enumerate(value):
+            yield from _unknown(item, schema.get("items") or {}, components, f"{at}[{index}]")
     elif isinstance(value, dict) and "properties" in schema:
         for name, member in value.items():
             if name in schema["properties"]:

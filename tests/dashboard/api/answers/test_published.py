@@ -39,11 +39,11 @@ def test_study_has_every_configuration_with_its_printed_figures(
     for study in published_studies():
         with django_assert_max_num_queries(12):
             data = client.get(f"{PUBLISHED}{study.slug}/").json()
-        shown = {each["configuration"]: each for each in data["configurations"]}
-        assert {key: (each["parameters"], each["figures"]) for key, each in shown.items()} == {
+        rows = {configuration["configuration"]: configuration for configuration in data["configurations"]}
+        assert {key: (row["parameters"], row["figures"]) for key, row in rows.items()} == {
             point.hash: (point.parameters, point.values) for point in study.points()
         }
-        assert [each["name"] for each in data["tables"]] == [table.name for table in study.tables]
+        assert [table["name"] for table in data["tables"]] == [table.name for table in study.tables]
         assert (data["notes"], data["statements"]) == (study.notes, study.statements)
         printed = {metric for table in study.tables for metric in table.printed_as}
         assert set(data["units"]) == printed
@@ -55,6 +55,6 @@ def test_study_has_every_configuration_with_its_printed_figures(
 def test_published_studies_are_visible_to_all_users(client: Client) -> None:
     stranger = client_of(factories.person("eve"))
     assert stranger.get(f"{PUBLISHED}guster-2007-water/").status_code == 200
-    own = factories.experiment()
-    assert client.get(f"{PUBLISHED}{own.slug}/").status_code == 404
+    experiment = factories.experiment()
+    assert client.get(f"{PUBLISHED}{experiment.slug}/").status_code == 404
     assert Client().get(PUBLISHED).status_code == 401

@@ -66,11 +66,11 @@ def get_json(client: Client, trial: Trial, rest: str, status: int = 200) -> Any:
 def test_rates_have_a_step_a_start_and_units(client: Client, captured: Trial, analysed: dict[str, Any]) -> None:
     every = get_json(client, captured, "series/")
     assert (every["step_s"], every["start_s"]) == tuple(analysed["series"][name] for name in ("bin_s", "start_s"))
-    curves = {each["quantity"]: each["values"] for each in every["series"]}
+    curves = {curve["quantity"]: curve["values"] for curve in every["series"]}
     assert curves == {name: analysed["series"][name] for name in ("packets", "wire_bytes", "payload_bytes")}
     assert every["units"] == {"packets": "packets", "wire_bytes": "B", "payload_bytes": "B"}
     mpi = get_json(client, captured, "series/?scope=mpi")
-    assert [(each["quantity"], each["values"]) for each in mpi["series"]] == [("packets", [1, 2])]
+    assert [(curve["quantity"], curve["values"]) for curve in mpi["series"]] == [("packets", [1, 2])]
 
 
 def test_hosts_come_in_pages_with_mean_lowest_and_highest(client: Client, trial: Trial) -> None:
@@ -78,7 +78,7 @@ def test_hosts_come_in_pages_with_mean_lowest_and_highest(client: Client, trial:
     keep(trial, "samples.json", rows, Artifact.Kind.SAMPLES)
     first = get_json(client, trial, "series/?of=hosts&limit=2")
     assert (first["count"], first["t_s"], first["step_s"]) == (3, [1.0, 2.0], None)
-    assert {each["host"] for each in first["series"]} == {"n1", "n2"}
+    assert {curve["host"] for curve in first["series"]} == {"n1", "n2"}
     busy = first["series"][0]
     assert (busy["quantity"], busy["values"], busy["low"], busy["high"]) == ("cpu_share", *[[0.35, 0.45]] * 3)
     assert first["units"] == {
@@ -90,13 +90,13 @@ def test_hosts_come_in_pages_with_mean_lowest_and_highest(client: Client, trial:
         "drops_per_s": "1/s",
     }
     rest = client.get(first["next"]).json()
-    assert ({each["host"] for each in rest["series"]}, rest["next"]) == ({"n3"}, None)
+    assert ({curve["host"] for curve in rest["series"]}, rest["next"]) == ({"n3"}, None)
 
 
 def test_a_step_in_which_a_host_has_no_sample_is_null(client: Client, trial: Trial) -> None:
     keep(trial, "samples.json", [row(1.0, "n1"), row(1.0, "n2"), row(2.0, "n1")], Artifact.Kind.SAMPLES)
     curves = get_json(client, trial, "series/?of=hosts")["series"]
-    (memory,) = (each for each in curves if (each["host"], each["quantity"]) == ("n2", "memory_bytes"))
+    (memory,) = (curve for curve in curves if (curve["host"], curve["quantity"]) == ("n2", "memory_bytes"))
     assert (memory["values"], memory["low"], memory["high"]) == ([1000.0, None], [1000.0, None], [1000.0, None])
 
 
@@ -115,13 +115,13 @@ def test_connections_are_sorted_and_paged_with_unknown_values_last(client: Clien
     flows = [{"connection": n, "wire_bytes": n * 7 % 5, "rtt_min_s": n / 10 if n % 2 else None} for n in range(6)]
     keep(trial, ANALYSIS_NAME, {"series": {"packets": [1]}, "flows": flows}, Artifact.Kind.ANALYSIS)
     page = get_json(client, trial, "flows/?ordering=-wire_bytes&limit=2&offset=1")
-    assert (page["count"], [each["wire_bytes"] for each in page["results"]]) == (6, [3, 2])
+    assert (page["count"], [item["wire_bytes"] for item in page["results"]]) == (6, [3, 2])
     assert page["units"] == {"wire_bytes": "B", "rtt_min_s": "s"}
     assert client.get(page["next"]).json()["results"][0]["wire_bytes"] == 1
     for ordering, first in (("rtt_min_s", [1, 3, 5]), ("-rtt_min_s", [5, 3, 1])):
         rows = get_json(client, trial, f"flows/?ordering={ordering}")["results"]
-        assert [each["connection"] for each in rows] == [*first, 0, 2, 4]
-    assert [each["connection"] for each in get_json(client, trial, "flows/")["results"]] == list(range(6))
+        assert [item["connection"] for item in rows] == [*first, 0, 2, 4]
+    assert [item["connection"] for item in get_json(client, trial, "flows/")["results"]] == list(range(6))
 
 
 def test_matrices_have_packets_by_host_and_rank_and_messages_by_rank(
@@ -142,7 +142,7 @@ def test_matrices_have_packets_by_host_and_rank_and_messages_by_rank(
 
 
 @pytest.mark.parametrize(
-    ("host_ranks", "known", "why"),
+    ("host_ranks", "is_known", "why"),
     [
         ({"10.217.0.1": [7], "10.217.0.2": [3]}, ["3", "7"], None),
         ({"10.217.0.1": [0, 1], "10.217.0.2": [2]}, None, "and several ranks ran on 10.217.0.1."),
@@ -150,12 +150,12 @@ def test_matrices_have_packets_by_host_and_rank_and_messages_by_rank(
     ],
 )
 def test_matrices_of_mpich_give_the_reason_for_missing_ranks(
-    client: Client, trial: Trial, host_ranks: Any, known: Any, why: str | None
+    client: Client, trial: Trial, host_ranks: Any, is_known: Any, why: str | None
 ) -> None:
     every = analysis.analyse(CAPTURE.with_name("mpich-ucx.pcap"), host_ranks=host_ranks).to_dict()
     keep(trial, ANALYSIS_NAME, every, Artifact.Kind.ANALYSIS)
     answer = get_json(client, trial, "matrices/")
-    assert (answer["ranks"] or {}).get("labels") == known
+    assert (answer["ranks"] or {}).get("labels") == is_known
     assert answer["ranks_missing"] == (
         None if why is None else f"The MPI library does not name the rank on a connection, {why}"
     )

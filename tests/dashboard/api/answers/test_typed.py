@@ -81,6 +81,6 @@ def test_of_a_certificate(document: dict[str, Any], client: Client, submit: Call
         Trial.objects.filter(pk=trial.pk).update(certificate=certificate)
         answer = client.get(f"{TRIALS}{trial.pk}/").json()
         promised = {"components": document["components"], "$ref": "#/components/schemas/TrialDetail"}
-        wrong = [each for each in errors(answer, promised) if "from_elsewhere" not in each]
+        wrong = [error for error in errors(answer, promised) if "from_elsewhere" not in error]
         assert not wrong, "\n".join(wrong)
     assert errors({**answer, "certificate": {**data, "kept": "yes"}}, promised)

@@ -13,8 +13,8 @@ from tests.experiments import factories
 ARCHIVE, RESTORE, TAG = (f"/experiments/chosen/{change}/" for change in ("archive", "restore", "tag"))
 
 
-def in_list(page: Client, experiment: Experiment, **asked: str) -> bool:
-    listed = text_of(page.get("/experiments/", asked)).partition('id="list"')[2]
+def in_list(page: Client, experiment: Experiment, **query: str) -> bool:
+    listed = text_of(page.get("/experiments/", query)).partition('id="list"')[2]
     return f'"{experiment.get_absolute_url()}"' in listed
 
 
@@ -31,7 +31,7 @@ def test_archived_experiment_leaves_the_lists_and_is_restored(page: Client, subm
     assert experiment not in [row.experiment for row in page.get("/").context["recent"]]
     assert experiment.name in text_of(page.get(experiment.get_absolute_url()))
     rest = page.get("/api/v1/experiments/", {"archived": "true"}).json()["results"]
-    assert [each["slug"] for each in rest] == [experiment.slug]
+    assert [row["slug"] for row in rest] == [experiment.slug]
     page.post(undo, fields)
     assert in_list(page, experiment)
 

@@ -103,8 +103,8 @@ def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Cl
     assert not Trial.objects.filter(experiment=measured.pk).exists()
     assert not Summary.objects.filter(configuration__experiment=measured.pk).exists()
     assert LogEntry.objects.filter(action=LogEntry.Action.DELETE, object_pk=str(measured.pk)).exists()
-    kept = Deleted.objects.get()
-    assert (kept.by, kept.project, len(kept.trials)) == (person, measured.project, 6)
+    deleted = Deleted.objects.get()
+    assert (deleted.by, deleted.project, len(deleted.trials)) == (person, measured.project, 6)
     listed = text_of(page.get(DELETED))
     assert measured.name in listed
     page.post(undo, fields)
@@ -117,11 +117,11 @@ def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Cl
 
 
 def test_further_trials_get_numbers_that_no_deleted_one_has(measured: Experiment, person: User, submit: Any) -> None:
-    kept = deletion.delete(measured, by=person)
+    deleted = deletion.delete(measured, by=person)
     again = submit()
     assert again.slug == f"{measured.slug}-2"
-    assert not {*kept.trials} & {*again.trials.values_list("pk", flat=True)}
-    assert deletion.restore_deleted(kept).slug == measured.slug
+    assert not {*deleted.trials} & {*again.trials.values_list("pk", flat=True)}
+    assert deletion.restore_deleted(deleted).slug == measured.slug
     assert (TrialValues.objects.exists(), TrialValues.wrong()) == (True, [])
 
 
@@ -168,7 +168,7 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     for file in (*files, other):
         file.parent.mkdir(parents=True)
         file.write_text("done")
-    kept = deletion.delete(measured, by=person)
+    deleted = deletion.delete(measured, by=person)
     assert retention.forget_deleted() == 0
     Deleted.objects.update(at=timezone.now() - timedelta(days=8))
     settings.DELETED_DAYS = 0
@@ -178,17 +178,17 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     assert retention.forget_deleted() == 1
     assert [file for file in (*files, other) if file.exists()] == [other]
     with pytest.raises(CannotRestore, match="removed"):
-        deletion.restore_deleted(kept)
+        deletion.restore_deleted(deleted)
 
 
 def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
-    kept = deletion.delete(measured, by=person)
+    deleted = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
     with pytest.raises(CannotRestore, match="no longer fits"), transaction.atomic():
-        deletion.restore_deleted(kept)
+        deletion.restore_deleted(deleted)
     assert Deleted.objects.exists()
     assert not Experiment.objects.filter(uid=measured.uid).exists()
-    page.post(UNDELETE, {"of": f"e:{kept.slug}"})
+    page.post(UNDELETE, {"of": f"e:{deleted.slug}"})
 
 
 def test_a_large_one_is_deleted_on_the_command_line(

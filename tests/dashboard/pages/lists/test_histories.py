@@ -41,13 +41,13 @@ def measured(person) -> list[Experiment]:
     return [Experiment.objects.get(slug=slug) for slug in ("steady", "stepped", "short")]
 
 
-def rows(page, **asked) -> list:
-    return [row["kept"] for row in page.get(reverse("histories"), asked).context["rows"]]
+def rows(page, **query) -> list:
+    return [row["kept"] for row in page.get(reverse("histories"), query).context["rows"]]
 
 
 def test_list_has_histories_with_enough_trials_and_flags(measured, page):
     listed = rows(page)
-    assert [(kept.configuration.experiment.slug, kept.history.flagged) for kept in listed] == [
+    assert [(row.configuration.experiment.slug, row.history.flagged) for row in listed] == [
         ("stepped", True),
         ("steady", False),
     ]
@@ -59,12 +59,12 @@ def test_list_has_histories_with_enough_trials_and_flags(measured, page):
 
 
 def test_it_judges_as_the_historys_own_page_does(measured, page, person):
-    for kept in rows(page):
-        own = history_of(person, kept.configuration.hash, "testbed", "elapsed_s").history
-        assert [(c.index, c.ratio, c.p_value) for c in kept.history.changes] == [
-            (c.index, c.ratio, c.p_value) for c in own.changes
+    for row in rows(page):
+        history = history_of(person, row.configuration.hash, "testbed", "elapsed_s").history
+        assert [(c.index, c.ratio, c.p_value) for c in row.history.changes] == [
+            (c.index, c.ratio, c.p_value) for c in history.changes
         ]
-        assert (kept.history.flagged, kept.history.latest) == (own.flagged, own.latest)
+        assert (row.history.flagged, row.history.latest) == (history.flagged, history.latest)
 
 
 def test_one_configuration_in_two_experiments_is_one_history(measured, library, person, page):
@@ -74,7 +74,7 @@ def test_one_configuration_in_two_experiments_is_one_history(measured, library, 
 
 
 def test_it_filters_and_pages(measured, page, monkeypatch):
-    assert [kept.configuration.experiment.slug for kept in rows(page, text="stead")] == ["steady"]
+    assert [row.configuration.experiment.slug for row in rows(page, text="stead")] == ["steady"]
     assert rows(page, workload="hpl") == []
     assert rows(page, cluster="elsewhere") == []
     monkeypatch.setattr("dashboard.pages.lists.histories.PER_PAGE", 1)
@@ -85,7 +85,7 @@ def test_it_filters_and_pages(measured, page, monkeypatch):
 
 
 def test_filter_lists_only_flagged_histories(measured, page, person):
-    assert [kept.configuration.experiment.slug for kept in rows(page, flagged="1")] == ["stepped"]
+    assert [row.configuration.experiment.slug for row in rows(page, flagged="1")] == ["stepped"]
     assert rows(page, flagged="1", text="stead") == []
     html = page.get(reverse("histories"), {"flagged": "1"}).content.decode()
     assert re.search(r'<input type="checkbox" name="flagged"[^>]* value="1"[^>]* checked>', html)
@@ -105,7 +105,7 @@ def test_it_looks_for_flagged_ones_in_a_fixed_number_of_histories_a_page(measure
 
 def test_other_projects_are_hidden(measured, page):
     Experiment.objects.filter(pk=measured[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
-    assert [kept.configuration.experiment.slug for kept in rows(page)] == ["steady"]
+    assert [row.configuration.experiment.slug for row in rows(page)] == ["steady"]
 
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, library, person, page, django_assert_num_queries):
@@ -132,8 +132,8 @@ def test_it_gives_rest_the_same(measured, page, person):
     assert client_of(person).get("/api/v1/history/", {"metric": "packets"}).status_code == 400
 
 
-def slugs(page, **asked) -> list[str]:
-    return [kept.configuration.experiment.slug for kept in rows(page, **asked)]
+def slugs(page, **query) -> list[str]:
+    return [row.configuration.experiment.slug for row in rows(page, **query)]
 
 
 def test_it_is_sorted_by_its_columns(measured, library, person, page):

@@ -20,34 +20,34 @@ from tests.experiments import factories
 ADDRESS = "/trials/"
 
 
-def listed(page: Client, **asked: Any) -> list[int]:
+def listed(page: Client, **query: Any) -> list[int]:
     """The numbers of the trials in the order of the page."""
-    return [int(number) for number in re.findall(r'value="t:(\d+)"', page.get(ADDRESS, asked).content.decode())]
+    return [int(number) for number in re.findall(r'value="t:(\d+)"', page.get(ADDRESS, query).content.decode())]
 
 
-def numbers(**wanted: Any) -> list[int]:
-    return sorted(Trial.objects.filter(**wanted).values_list("pk", flat=True), reverse=True)
+def numbers(**query: Any) -> list[int]:
+    return sorted(Trial.objects.filter(**query).values_list("pk", flat=True), reverse=True)
 
 
-def place(value: object) -> str:
+def position_of(value: object) -> str:
     """Return a forged position in the list."""
     return base64.urlsafe_b64encode(json.dumps([value, 1]).encode()).decode().rstrip("=")
 
 
-def walk(page: Client, monkeypatch: pytest.MonkeyPatch, **asked: str) -> list[int]:
+def walk(page: Client, monkeypatch: pytest.MonkeyPatch, **query: str) -> list[int]:
     """Return all listed rows, by *Next* and by *Previous*, once they are equal."""
     monkeypatch.setattr("dashboard.pages.lists.trials.PER_PAGE", 4)
     seen: list[list[int]] = []
-    place: Mapping[str, str] = {}
+    position: Mapping[str, str] = {}
     for _ in range(20):
-        context = page.get(ADDRESS, {**asked, **place}).context
+        context = page.get(ADDRESS, {**query, **position}).context
         seen.append([trial.pk for trial in context["page"].rows])
         if not context["page"].later:
             break
-        place = {"after": context["page"].later}
+        position = {"after": context["page"].later}
     backwards = [seen[-1]]
     while context["page"].earlier:
-        context = page.get(ADDRESS, {**asked, "before": context["page"].earlier}).context
+        context = page.get(ADDRESS, {**query, "before": context["page"].earlier}).context
         backwards.insert(0, [trial.pk for trial in context["page"].rows])
     assert backwards == seen
     return [pk for rows in seen for pk in rows]
@@ -86,12 +86,12 @@ def test_every_order_leads_through_all_of_them_and_back(
         "elapsed_s": elapsed.get,
     }
     for sort in [f"{sign}{name}" for name in values for sign in ("", "-")]:
-        shown = walk(page, monkeypatch, sort=sort, cluster="testbed")
-        assert sorted(shown) == sorted(trials), sort
-        data = [values[sort.lstrip("-")](pk) for pk in shown]
-        known = [each for each in data if each is not None]
-        assert known == sorted(known, reverse=sort.startswith("-")), sort
-        assert data[len(known) :] == [None] * (len(data) - len(known)), f"{sort}: what has no value comes last"
+        listed_values = walk(page, monkeypatch, sort=sort, cluster="testbed")
+        assert sorted(listed_values) == sorted(trials), sort
+        data = [values[sort.lstrip("-")](pk) for pk in listed_values]
+        present = [row for row in data if row is not None]
+        assert present == sorted(present, reverse=sort.startswith("-")), sort
+        assert data[len(present) :] == [None] * (len(data) - len(present)), f"{sort}: what has no value comes last"
 
 
 def test_the_address_keeps_filters_columns_and_order(page: Client, submit: Any, run: Any) -> None:
@@ -113,13 +113,13 @@ def test_invalid_query_strings_are_refused(page: Client) -> None:
         ({"after": "nowhere"}, "There is no such page"),
         ({"after": "WzEsIDFd", "before": "WzEsIDFd"}, "not both"),
         ({"sort": "ended", "after": "WzEsIDFd"}, "There is no such page"),
-        ({"sort": "experiment", "after": place("\ud800")}, "There is no such page"),
-        ({"sort": "ended", "after": place("9999-12-31T23:59:59-23:59")}, "There is no such page"),
+        ({"sort": "experiment", "after": position_of("\ud800")}, "There is no such page"),
+        ({"sort": "ended", "after": position_of("9999-12-31T23:59:59-23:59")}, "There is no such page"),
     ):
         response = page.get(ADDRESS, query)
         assert response.status_code == 400, query
         assert words in response.content.decode(), query
-    far = {"sort": "ended", "after": place("2026-01-01T00:00:00+23:59")}
+    far = {"sort": "ended", "after": position_of("2026-01-01T00:00:00+23:59")}
     assert page.get(ADDRESS, far).status_code == 200, "an offset that Python knows and PostgreSQL does not"
 
 

@@ -57,13 +57,13 @@ def test_where_one_is_in_a_list_is_no_part_of_a_view(page: Client) -> None:
 
 
 def test_view_is_shared_only_by_its_owner(page: Client, client: Client) -> None:
-    own, shared = keep(page, "trials"), keep(page, "trials", "Ours", shared="on")
+    private, shared = keep(page, "trials"), keep(page, "trials", "Ours", shared="on")
     client.force_login(factories.person("bell"))
-    assert client.get(own.get_absolute_url()).status_code == 404
+    assert client.get(private.get_absolute_url()).status_code == 404
     assert client.get(shared.get_absolute_url()).status_code == 302
-    shown = text_of(client.get(f"/trials/?{ASKED['trials']}"))
-    assert "Ours" in shown
-    assert "Forget" not in shown
+    text = text_of(client.get(f"/trials/?{ASKED['trials']}"))
+    assert "Ours" in text
+    assert "Forget" not in text
     for which in ("view-forget", "view-rename"):
         assert client.post(reverse(which, args=[shared.pk]), {"name": "Theirs"}).status_code == 404
     assert SavedView.objects.filter(name="Ours").exists()

@@ -27,14 +27,14 @@ def set_up(page: Client, person: User) -> Client:
 
 
 def at_field(response: Any, field: str) -> str:
-    place = f'id="err-{field.replace(".", "-")}">'
-    return str(response.content.decode().split(place)[1].split("</p>")[0])
+    mark = f'id="err-{field.replace(".", "-")}">'
+    return str(response.content.decode().split(mark)[1].split("</p>")[0])
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in registry()])
 def test_it_asks_for_every_setting_of_the_kind(set_up: Client, kind: str) -> None:
     text = text_of(set_up.get(reverse("cluster-new"), {"kind": kind}))
-    (chosen,) = [each for each in registry() if each.name == kind]
+    (chosen,) = [row for row in registry() if row.name == kind]
     for setting in form_of(chosen):
         assert f'name="{setting.path}"' in text
     assert "{" not in text.partition("<main")[2].partition("</main>")[0]

@@ -83,9 +83,9 @@ def test_it_says_why_something_cannot_be_compared(two, person, page, chosen):
 
 def test_compare_pairs_no_truth_with_a_number(two, person):
     for experiment, values in zip(two, ((True, False, True), (1, 0, 1)), strict=True):
-        for own, value in zip(experiment.configurations.all(), values, strict=True):
-            own.parameters |= {"flag": value}
-            own.save()
+        for configuration, value in zip(experiment.configurations.all(), values, strict=True):
+            configuration.parameters |= {"flag": value}
+            configuration.save()
     with pytest.raises(CannotCompare, match="flag is true or false in some members and a number in others"):
         compare(person, tokens(*two))
 
@@ -107,10 +107,10 @@ def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_as
 
 
 def test_it_gives_rest_the_same_numbers(two, person, page):
-    asked = {"of": ",".join(tokens(*two)), "at": "1"}
-    reported = client_of(person).get("/api/v1/compare/", asked).json()
-    shown = page.get(ADDRESS, asked).context["compared"].to_dict()
-    assert reported == json.loads(json.dumps(shown))
+    query = {"of": ",".join(tokens(*two)), "at": "1"}
+    reported = client_of(person).get("/api/v1/compare/", query).json()
+    context = page.get(ADDRESS, query).context["compared"].to_dict()
+    assert reported == json.loads(json.dumps(context))
     assert reported["at"] == {"hosts": 2}
-    wrong = client_of(person).get("/api/v1/compare/", {**asked, "ofs": "1"})
+    wrong = client_of(person).get("/api/v1/compare/", {**query, "ofs": "1"})
     assert wrong.status_code == 400

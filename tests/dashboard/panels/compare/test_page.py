@@ -21,8 +21,8 @@ def seconds(factor: float, **more: float):
     return lambda parameters: {"elapsed_s": factor * 4.0 / parameters["hosts"], "packets": 1000.0, **more}
 
 
-def opened(page, *of: str, **asked: str):
-    response = page.get(ADDRESS, {"of": ",".join(of), **asked})
+def opened(page, *of: str, **query: str):
+    response = page.get(ADDRESS, {"of": ",".join(of), **query})
     assert response.status_code == 200
     return response
 
@@ -44,14 +44,14 @@ def test_it_says_what_decides_then_draws_it_and_then_lists_the_rest(library, pag
 
 
 def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library, page):
-    own = measured(library, {"name": "Own", **WATER}, seconds(1.0))
-    pair = [f"c:{pk}" for pk in own.configurations.order_by("hosts").values_list("pk", flat=True)]
-    shown = opened(page, *pair).context
-    assert shown["answer"].verdict == (
+    experiment = measured(library, {"name": "Own", **WATER}, seconds(1.0))
+    pair = [f"c:{pk}" for pk in experiment.configurations.order_by("hosts").values_list("pk", flat=True)]
+    context = opened(page, *pair).context
+    assert context["answer"].verdict == (
         "Elapsed time of B is lower than that of A: 1\u202fs against 2\u202fs "
         "(\u221250\u202f%; 95\u202f% interval \u221250\u202f% to \u221250\u202f%)."
     )
-    (elapsed,) = shown["charts"]
+    (elapsed,) = context["charts"]
     medians = [trace for trace in elapsed.figure["data"] if trace.get("showlegend", True)]
     assert [(trace["x"], trace["y"]) for trace in medians] == [(["A"], [2.0]), (["B"], [1.0])]
     assert len({trace["marker"]["color"] for trace in medians}) == 2
@@ -73,9 +73,9 @@ def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, pa
     four = {**WATER, "repetitions": 4}
     headline = {"cpu_total_s": 1.0, "throughput_Bps": 1.0}
     runs = [measured(library, {"name": n, **four}, seconds(f, **headline)) for n, f in (("First", 1.0), ("Other", 1.2))]
-    shown = opened(page, *tokens(*runs), at="1").context
-    assert "is higher at both common points" in shown["answer"].verdict
-    elapsed, *others = shown["compared"].rows
+    context = opened(page, *tokens(*runs), at="1").context
+    assert "is higher at both common points" in context["answer"].verdict
+    elapsed, *others = context["compared"].rows
     assert (elapsed.metric, elapsed.against[1].metric, elapsed.against[1].verdict) == (
         "elapsed_s",
         "elapsed_s",
@@ -102,7 +102,7 @@ def test_it_begins_where_what_decides_changed_most(library, page):
     other = measured(library, {"name": "Other", **WATER}, lambda p: seconds(0.25 if p["hosts"] == 4 else 1.1)(p))
     chosen = opened(page, *tokens(first, other)).context
     assert chosen["compared"].at == (4,)
-    assert [(each["words"], each["on"], "at=" in each["query"]) for each in chosen["points"]] == [
+    assert [(point["words"], point["on"], "at=" in point["query"]) for point in chosen["points"]] == [
         ("2", False, True),
         ("4", True, True),
     ]
@@ -117,12 +117,12 @@ def test_it_names_the_best_of_more_than_two(library, page):
     assert (
         answer.verdict == "The lowest median of elapsed time at 4 hosts is that of B: 500\u202fms (B) to 2\u202fs (C)."
     )
-    assert [each.member.label for each in answer.against] == ["B", "C"]
+    assert [row.member.label for row in answer.against] == ["B", "C"]
     assert answer.against[1].sentences[0].startswith("Against A, elapsed time of C is higher at both common points")
 
 
 def test_it_answers_with_what_a_workload_is_decided_by(library, page):
-    own = measured(
+    experiment = measured(
         library,
         {
             "name": "Wide",
@@ -132,14 +132,14 @@ def test_it_answers_with_what_a_workload_is_decided_by(library, page):
         },
         lambda parameters: {"elapsed_s": 9.0, "pingpong.transfer_time_s": 0.7 + 60 * parameters["link.delay"]},
     )
-    shown = opened(page, f"e:{own.slug}", "e:pinning-2007-wan").context
-    assert shown["compared"].deciding == "pingpong.transfer_time_s"
-    assert [chart.element for chart in shown["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
+    context = opened(page, f"e:{experiment.slug}", "e:pinning-2007-wan").context
+    assert context["compared"].deciding == "pingpong.transfer_time_s"
+    assert [chart.element for chart in context["charts"]] == ["overlay-pingpong.transfer_time_s", "change"]
 
 
 def test_it_folds_away_what_one_side_alone_measured(library, page):
-    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5, cpu_s=1.0, wire_bytes=3.0))
-    context = opened(page, f"e:{own.slug}", PUBLISHED).context
+    experiment = measured(library, {"name": "Mini", **WATER}, seconds(0.5, cpu_s=1.0, wire_bytes=3.0))
+    context = opened(page, f"e:{experiment.slug}", PUBLISHED).context
     table, compared = context["table"], context["compared"]
     assert table.folded[-1].element == "one-sided"
     assert {"cpu_s", "wire_bytes"} <= {line["row"].metric for line in table.folded[-1].rows}
@@ -172,8 +172,8 @@ def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library
 
 
 def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(library, page):
-    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
-    response = opened(page, f"e:{own.slug}", PUBLISHED)
+    experiment = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
+    response = opened(page, f"e:{experiment.slug}", PUBLISHED)
     elapsed, change, _ = response.context["charts"]
     assert elapsed.log_first
     assert change.figure["layout"]["yaxis"]["type"] == "log"
@@ -187,8 +187,8 @@ def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(
 
 
 def test_it_does_not_call_different_what_a_publication_does_not_state(library, page):
-    own = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
-    response = opened(page, f"e:{own.slug}", PUBLISHED)
+    experiment = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
+    response = opened(page, f"e:{experiment.slug}", PUBLISHED)
     settings = response.context["settings"]
     apart, stated = {row["name"] for row in settings["apart"]}, dict(settings["partly"])
     assert {"Steps", "Ranks per host"} <= apart

@@ -66,7 +66,7 @@ def test_trials_that_wait_are_a_number_and_the_others_squares(reader: Client, ma
 
 
 @pytest.mark.parametrize(
-    ("asked", "first", "last"),
+    ("query", "first", "last"),
     [
         ("", 1, 100),
         ("1", 1, 100),
@@ -79,6 +79,6 @@ def test_trials_that_wait_are_a_number_and_the_others_squares(reader: Client, ma
         ("x", 1, 100),
     ],
 )
-def test_an_address_asks_for_a_row(asked: str, first: int, last: int) -> None:
-    page = Slice.of(asked, POINTS)
+def test_an_address_asks_for_a_row(query: str, first: int, last: int) -> None:
+    page = Slice.of(query, POINTS)
     assert (page.first, page.last) == (first, last)

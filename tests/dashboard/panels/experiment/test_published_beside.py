@@ -42,8 +42,8 @@ STUDIES = [
 
 @pytest.mark.parametrize(("slug", "specification", "values"), STUDIES, ids=[study[0] for study in STUDIES])
 def test_it_shows_every_study_next_to_measured_runs(library, slug, specification, values):
-    own = measured(library, specification, values)
-    assert [source.experiment.slug for source in Measured.of(own).sources] == [own.slug, slug]
+    experiment = measured(library, specification, values)
+    assert [source.experiment.slug for source in Measured.of(experiment).sources] == [experiment.slug, slug]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_it_shows_every_study_next_to_measured_runs(library, slug, specification
     ],
 )
 def test_it_compares_studies_with_points_of_their_own_with_runs(page, library, slug, specification, values, metric):
-    own = measured(library, specification, values)
-    response = page.get(reverse("compare"), {"of": f"e:{own.slug},e:{slug}", "baseline": f"e:{slug}"})
+    experiment = measured(library, specification, values)
+    response = page.get(reverse("compare"), {"of": f"e:{experiment.slug},e:{slug}", "baseline": f"e:{slug}"})
     assert metric in {row.metric for row in response.context["compared"].rows if all(row.summaries)}
 
 
@@ -79,8 +79,8 @@ def test_it_explores_and_exports_published_rows_like_own_ones(page):
 
 
 def test_it_gives_a_chart_the_published_points(page, library):
-    own = measured(library, WATER, scaled)
-    (elapsed,) = [c for s in Results(own).sections() for c in s.charts if c.element == "time"]
+    experiment = measured(library, WATER, scaled)
+    (elapsed,) = [c for s in Results(experiment).sections() for c in s.charts if c.element == "time"]
     names = [trace["name"] for trace in elapsed.figure["data"]]
     assert any(name.startswith("Published 2007") for name in names)
     assert elapsed.published

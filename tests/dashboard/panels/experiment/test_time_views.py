@@ -15,7 +15,9 @@ PROFILE = {
 def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
     rows = [
         ConfigurationRow(hosts, str(hosts), hosts, hosts, {"hosts": hosts}, values={k: [v] for k, v in values.items()})
-        for hosts, values in enumerate(({"elapsed_s": 10.0, "cpu_mean_rank_s": 9.5, **each} for each in profiles), 1)
+        for hosts, values in enumerate(
+            ({"elapsed_s": 10.0, "cpu_mean_rank_s": 9.5, **profile} for profile in profiles), 1
+        )
     ]
     views = ScalingCharts(rows, ["hosts"], name="Measured", weak=False, diagnosis=None, published={}).time_views(())
     return {bar["name"]: bar["y"] for bar in views[0][1]["data"]}

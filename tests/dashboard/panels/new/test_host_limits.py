@@ -94,15 +94,15 @@ def test_it_lists_the_clusters_with_the_hosts_that_are_known(page):
     html = page.get(reverse("clusters")).content.decode()
     assert f'href="{reverse("new")}?cluster=lab-3"' in html
     assert f'href="{reverse("new")}?cluster=lab-1"' not in html
-    shown = dict(
+    values = dict(
         re.findall(
             r'<span class="faint mono">([\w-]+)</span>.*?</td><td>[^<]*</td><td class="num of-metric" data-name="Hosts">([^<]*)</td>',
             html,
         )
     )
-    assert shown["lab-3"] == "3"
-    assert (shown["alone"], shown["virtual"]) == ("1", "as requested")
-    assert (shown["stated"], shown["unstated"]) == ("2", "as allocated")
+    assert values["lab-3"] == "3"
+    assert (values["alone"], values["virtual"]) == ("1", "as requested")
+    assert (values["stated"], values["unstated"]) == ("2", "as allocated")
 
 
 @pytest.fixture

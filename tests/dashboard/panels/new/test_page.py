@@ -104,8 +104,8 @@ def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     assert form.sweep_rows[0].expanded == "007  1.10  1..3"
     for spec in (parse(again), parse_yaml(as_yaml(again))):
         plan = expand(spec)
-        given = [plan_launch(spec.workload, point.parameters).program for point in plan.configurations]
-        assert given == [("program", "--build=007", version, "50") for version in ("007", "1.10", "1..3")]
+        commands = [plan_launch(spec.workload, point.parameters).program for point in plan.configurations]
+        assert commands == [("program", "--build=007", version, "50") for version in ("007", "1.10", "1..3")]
 
 
 def test_it_writes_all_zipped_rows_as_one_group():
@@ -151,7 +151,11 @@ def test_it_forgets_what_decided_in_another_workload(page):
 
 def test_it_keeps_rates_written_as_a_list():
     link = {"rates": ["1 Gbit/s", "100 Mbit/s"]}
-    (field,) = [each for each in Form({"workload": "water", "link": link}).link_fields if each.path == "link.rates"]
+    (field,) = [
+        link_field
+        for link_field in Form({"workload": "water", "link": link}).link_fields
+        if link_field.path == "link.rates"
+    ]
     again = draft_from_post(posted(**{field.path: field.value}))
     assert parse(again).link.rates == "1 Gbit/s; 100 Mbit/s"
 
@@ -180,9 +184,9 @@ def test_it_shows_what_slurm_is_asked_for_and_what_only_its_nodes_can_tell(page)
     settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
     Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
     text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"], **UNASKED)
-    shown = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
-    shown += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
-    assert [words for words in shown if words not in text] == []
+    lines = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
+    lines += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
+    assert [words for words in lines if words not in text] == []
 
 
 def test_it_expects_the_size_of_the_captures_from_past_ones(page, submit, run):
@@ -216,7 +220,7 @@ def test_it_stores_the_experiment_and_opens_it_on_start(page):
 
 
 @pytest.mark.parametrize(
-    ("changes", "place"),
+    ("changes", "field"),
     [
         ({"sweep_values": ["1, 2", "15000"]}, "err-sweep-1"),
         ({"parameters.molecules": "many"}, "err-parameters-molecules"),
@@ -226,11 +230,11 @@ def test_it_stores_the_experiment_and_opens_it_on_start(page):
         ({"combine": "zip", "sweep_values": ["1, 2", "1500"]}, "err-zip"),
     ],
 )
-def test_it_marks_the_field_of_a_wrong_value_and_stores_nothing(page, changes, place):
+def test_it_marks_the_field_of_a_wrong_value_and_stores_nothing(page, changes, field):
     response = submit(page, **changes)
     assert response.status_code == 422
     for html in (preview(page, **changes), response.content.decode()):
-        assert "</span>" in html.partition(f' id="{place}"')[2].partition("</p>")[0]
+        assert "</span>" in html.partition(f' id="{field}"')[2].partition("</p>")[0]
     assert not Experiment.objects.filter(published=False).exists()
 
 

@@ -24,8 +24,8 @@ def test_it_shows_the_tree_by_size(page, library):
 
 def test_it_follows_the_network_question(page, library):
     experiment = measured(library, NETWORK, lambda parameters: {**profiled(parameters), **needing(parameters)})
-    shown = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
-    assert [part.element for part in shown][:2] == ["grid", "inside-mpi"]
+    parts = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
+    assert [part.element for part in parts][:2] == ["grid", "inside-mpi"]
 
 
 def test_it_draws_the_tree_over_the_ranks(page, library):
@@ -50,7 +50,7 @@ def test_rest_has_the_same_numbers(page, library):
 def test_it_colours_what_asks_for_attention(page, library):
     experiment = measured(library, SIZES, profiled)
     html = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()
-    row = next(each for each in html.split("<tr") if ">Parallel efficiency<" in each)
+    row = next(part for part in html.split("<tr") if ">Parallel efficiency<" in part)
     assert re.findall(r"tone (ok|warn|bad)", row) == ["ok", "ok", "bad"]
 
 

@@ -141,9 +141,9 @@ def test_it_says_what_waiting_costs_where_prices_are_known(page, library):
     assert "6 multicast 48 +400 % 42.9 3.86 74.1 6" in words, "6 hosts x 2.0 s of 2.7 s x 1.35 an hour"
 
 
-@pytest.mark.parametrize("asked", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
-def test_it_ignores_an_impossible_target(page, library, asked):
-    words = words_of(page, measured(library, STAGING, stage), **asked)
+@pytest.mark.parametrize("target", [{"nodes": "0"}, {"nodes": "-1"}, {"steps": "9" * 40}, {"nodes": "x"}])
+def test_it_ignores_an_impossible_target(page, library, target):
+    words = words_of(page, measured(library, STAGING, stage), **target)
     assert "beyond measured nodes and searches" in words
 
 

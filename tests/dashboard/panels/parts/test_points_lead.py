@@ -34,13 +34,15 @@ def keys(experiment: Experiment, *names: str) -> list[int]:
 
 def test_jobs_over_a_link_lead_to_their_trials(library) -> None:
     experiment = measured(library, READERS, read)
-    shown = envelope_part(Measured.of(experiment), {})
-    slow, fast = (named(shown["chart"], f"Measured, {link}") for link in ("10 Mbit/s", "1 Gbit/s"))
+    part = envelope_part(Measured.of(experiment), {})
+    slow, fast = (named(part["chart"], f"Measured, {link}") for link in ("10 Mbit/s", "1 Gbit/s"))
     assert slow["of"] + fast["of"] == keys(experiment, "link.bandwidth", "jobs")
-    published = [trace for trace in shown["chart"]["data"] if trace["name"].startswith("Published")]
-    known = set(Experiment.objects.get(slug="monarc-1999-readers").configurations.values_list("pk", flat=True))
+    published = [trace for trace in part["chart"]["data"] if trace["name"].startswith("Published")]
+    configuration_keys = set(
+        Experiment.objects.get(slug="monarc-1999-readers").configurations.values_list("pk", flat=True)
+    )
     assert published
-    assert all(set(trace["of"]) <= known for trace in published)
+    assert all(set(trace["of"]) <= configuration_keys for trace in published)
 
 
 def test_lines_and_dots_over_the_link_lead_to_their_trials(library) -> None:
@@ -68,10 +70,10 @@ def test_efficiencies_lead_to_their_trials(library) -> None:
 def test_published_values_lead_to_the_published_study(library) -> None:
     experiment = measured(library, PROFILED, lambda _: {"elapsed_s": 500.0})
     studies = [overlay.experiment for overlay in Results(experiment).overlays]
-    known = {row.pk: row.parameters for study in studies for row in study.configurations.all()}
+    parameters = {row.pk: row.parameters for study in studies for row in study.configurations.all()}
     charts = {chart.element: chart.figure for section in Results(experiment).sections() for chart in section.charts}
     for name in ("time", "speedup", "efficiency"):
         printed = [trace for trace in charts[name]["data"] if trace.get("meta") == "published"]
         assert printed
         for trace in printed:
-            assert [known[key]["hosts"] for key in trace["of"]] == trace["x"]
+            assert [parameters[key]["hosts"] for key in trace["of"]] == trace["x"]

@@ -52,16 +52,16 @@ def test_the_whole_comes_as_the_trial_left_it(artifact: Artifact, client: Client
 
 
 def test_a_part_comes_as_it_was_asked_for(artifact: Artifact, client: Client) -> None:
-    for asked, first, last in (
+    for header, first, last in (
         ("bytes=0-0", 0, 0),
         ("bytes=2000000-4000000", 2_000_000, 4_000_000),
         ("bytes=-5", -5, None),
     ):
-        answer = client.get(address(artifact), headers={"range": asked})
+        answer = client.get(address(artifact), headers={"range": header})
         assert answer.status_code == 206
-        wanted = TEXT[first : None if last is None else last + 1]
-        assert answer["Content-Length"] == str(len(wanted))
-        assert body(answer) == wanted
+        expected = TEXT[first : None if last is None else last + 1]
+        assert answer["Content-Length"] == str(len(expected))
+        assert body(answer) == expected
     other = {"range": "bytes=0-9", "if-range": '"another"'}
     assert body(client.get(address(artifact), headers=other)) == TEXT
     assert client.get(address(artifact), headers={"range": f"bytes={len(TEXT)}-"}).status_code == 416

@@ -30,8 +30,8 @@ def claimed() -> Trial:
 
 
 def said(page: Client, address: str, where: str) -> list[str]:
-    found = html.fromstring(page.get(address).content.decode()).xpath(where)
-    return [" ".join(str(each if isinstance(each, str) else each.text_content()).split()) for each in found]
+    elements = html.fromstring(page.get(address).content.decode()).xpath(where)
+    return [" ".join(str(row if isinstance(row, str) else row.text_content()).split()) for row in elements]
 
 
 def test_its_page_says_why_until_it_is_taken_again(page: Client, trial: Trial) -> None:

@@ -67,7 +67,7 @@ def test_it_thins_hours_of_samples_and_keeps_mean_and_extremes(stored):
 
 def test_it_weighs_a_step_by_the_length_of_its_intervals(stored):
     steps = [float(t) for t in range(2, 2 * MOST_STEPS + 1, 2)]
-    samples = stored([each for t in steps for each in (row(t - 1.5, user=3.75), row(t, user=-0.25))])
+    samples = stored([item for t in steps for item in (row(t - 1.5, user=3.75), row(t, user=-0.25))])
     assert samples.mean[0, :, CPU] == pytest.approx([1.0] * MOST_STEPS)
 
 

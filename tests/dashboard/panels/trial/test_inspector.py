@@ -134,14 +134,14 @@ def test_without_a_capture_there_is_no_inspector(page, trial):
 
 def test_it_compares_an_environment_with_that_of_a_sibling(page, trial):
     sibling = Trial.objects.get(configuration=trial.configuration, kind="measured", repetition=2)
-    for each, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
+    for item, kernel in ((trial, "6.8.0-45"), (sibling, "6.8.0-47")):
         facts = Environment.store({"kernel": kernel, "cpu": "the same"})
-        Trial.objects.filter(pk=each.pk).update(environment=facts)
+        Trial.objects.filter(pk=item.pk).update(environment=facts)
     html = page.get(trial.get_absolute_url()).content.decode()
-    beside = html.partition('id="environment-beside"')[2].partition("</section>")[0]
-    assert "6.8.0-45" in beside
-    assert "6.8.0-47" in beside
-    assert "the same" not in beside
+    section = html.partition('id="environment-beside"')[2].partition("</section>")[0]
+    assert "6.8.0-45" in section
+    assert "6.8.0-47" in section
+    assert "the same" not in section
     Trial.objects.filter(pk=sibling.pk).update(environment=Trial.objects.get(pk=trial.pk).environment)
     html = page.get(reverse("trial-environment", args=[trial.pk]), {"against": str(sibling.pk)}).content.decode()
     assert "No differences" in html

@@ -32,12 +32,12 @@ def test_the_matrix_keeps_the_ranks_that_sent_most():
 
 def test_pairs_have_bytes_on_the_network_if_handshakes_identify_ranks():
     ranks = [{"rank": rank, "host": host} for rank, host in enumerate(("n1", "n2", "n1"))]
-    kept = {"ranks": ranks, "pairs": [[0, 1, 4, 40_000], [0, 2, 1, 10], [1, 2, 1, 0]], "pairs_left_out": 0}
+    table = {"ranks": ranks, "pairs": [[0, 1, 4, 40_000], [0, 2, 1, 10], [1, 2, 1, 0]], "pairs_left_out": 0}
     wire = {"matrices": {"ranks": {"labels": [0, 1], "wire_bytes": [[0, 50_000], [300, 0]]}}}
-    shown = messages_by_pair(kept, wire)
-    assert [(row["name"], plain(row["bytes"]), plain(row["wire"])) for row in shown["rows"]] == [
+    output = messages_by_pair(table, wire)
+    assert [(row["name"], plain(row["bytes"]), plain(row["wire"])) for row in output["rows"]] == [
         ("0 → 1", "40 kB", "50 kB"),
         ("0 → 2", "10 B", "one host"),
         ("1 → 2", "–", "–"),
     ]
-    assert (shown["has_wire"], messages_by_pair(kept, None)["has_wire"]) == (True, False)
+    assert (output["has_wire"], messages_by_pair(table, None)["has_wire"]) == (True, False)

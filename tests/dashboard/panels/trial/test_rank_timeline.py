@@ -33,8 +33,8 @@ def traced(library: object, scene: Scene) -> Trial:
     return trial
 
 
-def figure_of(page: Client, trial: Trial, **asked: object) -> dict:
-    text = page.get(reverse("trial-rank-timeline", args=[trial.pk]), asked).content.decode()
+def figure_of(page: Client, trial: Trial, **query: object) -> dict:
+    text = page.get(reverse("trial-rank-timeline", args=[trial.pk]), query).content.decode()
     return json.loads(re.search(r'id="figure-rank-timeline">(.*?)</script>', text, re.DOTALL)[1])["data"][0]
 
 

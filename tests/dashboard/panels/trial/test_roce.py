@@ -27,8 +27,8 @@ def analysed(tmp_path: Path, frames: list[bytes]) -> dict[str, Any]:
     return analysis.analyse(path).to_dict()
 
 
-def answer(found: dict[str, Any]) -> str:
-    panel = roce_of(found["roce"], found["metrics"]["wire_bytes"])
+def answer(counts: dict[str, Any]) -> str:
+    panel = roce_of(counts["roce"], counts["metrics"]["wire_bytes"])
     assert panel is not None
     return str(panel["answer"]).replace("\N{NARROW NO-BREAK SPACE}", " ")
 
@@ -56,20 +56,20 @@ def test_only_trials_with_roce_have_its_panel(client: Client, tmp_path: Path) ->
     factories.experiment()
     trial = factories.finished()
     client.force_login(factories.person("ada", "viewer"))
-    for frames, shown in (
+    for frames, words in (
         ([ethernet(ipv4(tcp(payload=b"x")))] * 9, False),
         ([roce(SEND_ONLY, k) for k in range(9)], True),
     ):
         keep(trial, analysed(tmp_path, frames))
         page = client.get(f"/trials/{trial.pk}/").content.decode()
-        assert ('id="roce"' in page) is shown
+        assert ('id="roce"' in page) is words
     assert "10.0.0.1 → 10.0.0.2" in page
     assert "#17" in page
 
 
-def keep(trial: Trial, found: dict[str, Any]) -> None:
+def keep(trial: Trial, counts: dict[str, Any]) -> None:
     Artifact.objects.filter(trial=trial, name=ANALYSIS_NAME).delete()
     file = trial_directory(trial) / ANALYSIS_NAME
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_analysis(file, found)
+    write_analysis(file, counts)
     Artifact.describe(trial.pk, Artifact.Kind.ANALYSIS, file).save()

@@ -14,8 +14,8 @@ def judged(**fields: Any) -> Trial:
 
 
 def test_it_lists_every_number_of_the_catalogues_section_in_its_order() -> None:
-    shown = [row.label for row in trust_rows(judged(), {}, {}, None)]
-    assert shown == [m.label for m in METRICS.values() if m.section == "trust" and m.shape == "number"]
+    rows = [row.label for row in trust_rows(judged(), {}, {}, None)]
+    assert rows == [m.label for m in METRICS.values() if m.section == "trust" and m.shape == "number"]
 
 
 def test_it_shows_values_and_reasons_of_missing_ones() -> None:

@@ -38,8 +38,8 @@ def test_it_adds_up_what_many_senders_cost():
 
 
 def test_a_small_share_is_shown_without_powers_of_ten():
-    shown = waits_table(profile_with([[0, 1, 9, 5.0, 0, 0, 1e-7, 0, 0, 0, 0]]))
-    assert [plain(share) for share in shown["rows"][0]["shares"][:4]] == ["100 %", "–", "–", "< 0.01 %"]
+    table = waits_table(profile_with([[0, 1, 9, 5.0, 0, 0, 1e-7, 0, 0, 0, 0]]))
+    assert [plain(share) for share in table["rows"][0]["shares"][:4]] == ["100 %", "–", "–", "< 0.01 %"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_small_share_is_shown_without_powers_of_ten():
     ],
 )
 def test_it_names_the_cause(cause, words):
-    assert sentence([0, 1, 1, *(2.0 * (each == cause) for each in CAUSES)]).endswith(f"100 % of it {words}.")
+    assert sentence([0, 1, 1, *(2.0 * (row == cause) for row in CAUSES)]).endswith(f"100 % of it {words}.")
 
 
 def test_it_names_no_sender_if_it_is_unknown():
@@ -63,9 +63,9 @@ def test_it_names_no_sender_if_it_is_unknown():
 
 
 def test_it_adds_up_what_it_does_not_list():
-    shown = waits_table(profile_with([[0, 1, 1, *[0] * 7, 1.0] for _ in range(15)]))
-    assert [row["name"] for row in shown["rows"][-2:]] == ["3 other pairs", "All pairs"]
-    assert shown["rows"][-1]["waits"] == "15"
+    table = waits_table(profile_with([[0, 1, 1, *[0] * 7, 1.0] for _ in range(15)]))
+    assert [row["name"] for row in table["rows"][-2:]] == ["3 other pairs", "All pairs"]
+    assert table["rows"][-1]["waits"] == "15"
 
 
 def test_there_is_nothing_without_a_trace():
@@ -86,14 +86,14 @@ def test_the_page_shows_each_pair_with_its_causes_and_reasons(page, library):
 
 
 def test_it_separates_transfers_of_collectives_from_unknown_waits():
-    shown = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, *[0] * 5]]))
-    assert shown["rows"][0]["name"] == "all → 1"
-    assert plain(shown["sentence"]).endswith("100 % of it in collectives after all packets arrived.")
-    shown = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
-    assert shown.endswith("100 % of it because it had no CPU core in collectives after all packets arrived.")
+    table = waits_table(profile_with([[-2, 1, 3, 0, 0, 2.0, *[0] * 5]]))
+    assert table["rows"][0]["name"] == "all → 1"
+    assert plain(table["sentence"]).endswith("100 % of it in collectives after all packets arrived.")
+    table = sentence([-2, 1, 3, *[0] * 6, 2.0, 0])
+    assert table.endswith("100 % of it because it had no CPU core in collectives after all packets arrived.")
 
 
 def test_it_shows_what_was_kept_when_there_were_fewer_causes():
-    shown = waits_table(profile_with([[0, 1, 1, 0, 0, 0, 1.0, 0, 1.0]], causes=OLD_CAUSES))
-    assert [cause["label"] for cause in shown["causes"]][3:] == ["Lost packets", "Receiver", "Not explained"]
-    assert plain(shown["rows"][0]["shares"][3]) == "50 %"
+    table = waits_table(profile_with([[0, 1, 1, 0, 0, 0, 1.0, 0, 1.0]], causes=OLD_CAUSES))
+    assert [cause["label"] for cause in table["causes"]][3:] == ["Lost packets", "After last packet", "Not explained"]
+    assert plain(table["rows"][0]["shares"][3]) == "50 %"

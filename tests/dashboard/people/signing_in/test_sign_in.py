@@ -54,8 +54,8 @@ def test_the_administration_asks_for_the_second_factor_too(db: None, client: Cli
 def test_passkeys_begin_with_a_challenge_and_what_they_need_is_served(person: User, client: Client) -> None:
     page = client.get("/sign-in/").content.decode()
     assert "passkey_login" in page
-    asked: Any = client.get(f"{FACTOR}webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"})
-    assert len(asked.json()["request_options"]["publicKey"]["challenge"]) > 20
+    response: Any = client.get(f"{FACTOR}webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"})
+    assert len(response.json()["request_options"]["publicKey"]["challenge"]) > 20
     for script in re.findall(r'<script src="(/static/(?:mfa|account)/[^"]+)"', page):
         assert client.get(script).status_code == 200
 

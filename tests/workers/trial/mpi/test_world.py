@@ -21,14 +21,14 @@ PAIRS = [[0, 1, 10, 4_000_000], [1, 0, 10, 2_000_000], [0, 2, 10, 900_000]]
 
 
 def world(
-    *ranks: tuple[str, Mapping[str, str]], version: str | None = OPEN, asked: int = 2, setting: bool = True
+    *ranks: tuple[str, Mapping[str, str]], version: str | None = OPEN, rank_count: int = 2, setting: bool = True
 ) -> World:
     """The judgement on ranks with these libraries (separated by spaces) and variables."""
     usages = [
         RankUsage(number, f"n{number + 1}", 1.0, 0.0, 1000, 10, 1, 0, None, 0, 1, 0.0, names.split(), answer)
         for number, (names, answer) in enumerate(ranks)
     ]
-    return world_of(usages, version, ranks=asked, setting=setting)
+    return world_of(usages, version, ranks=rank_count, setting=setting)
 
 
 def by_open_mpi(rank: int, size: int = 2) -> dict[str, str]:
@@ -66,7 +66,7 @@ def test_it_reports_what_could_not_be_checked() -> None:
     )
     half = world((LIBMPI, by_open_mpi(0)), ("", {}))
     assert (half.checked, half.summary.startswith("1 of 2 ranks seen with an MPI library")) == (False, True)
-    assert world(("", {}), asked=1) == World()
+    assert world(("", {}), rank_count=1) == World()
 
 
 def test_a_program_of_mpich_in_a_script_does_not_count_as_ranks_of_open_mpi(

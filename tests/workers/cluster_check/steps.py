@@ -9,7 +9,7 @@ from workers.cluster_check.run import steps_of
 from workers.cluster_check.step import Step
 
 
-def found(kind: str, settings: Mapping[str, Any]) -> dict[str, Step]:
+def steps_by_name(kind: str, settings: Mapping[str, Any]) -> dict[str, Step]:
     return {step.name: step for step in steps_of(kind, settings, lambda trying, steps: None)}
 
 
