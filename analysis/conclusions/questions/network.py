@@ -65,7 +65,7 @@ class _Part:
 
     @property
     def demand(self) -> tuple[float, float]:
-        """Return a key that is largest for the combination that needs most: delay, then rate."""
+        """Return a key that is largest for the most demanding combination."""
         needs = None if self.needed is None else self.needed.needs
         delay, rate = (None, None) if needs is None else (needs.most_delay, needs.least_rate)
         return (0.0 if delay is None else 1 / max(delay.value, _SHORTEST), 0.0 if rate is None else rate.value)
