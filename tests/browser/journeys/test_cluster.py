@@ -60,4 +60,4 @@ def test_hosts_are_tested_before_they_take_experiments(
     page.wait_for_url(f"**/clusters/{slug}/")
     assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
     expect(page.get_by_role("link", name="New experiment")).to_be_visible()
-    as_the_guide_says("Add a cluster and test it", hands)
+    as_the_guide_says("Add a cluster and check it", hands)

@@ -38,7 +38,7 @@ NEW = """
   - button "Start 6 trials"
 """
 EXPERIMENT = """
-- heading /TIP4P water, host sweep Complete/ [level=1]
+- heading /TIP4P water, host sweep Finished/ [level=1]
 - progressbar "Ended trials"
 - status: /6 of 6 trials finished/
 - navigation "Parts of this experiment":
@@ -145,6 +145,6 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
     for _ in range(4):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUSED))
-    assert stops == ["Copy", "Exact command", "Download", "Standard output"]
+    assert stops == ["Copy command", "Exact command", "Download", "Standard output"]
     page.keyboard.press("End")
     page.wait_for_function("() => document.activeElement.scrollTop > 0")

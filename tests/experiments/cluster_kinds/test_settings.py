@@ -79,8 +79,8 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
     ("field", "text", "words"),
     [
         ("hosts", "", "is missing"),
-        ("hosts", "n[4-1]", "no range of hosts"),
-        ("hosts", "n[1-999999999]", "no range of hosts"),
+        ("hosts", "n[4-1]", "not a range of hosts"),
+        ("hosts", "n[1-999999999]", "not a range of hosts"),
         ("hosts", "-oProxyCommand=evil", "is not a name"),
         ("hosts", "n1 n2 n1", "named more than once: n1"),
         ("port", "70000", "less than or equal to 65535"),

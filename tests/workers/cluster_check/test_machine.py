@@ -62,7 +62,7 @@ def test_it_leaves_a_trial_alone_that_has_the_hosts(testbed_cluster: Cluster) ->
     trial = factories.claimed()
     ClusterTest.ask(testbed_cluster)
     tasks.test_cluster(testbed_cluster.pk)
-    assert kept_of(testbed_cluster)["Hosts free"]["value"] == "Taken"
+    assert kept_of(testbed_cluster)["Hosts free"]["value"] == "In use"
     assert Lease.objects.filter(trial=trial).exists()
     assert ClusterTest.ask(testbed_cluster), "it can be asked for again"
 
@@ -84,7 +84,7 @@ def test_a_test_whose_worker_died_is_ended_and_gives_the_hosts_back(testbed_clus
     assert test is not None
     test.take_hosts()
     reaper.reap()
-    assert kept_of(testbed_cluster)["Test"]["seen"] == "Its worker process ended in the middle of the test."
+    assert kept_of(testbed_cluster)["Check"]["seen"] == "Its worker process ended in the middle of the check."
     assert not Lease.objects.exists()
 
 
