@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,7 +88,7 @@ def import_report(
 ) -> tuple[list[ImportPlan], list[str]]:
     """Import a result file of another tool; return plans and exclusions."""
     try:
-        content = plain_files.read_text(path, limit_bytes=_REPORT_BYTES)
+        content = plain_files.read_utf8(path, limit_bytes=_REPORT_BYTES)
     except NotPlain as error:
         raise BadBundle(f"{error}.") from None
     report = read_report(content)
@@ -125,11 +126,16 @@ def _import(
     read = [_read(described, number, points[number], path.parent) for number in range(len(points))]
     plan.trials = len(read)
     plan.files = sum(len(trial.places) for trial in described.trials)
-    if not dry_run:
-        origin = {**_origin(described, path, digest, owner), **(provenance or {})}
-        with files_with_rows() as scratch:
-            plan.stored = _store(described, points, read, plan.uid, origin, project, owner)
-            _place_files(plan.stored, described, read, path.parent, scratch)
+    origin = {**_origin(described, path, digest, owner), **(provenance or {})}
+    rows = partial(_store, described, points, read, plan.uid, origin, project, owner)
+    if dry_run:
+        with transaction.atomic():
+            rows()  # whatever the database refuses is refused now
+            transaction.set_rollback(True)
+        return plan
+    with files_with_rows() as scratch:
+        plan.stored = rows()
+        _place_files(plan.stored, described, read, path.parent, scratch)
     return plan
 
 
@@ -137,11 +143,11 @@ def _texts(path: Path) -> tuple[str, str | None]:
     """Return the description and the table, if any. Raise BadBundle or OSError."""
     try:
         if path.suffix != ".csv":
-            return plain_files.read_text(path, limit_bytes=_DESCRIPTION_BYTES), None
-        table = plain_files.read_text(path, limit_bytes=_TABLE_BYTES)
+            return plain_files.read_utf8(path, limit_bytes=_DESCRIPTION_BYTES), None
+        table = plain_files.read_utf8(path, limit_bytes=_TABLE_BYTES)
         description = path.with_suffix(".yaml")
         try:
-            return plain_files.read_text(description, limit_bytes=_DESCRIPTION_BYTES), table
+            return plain_files.read_utf8(description, limit_bytes=_DESCRIPTION_BYTES), table
         except FileNotFoundError:
             words = f"A table needs {description.name} in its directory, with at least name, workload and cluster; it is missing."
             raise BadBundle(words) from None
@@ -273,7 +279,9 @@ def _store(
 def _specification(described: DescribedRuns, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
     """Return constant and varied parameters in the shape of a specification."""
     names = list(dict.fromkeys(name for point in points for name in point))
-    values = {name: list(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
+    # By their JSON: true is not 1, and lists are no keys.
+    by_name = {name: {json.dumps(point[name]): point[name] for point in points if name in point} for name in names}
+    values = {name: list(distinct.values()) for name, distinct in by_name.items()}
     return storable(  # type: ignore[no-any-return]
         {
             "name": described.name,

@@ -291,16 +291,15 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))
         files.append(("other", run.directory / MPI_CALLS_NAME))
     work = run.directory / "work"
-    for file in measured.inputs:
-        if plain_files.is_there(file):
-            files.append(("input", plain_files.move(file, run.directory / file.name)))
+    inputs = [file for file in measured.inputs if plain_files.is_there(file)]
     names = [
         name
         for patterns in (run.plan.workload.outputs, run.plan.workload.keeps)
         for name in written.names_of(work, patterns)
     ]
-    names = list(dict.fromkeys(names))
-    written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
+    names = [name for name in dict.fromkeys(names) if work / name not in inputs]
+    written.require_room([*inputs, *(work / name for name in names)], limit_bytes=settings.TRIAL_DISK_BYTES)
+    files += [("input", plain_files.move(file, run.directory / file.name)) for file in inputs]
     files += [("other", written.keep(work, name, run.directory)) for name in names]
     if measured.recorded.file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))
