@@ -1,4 +1,4 @@
-"""Number formats of pages, findings, the command line and certificates, and the reader of printed numbers. Pure.
+"""Number formats of pages and findings, and the reader of printed numbers. Pure.
 
 - Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
   confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before

@@ -128,7 +128,7 @@ class Extractor(BaseModel):
         return value
 
     def _values(self, text: Text) -> list[Figure]:
-        """Return the numbers of a text, without the launcher's tags if there are none with them."""
+        """Return the numbers of a text, else of the text without launchers' tags."""
         found = list(self._printed(text))
         return found if found or text.untagged is None else list(self._printed(text.untagged))
 
@@ -178,7 +178,7 @@ class Extractor(BaseModel):
             raise ValueError(f"{error}{hint}, in {line}") from None
 
     def _cut(self, match: Any, searched: int) -> str:
-        """Return why the first group is not the number that is printed there, or an empty text."""
+        """Return why the first group is not the printed number, or an empty text."""
         begin, end = match.span(1)
         window = max(searched, begin - _LONGEST_NUMBER)
         for token in _TOKEN.finditer(match.string, window, end + _LONGEST_NUMBER):
@@ -208,7 +208,7 @@ class Extractor(BaseModel):
 
 
 def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
-    """Yield the value of a JSON pointer (RFC 6901), or those of its array, with their offsets."""
+    """Yield the values of a JSON pointer (RFC 6901) with their offsets."""
     content = text.plain
     if not content.strip():
         return

@@ -167,7 +167,7 @@ class Solution:
 
 
 def solutions(lines: Iterable[Line]) -> list[Solution]:
-    """Return the results in an HPL.out or hpccoutf.txt. Raise OutputError for a cut one."""
+    """Return the results of HPL in a text. Raise OutputError for a cut one."""
     found: list[Solution] = []
     for line in lines:
         if _ROW.match(line.text):
@@ -182,7 +182,7 @@ def solutions(lines: Iterable[Line]) -> list[Solution]:
 
 
 def summary(lines: Iterable[Line]) -> dict[str, tuple[str, Line]]:
-    """Return the entries of the summary in hpccoutf.txt as printed, with their lines; {} without its end."""
+    """Return the entries of a whole summary as printed, with their lines."""
     entries: dict[str, tuple[str, Line]] | None = None
     for line in lines:
         if line.text == "Begin of Summary section.":

@@ -59,7 +59,7 @@ def parse(output: str, files: Mapping[str, str]) -> Parsed:
 
 
 def times_largest(ran: float, requested: Mapping[str, Any]) -> bool:
-    """Return whether a run up to ``ran`` bytes is whole: it ends early if a message takes longer than a second."""
+    """Return whether a run up to ``ran`` bytes is whole; slow ones end early."""
     defaults = NetPipeParameters()
     first = requested.get("first_bytes", defaults.first_bytes)
     last = max(_steps(first, requested["message_bytes"]), default=0)

@@ -140,7 +140,7 @@ class Text(str):
 
     @cached_property
     def untagged(self) -> Text | None:
-        """The text without words such as ``0:``, which may be a launcher's; None if it has none."""
+        """The text without words such as ``0:``; None if it has none."""
         if not any(_NUMBER_TAG.match(line.text) for line in self.lines):
             return None
         return Text.of("\n".join(_NUMBER_TAG.sub("", line) for line in self.plain.split("\n")), self.file)
@@ -181,7 +181,7 @@ def results(text: str, file: str = "") -> list[Line]:
 
 
 def _is_cut(last_lines: Sequence[Line]) -> bool:
-    """Return whether the last row may lack digits: it has fewer decimals than the one above, or none is above."""
+    """Return whether the last row has fewer decimals than one above it."""
     *above, last = last_lines
     if not (last.is_row or _HPL_ROW.match(last.text)):
         return False
@@ -191,7 +191,7 @@ def _is_cut(last_lines: Sequence[Line]) -> bool:
 
 @dataclass(slots=True)
 class Table:
-    """A table of an output: below a heading and a line of column names, rows of numbers."""
+    """A table: a heading, a line of column names, and rows of numbers."""
 
     heading: Line
     title: str

@@ -64,7 +64,7 @@ def describe_curve(slug: str, sizes_bytes: Sequence[Figure], times_s: Sequence[F
 
 
 def table_figures(slug: str, table: Table, *, with_curve: bool) -> dict[str, float]:
-    """Return the times (s) of the largest message, and the curve of sizes of a ping-pong."""
+    """Return the times (s) of the largest message, and the curve of sizes."""
     columns = {"": ("t_usec", "t_avg_usec", "t_overall_usec"), "_min": ("t_min_usec",), "_max": ("t_max_usec",)}
     times = {f"{slug}.time{which}_s": table.at_largest(*names, factor="1e-6") for which, names in columns.items()}
     figures: dict[str, float] = {name: time for name, time in times.items() if time is not None}

@@ -1,4 +1,4 @@
-"""Texts of a trial: what its program printed and wrote, and the lines of its figures."""
+"""Texts that a trial printed and wrote, with the lines of its figures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ShownText:
         return self.text.count("\n")
 
     def pieces(self) -> Iterator[tuple[str, str, str]]:
-        """Yield text, anchor and labels of each marked line, and the text between two of them."""
+        """Yield text, anchor and labels of marked lines, and the text between them."""
         labels: dict[int, list[str]] = {}
         for metric, mark in self.marks.items():
             labels.setdefault(mark.number, []).append(find(metric).label)
@@ -58,7 +58,7 @@ class ShownText:
 
 
 def texts_of(trial: Trial, artifacts: Sequence[Artifact]) -> list[ShownText]:
-    """Return the printed texts, the input files, and the written files that hold figures."""
+    """Return printed texts, input files, and the written files with figures."""
     workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
     stored = {artifact.name: artifact for artifact in artifacts if artifact.removed_at is None}
     written = selected(workload.outputs, stored) if workload else []

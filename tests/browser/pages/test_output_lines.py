@@ -1,4 +1,4 @@
-"""A figure of a trial links to its line in the output, which is behind another tab."""
+"""A figure of a trial links to its line in the output."""
 
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect

@@ -1,4 +1,4 @@
-"""Outputs of kinds that public reports are about: each number that is read is the number that was printed."""
+"""Outputs of kinds that public reports are about: none is read wrongly."""
 
 from __future__ import annotations
 
