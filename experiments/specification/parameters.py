@@ -14,7 +14,7 @@ from experiments import workloads
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 from experiments.errors import FieldError, InvalidSpec
 
-MAX_HOSTS: Final = 4096
+MAX_HOSTS: Final = 200_000
 MAX_RANKS: Final = 65_536
 MOST_ERRORS: Final = 100
 """Reported at once: in YAML each of them looks for its line."""

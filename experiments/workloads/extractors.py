@@ -187,9 +187,15 @@ class Extractor(BaseModel):
             )
             if is_cut:
                 return f"{match[1]!r} is a part of {token[0]!r}: let the expression match all of it, or what follows"
-        after = _UNIT.match(match.string, end) if end == match.end() else None
+        after = _UNIT.match(match.string, end)
         printed, unit_factor = DURATION.factor(after[1]) if after else None, DURATION.factor(self.unit)
-        if after and printed and unit_factor and not math.isclose(float(printed / unit_factor), self.factor):
+        if (
+            after
+            and match.end() <= after.start(1)
+            and printed
+            and unit_factor
+            and not math.isclose(float(printed / unit_factor), self.factor)
+        ):
             return f"{match[0]!r} is in {after[1]}, and the figure in {self.unit}: set factor to {float(printed / unit_factor):g}"
         return ""
 

@@ -32,6 +32,7 @@ _ANY_WRONG: Final = re.compile("|".join(_WRONG))
 _ROW: Final = re.compile(r"\d+(?:\.\d*)?(?:\s|$)")
 _WORDS: Final = re.compile(r"\d+(?:\s+\d+)?\s+(?!-?(?:nan|inf))[A-Za-z(\[]", re.IGNORECASE)
 """A size without numbers: a benchmark says why it left it out, or another program's words follow."""
+_HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
 _SHOWN: Final = 120
 
 
@@ -174,7 +175,18 @@ def results(text: str, file: str = "") -> list[Line]:
     for line in lines:
         if _ANY_WRONG.search(line.text):
             raise line.refused(next(why for pattern, why in _WRONG.items() if re.search(pattern, line.text)))
+    if not text.endswith(("\n", "\r")) and _is_cut(lines[-2:]):
+        raise lines[-1].refused("the output ends within a row; if it is whole, end its line")
     return lines
+
+
+def _is_cut(last_lines: Sequence[Line]) -> bool:
+    """Return whether the last row has fewer decimals than one above it."""
+    *above, last = last_lines
+    if not (last.is_row or _HPL_ROW.match(last.text)):
+        return False
+    digits = [[len(word.partition(".")[2]) for word in line.text.split()] for line in (*above, last)]
+    return not above or not above[0].is_row or len(digits[0]) != len(digits[-1]) or digits[0][-1] > digits[-1][-1]
 
 
 @dataclass(slots=True)

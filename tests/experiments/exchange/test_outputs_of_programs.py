@@ -211,3 +211,10 @@ def test_import_reports_a_contradiction_at_the_trial(directory: Path) -> None:
     with pytest.raises(InvalidSpec) as caught:
         import_description(described(directory, external, trials=trials), project=load_defaults())
     assert [error.path for error in caught.value.errors] == ["trials.0.parameters.steps"]
+
+
+def test_import_takes_a_run_larger_than_those_that_run_here(directory: Path) -> None:
+    output = HPL.replace("11500   240     2     4", "2506752   192   112   304")
+    parameters = {"hosts": 34_048, "ns": 2_506_752, "nb": 192, "p": 112, "q": 304}
+    trial = stored(directory, ExternalOutput("hpl", parameters, output, {}, "HPL results")).trials.get()
+    assert (trial.configuration.ranks, trial.configuration.parameters["ns"]) == (34_048, 2_506_752)

@@ -38,7 +38,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"parameters": {"link.delay": 1}}, "parameters.link.delay", "belongs under link:"),
         ({"parameters": {5: 1}}, "parameters", "field name 5 is not text"),
         ({"parameters": [1]}, "parameters", "mapping"),
-        ({"sweep": {"hosts": [0, 1]}}, "sweep.hosts", "from 1 to 4096, not 0"),
+        ({"sweep": {"hosts": [0, 1]}}, "sweep.hosts", "from 1 to 200000, not 0"),
         ({"sweep": {"hosts": [1.5]}}, "sweep.hosts", "1.5 is not a whole number"),
         ({"sweep": {"hosts": []}}, "sweep.hosts", "no values"),
         ({"sweep": {"link.delay": "1 KiB..4 KiB x2"}}, "sweep.link.delay", "unknown unit 'KiB' for a time"),

@@ -225,7 +225,7 @@ def test_hpl_reads_the_requested_result_of_several():
 
 
 ROWS = {
-    "imb": r"^ +\d+ +1000 .*|^ +1048576 .*", "osu": r"^(?:4|1024|1048576) .*", "hpl": r"^WR.*", "netpipe": r"^ +\d+: .*usec$",
+    "imb": r"^ +\d+ +1000 .*|^ +1048576 .*", "osu": r"^(?:4|1024|1048576) .*", "hpl": r"^WR.*", "netpipe": r"^ *\d+: .*usec$",
     "water": r"^(?:Pair|Comm|Other) .*", "pingpong": r"^ +\d+ +20 .*", "ring": r"^ +4 .*",
 }  # fmt: skip
 
@@ -276,3 +276,13 @@ def test_osu_takes_a_table_of_another_version_or_of_graphics_cards():
     for title, benchmark in titles.items():
         assert read("osu", OSU.replace("Allreduce Latency", title), benchmark=benchmark).figures
     assert "not allreduce" in refusal("osu", OSU.replace("MPI Allreduce", "MPI Non-blocking Allreduce"))
+
+
+@pytest.mark.parametrize("name", ["imb", "osu", "netpipe", "pingpong", "ring", "hpl"])
+def test_output_that_ends_within_a_row_is_refused(name):
+    last = list(re.finditer(ROWS[name], OUTPUTS[name], re.MULTILINE))[-1]
+    whole = OUTPUTS[name][: last.end()]
+    digits = re.search(r"[\d.e+]+(?= *$)", whole) or re.search(r"\S+$", whole)
+    assert ", in line " in refusal(name, whole[: digits.end() - 1])
+    if name in ("imb", "netpipe", "pingpong"):
+        assert read(name, whole).figures == read(name, OUTPUTS[name]).figures, "only its line end is missing"

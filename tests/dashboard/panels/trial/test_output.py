@@ -29,7 +29,7 @@ def links_and_marks(page: Client, trial: Trial) -> tuple[dict[str, tuple[str, st
     rows = re.findall(
         r'class="faint mono">([\w.-]+)</span>\s*<a\s+class="small"\s+href="#([\w-]+)"\s*>([^<]*)</a>', html
     )
-    marks = re.findall(r'<mark id="([\w-]+)" title="[^"]+">([^<]*)</mark>', html)
+    marks = re.findall(r'<mark\s+id="([\w-]+)"\s+title="[^"]+"\s*>([^<]*)</mark>', html)
     return {metric: (anchor, " ".join(words.split())) for metric, anchor, words in rows}, dict(marks)
 
 
