@@ -69,7 +69,10 @@ def read_text(file: Path, *, limit_bytes: int) -> str:
 
 
 def read_utf8(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file. Raise NotPlain, with the line of the first invalid byte, or OSError."""
+    """Return the text of a plain file. Raise NotPlain, OSError.
+
+    NotPlain names the line of the first byte that is not UTF-8.
+    """
     content = _content(file, limit_bytes)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise NotPlain(f"{file.name} is text in UTF-16: save it as UTF-8")

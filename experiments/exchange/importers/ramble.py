@@ -131,7 +131,7 @@ def _varied(experiments: list[_Experiment]) -> list[str]:
 
 
 def _without_place(experiment: _Experiment, name: str) -> str:
-    """Return a variable without the name and the directory of its experiment, which each repeat has."""
+    """Return a variable without the name and directory of its experiment."""
     text = str(experiment.variables.get(name))
     for own in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
         text = text.replace(own, "") if own else text
@@ -157,6 +157,6 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Return the number of an expanded variable, or the variable itself: 4.10 and 007 stay text."""
+    """Return the number of a variable, or the variable: 4.10 and 007 stay text."""
     number = printed_number(value) if isinstance(value, str) else None
     return value if number is None else number
