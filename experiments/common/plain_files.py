@@ -9,12 +9,14 @@ import codecs
 import contextlib
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+import structlog
+
+from experiments.common import trees
 from experiments.errors import NotPlain
 
 _KINDS: Final = {
@@ -27,6 +29,7 @@ _KINDS: Final = {
 }
 FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
+log = structlog.get_logger()
 
 
 @contextlib.contextmanager
@@ -61,11 +64,14 @@ def is_there(file: Path) -> bool:
 
 
 def read_text(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError.
+    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError."""
+    return decoded(_content(file, limit_bytes))
 
-    Invalid bytes become U+FFFD.
-    """
-    return _content(file, limit_bytes).decode(errors="replace")
+
+def decoded(content: bytes) -> str:
+    """Return a text in UTF-8, or in UTF-16 with its mark; invalid bytes become U+FFFD."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
 
 
 def read_utf8(file: Path, *, limit_bytes: int) -> str:
@@ -95,7 +101,7 @@ def _content(file: Path, limit_bytes: int) -> bytes:
 
 def write(file: Path, content: bytes) -> None:
     """Write a new plain file, replacing anything of that name."""
-    remove(file)
+    trees.remove(file)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(file, flags, FILE_MODE), "wb") as stream:
         stream.write(content)
@@ -107,16 +113,18 @@ def move(file: Path, target: Path) -> Path:
         os.fchmod(stream.fileno(), FILE_MODE)
         if os.fstat(stream.fileno()).st_uid != os.geteuid():  # the program ran as another user
             os.fchown(stream.fileno(), os.geteuid(), os.getegid())
-        remove(target)
+        trees.remove(target)
     return file.rename(target)
 
 
-def remove(file: Path) -> None:
-    """Remove a file, directory or link, never the link's target."""
-    if file.is_dir() and not file.is_symlink():
-        shutil.rmtree(file)
-    else:
-        file.unlink(missing_ok=True)
+def discard(tree: Path) -> bool:
+    """Remove a tree; log the reason and return False if anything is left."""
+    try:
+        trees.remove(tree)
+    except OSError as error:
+        log.warning("files_not_removed", path=str(tree), reason=str(error))
+        return False
+    return True
 
 
 def shorten(file: Path, *, limit_bytes: int) -> None:

@@ -43,6 +43,7 @@ from experiments.models import (
 )
 from experiments.models.experiment import free_slug
 from experiments.specification.design import configuration_hash
+from experiments.workloads.base import Contradiction
 
 _NAMESPACE: Final = uuid.UUID("7b0e3c52-3d0c-5b8e-9a64-2f1d0c6f4e11")
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
@@ -196,11 +197,12 @@ def _read_output(described: DescribedRuns, number: int, point: Mapping[str, Any]
         }
         printed = texts.pop(trial.output or "")
         by_name = {file.rpartition("/")[2]: text for file, text in texts.items()}
-        parsed = workloads.get(described.workload, point).parse(printed, by_name)
+        requested = {**point, "ranks": ranks_of(dict(point))}
+        parsed = workloads.get(described.workload, point).read(printed, by_name, requested)
+    except Contradiction as error:
+        raise InvalidSpec([_contradicted(described, number, error)]) from None
     except (OutputError, NotPlain) as error:
         raise InvalidSpec([FieldError(at, str(error))]) from None
-    for name, ran, described_value in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
-        raise InvalidSpec([_contradicted(described, number, name, ran, described_value)])
     for name, value in parsed.figures.items():
         if name in trial.figures and trial.figures[name] != value:
             values = numbers.significant(value), numbers.significant(trial.figures[name])
@@ -210,16 +212,16 @@ def _read_output(described: DescribedRuns, number: int, point: Mapping[str, Any]
     read.tables = parsed.tables
 
 
-def _contradicted(described: DescribedRuns, number: int, name: str, ran: int, described_value: Any) -> FieldError:
+def _contradicted(described: DescribedRuns, number: int, error: Contradiction) -> FieldError:
     """Return the error at the parameter that the output contradicts."""
-    trial = described.trials[number]
+    trial, name = described.trials[number], error.name
     at = f"trials.{number}.output"
     if name in trial.parameters:
         at = f"trials.{number}.parameters.{name}"
     elif name in described.parameters:
         at = f"parameters.{name}"
-    how = "" if name in {**described.parameters, **trial.parameters} else ", which is hosts times ranks_per_host"
-    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {described_value}{how}")
+    how = "" if name in {**described.parameters, **trial.parameters} else "; ranks are hosts times ranks_per_host"
+    return FieldError(at, f"{trial.output} says that {error.words}{how}")
 
 
 def _origin(described: DescribedRuns, path: Path, digest: str, owner: Any) -> dict[str, Any]:

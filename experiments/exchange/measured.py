@@ -137,6 +137,8 @@ class DescribedRuns(_Described):
         return point
 
     def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
+        if name in ("hosts", "ranks", "ranks_per_host") and _is_count(value):
+            return value  # the limits of a specification are those of trials that run here
         names = (
             known_parameters(self.workload, all_parameters)
             if workloads.find(self.workload, all_parameters) is not None

@@ -16,7 +16,7 @@ from django.db.models import Sum
 
 from analysis.numbers import amount
 from experiments import files
-from experiments.common import outage, plain_files
+from experiments.common import outage, plain_files, trees
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
@@ -102,8 +102,8 @@ def _lacking_room(trial: Trial) -> str:
     if free >= required:
         return ""
     return (
-        f"Waits for room on the disk: {amount(free, 'B')} free, {amount(required, 'B')} required. "
-        "It starts when there is room in RANKWIRE_VAR."
+        f"Waiting for disk space: {amount(free, 'B')} free, {amount(required, 'B')} required. "
+        "The trial starts when RANKWIRE_VAR has room."
     )
 
 
@@ -145,7 +145,7 @@ def execute(trial: Trial) -> None:
         except WorkerEnds:
             _store(trial.requeue)
         except AllocationEnded as error:
-            reason = f"Runs again, uncounted: {error}"
+            reason = f"Queued again, no attempt lost: {error}"
             _store(lambda: _hand_back(trial, reason))
         except HostsLost as error:
             artifacts, note = delivery.deliver_leftovers(trial)
@@ -208,7 +208,9 @@ def _end_by_error(trial: Trial, error: Exception) -> None:
     """Requeue the trial if the database was away, uncounted; else store the error."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
-        _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
+        _store(
+            lambda: _hand_back(trial, "Queued again, no attempt lost: the database did not answer during the trial.")
+        )
         return
     sentence = storage_failure(error) if isinstance(error, OSError) else None
     if sentence is not None:
@@ -231,7 +233,7 @@ def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> N
 
 def _clear(directory: Path) -> None:
     """Empty the directory, which may hold files of a lost attempt."""
-    shutil.rmtree(directory, ignore_errors=True)
+    trees.remove(directory)
     directory.mkdir(parents=True)
     # Of an installation that made it readable for all of this machine.
     directory.parent.chmod(plain_files.DIRECTORY_MODE)
