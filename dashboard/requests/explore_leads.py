@@ -82,7 +82,7 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
 
 
 def _is_truth(value: Any) -> bool:
-    """Return whether a condition takes a value for true or false, as it does 1 and 0."""
+    """Return whether conditions take a value for true or false, as 1 and 0."""
     return isinstance(value, int) and value in (0, 1)
 
 

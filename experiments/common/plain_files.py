@@ -75,7 +75,10 @@ def decoded(content: bytes) -> str:
 
 
 def read_utf8(file: Path, *, limit_bytes: int) -> str:
-    """Return a plain file's text. Raise NotPlain with the first bad line, or OSError."""
+    """Return the text of a plain file. Raise NotPlain, OSError.
+
+    NotPlain names the line of the first byte that is not UTF-8.
+    """
     content = _content(file, limit_bytes)
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise NotPlain(f"{file.name} is text in UTF-16: save it as UTF-8")

@@ -45,7 +45,7 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
 
 
 def distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a JSON object. Raise ValueError for a repeated name."""
+    """Return the fields of a JSON object. Raise ValueError for repeated names."""
     distinct: dict[str, Any] = {}
     for name, value in pairs:
         if name in distinct:

@@ -42,7 +42,7 @@ _Location = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 def _figure(value: Any) -> Any:
-    """Return a figure to convert. Raise ValueError for Python's own: true, ``1_000``."""
+    """Return a figure. Raise ValueError for true and ``1_000``."""
     if isinstance(value, bool) or (isinstance(value, str) and not DECIMAL.fullmatch(value)):
         raise ValueError(f"must be a number, not {_written(value)}")
     return value
@@ -107,7 +107,7 @@ class DescribedRuns(_Described):
         return points
 
     def _pooled(self, points: list[dict[str, Any]]) -> Iterator[FieldError]:
-        """Yield values that differ as written but not as configurations, and lists."""
+        """Yield values that differ only as written, and lists that differ."""
         firsts: dict[tuple[str, str], str] = {}
         for number, point in enumerate(points):
             for name, value in point.items():
@@ -193,7 +193,7 @@ def read_measured(text: str, table: str | None = None) -> tuple[DescribedRuns, l
 
 
 def _text_paths(data: dict[str, Any]) -> Iterator[str]:
-    """Yield paths of parameters that no definition makes numbers of, unchecked."""
+    """Yield the paths of parameters that no definition makes numbers of."""
     workload, common, trials = data.get("workload"), data.get("parameters"), data.get("trials")
     common = common if isinstance(common, dict) else {}
     listed = (
@@ -238,7 +238,7 @@ def _validated(data: dict[str, Any]) -> DescribedRuns:
 
 
 def _wrong_figures(described: DescribedRuns) -> list[FieldError]:
-    """Return an error for each figure that is no metric, or that no run has."""
+    """Return an error for each figure that is no metric, or impossible."""
     return [
         FieldError(f"trials.{number}.figures.{name}", why)
         for number, trial in enumerate(described.trials)

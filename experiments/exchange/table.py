@@ -154,9 +154,9 @@ def _trial(
 
 
 def _read_column(rows: Sequence[dict[str, Any]], name: str) -> None:
-    """Make numbers of a parameter if every cell is written as its number is.
+    """Make numbers of a column if every cell is written as its number is.
 
-    Counts may have leading zeros: they have no other meaning.
+    Otherwise ``4.10`` and ``007`` stay text. Counts may have leading zeros.
     """
     if name in COUNTS:
         numbers = [int(row[name]) if row[name].isascii() and row[name].isdecimal() else row[name] for row in rows]

@@ -147,8 +147,8 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
         swept += [name for name, different in values.items() if len(different) > 1 and name not in swept]
     names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
     for name in names:
-        levels = [row.parameters.get(name) for member in members for row in member.configurations]
-        if len({isinstance(value, bool) for value in levels if isinstance(value, int | float)}) > 1:
+        held_values = [row.parameters.get(name) for member in members for row in member.configurations]
+        if len({isinstance(value, bool) for value in held_values if isinstance(value, int | float)}) > 1:
             raise CannotCompare(
                 f"{name} is true or false in some members and a number in others: they have no common point."
             )

@@ -81,7 +81,7 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """Yield paths of parameters that are text, also by a command, unchecked."""
+    """Yield the paths of texts among the parameters of unchecked data."""
     if not isinstance(data, dict) or not isinstance(workload := data.get("workload"), str):
         return
     parameters, sweep = (p if isinstance(p := data.get(part), dict) else {} for part in ("parameters", "sweep"))

@@ -119,7 +119,7 @@ def _refused(problem: str, position: Any) -> _RefusedError:
 
 
 def _why_doubtful(word: str) -> str:
-    """Return why a plain word is refused: YAML 1.1 reads another value. Else empty."""
+    """Return why YAML 1.1 reads another value of a plain word, or ''."""
     if not _DOUBTFUL.fullmatch(word):
         return ""
     try:
@@ -135,7 +135,7 @@ def _why_doubtful(word: str) -> str:
 
 
 class Dumper(yaml.SafeDumper):
-    """Writer of plain data: quotes for ambiguous texts, blocks for lines."""
+    """Writer of plain data; texts that YAML could misread have quotes."""
 
     yaml_implicit_resolvers = {**yaml.SafeDumper.yaml_implicit_resolvers, None: _CORE}  # noqa: RUF012
 
@@ -178,7 +178,7 @@ class YamlDocument:
         return None if self._root is None else self._nearest(self._root, path)[0]
 
     def altered(self, *paths: str) -> Iterator[FieldError]:
-        """Yield numbers at fields, or in their lists, that lose digits: ``1.10`` is 1.1."""
+        """Yield the numbers at fields that a text would lose: ``1.10`` is 1.1."""
         for path in paths:
             _, node, rest = (0, self._root, "") if self._root is None else self._nearest(self._root, path)
             items = [] if rest else node.value if isinstance(node, yaml.SequenceNode) else [node]
@@ -189,7 +189,7 @@ class YamlDocument:
                     yield FieldError(path, why, item.start_mark.line + 1)
 
     def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node, str]:
-        """Return line and node of a field or its nearest parent, and the rest of the path."""
+        """Return line, node and unwritten rest of the path of a field or parent."""
         line, node, rest = 1, root, path
         while rest and (step := self._step(node, rest)) is not None:
             line, node, rest = step

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -20,6 +20,7 @@ from experiments.workloads.base import FigureOfMerit
 from experiments.workloads.kept_files import is_pattern, is_reserved
 from experiments.workloads.outputs import Figure, Line, Text
 from experiments.workloads.patterns import compiled, search
+from experiments.workloads.template import NoBool
 
 _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "first": lambda values: values[0],
@@ -65,13 +66,13 @@ class Extractor(BaseModel):
     delimiter: str = Field(",", min_length=1, max_length=1)
     pick: Literal["first", "last", "min", "max", "mean", "median", "sum"] = "last"
     """One of several numbers, or a statistic of them."""
-    factor: float = 1.0
+    factor: Annotated[float, NoBool] = 1.0
     """The number is multiplied by it: 1e-6 makes seconds of microseconds."""
     thousands: str = Field("", max_length=1, pattern=r"^[,.'_ \u202f\u00a0\u2019]?$")
     """Separator of thousands: with ',' 1,234.5 is 1234.5."""
-    at_least: float | None = None
+    at_least: Annotated[float | None, NoBool] = None
     """A run whose figure is smaller has failed."""
-    at_most: float | None = None
+    at_most: Annotated[float | None, NoBool] = None
     """A run whose figure is larger has failed."""
     required: bool = True
     """A run without this figure has failed."""

@@ -23,7 +23,7 @@ _IN_TEXT: Final = re.compile(rf"\{{\{{(?P<literal>{_NAME})\}}\}}|(?<!\$)\{{(?P<n
 
 
 def _refuse_bool(value: Any) -> Any:
-    """Return the value. Raise ValueError for a boolean, a number to Python."""
+    """Return the value. Raise ValueError for booleans."""
     if any(isinstance(item, bool) for item in (value if isinstance(value, list) else [value])):
         raise ValueError("true and false are neither numbers nor texts: write 'true' with quotes for the text")
     return value
@@ -93,7 +93,7 @@ class Placeholder(BaseModel):
 
 
 def text_fields(placeholders: Any) -> Iterator[str]:
-    """Yield paths of values that are text in a definition of placeholders."""
+    """Yield the paths of texts in an unchecked definition of placeholders."""
     for name, placeholder in placeholders.items() if isinstance(placeholders, Mapping) else ():
         if isinstance(placeholder, Mapping) and placeholder.get("type") == "text":
             yield from (f"{name}.default", f"{name}.choices")

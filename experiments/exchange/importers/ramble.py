@@ -133,7 +133,7 @@ def _varied(experiments: list[_Experiment]) -> list[str]:
 
 
 def _without_place(experiment: _Experiment, name: str) -> str:
-    """Return a variable without name and directory of its experiment's repeat."""
+    """Return a variable without the name and directory of its experiment."""
     text = str(experiment.variables.get(name))
     for directory in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
         text = text.replace(directory, "") if directory else text
@@ -159,6 +159,6 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Return the number of an expanded variable, or the text of 4.10 and 007."""
+    """Return the number of a variable, or the variable: 4.10 and 007 stay text."""
     number = printed_number(value) if isinstance(value, str) else None
     return value if number is None else number

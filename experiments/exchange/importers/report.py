@@ -50,7 +50,7 @@ def checked(kind: type[_R], data: Any, tool: str) -> _R:
 
 
 def usable(kind: type[_R], data: Any, name: str, left_out: list[str]) -> _R | None:
-    """Return the record; None, with a reason in ``left_out``, if a field is odd."""
+    """Return the record; None, with the reason in ``left_out``, if it is odd."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -101,7 +101,7 @@ def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
 
 
 def _usable(value: Any) -> int | float | str:
-    """Return a value that differs if the written one does, to keep runs apart."""
+    """Return a number or text that differs wherever the written value does."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and math.isfinite(value) and not any(storable_problems(value)):
         return value  # type: ignore[no-any-return]
@@ -109,14 +109,14 @@ def _usable(value: Any) -> int | float | str:
 
 
 def _shortened(text: str, length: int) -> str:
-    """Return the text, or beginning and hash of one that cannot be stored."""
+    """Return the text; of a long or odd one its beginning and a hash."""
     if len(text) <= length and is_storable_text(text):
         return text
     return f"{storable(text)[: length - 14]}… {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
 
 def keep_apart(trials: Sequence[dict[str, Any]]) -> None:
-    """Make texts of a parameter's numbers if two differ in writing alone: 1, 1.0."""
+    """Make texts of numbers that differ in writing alone: 1 and 1.0."""
     for name in {name for trial in trials for name in trial["parameters"]}:
         rows = [trial["parameters"] for trial in trials if name in trial["parameters"]]
         if len({row[name] for row in rows}) < len({repr(row[name]) for row in rows}):

@@ -120,6 +120,13 @@ def test_command_refuses_a_boolean_in_a_placeholder(field):
         parse({"name": "a", "workload": "command", "parameters": definition})
 
 
+@pytest.mark.parametrize("field", ["factor", "at_least", "at_most"])
+def test_command_refuses_a_boolean_in_a_figure(field):
+    figure = {"name": "t_s", "regex": "(.)", field: True}
+    with pytest.raises(InvalidSpec, match="true and false are neither numbers nor texts"):
+        parse({"name": "a", "workload": "command", "parameters": {"program": ["a"], "extract": [figure]}})
+
+
 def test_command_compares_texts_with_choices_that_are_numbers():
     placeholder = {"type": "text", "choices": [1.9, 7]}
     assert argv("7", placeholder=placeholder) == ("program", "7")
