@@ -68,7 +68,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     """Render the preview of the form, with errors of fields out of band."""
     draft = draft_from_post(request.POST)
     chosen, refused = request.POST.get("chosen", ""), _refused(request.user)
-    chosen_number = int(chosen) if chosen.isdecimal() else 0
+    chosen_number = int(chosen) if chosen.isdecimal() and len(chosen) < 10 else 0
     context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
     return render(request, "new/_preview.html", context)
 

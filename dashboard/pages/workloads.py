@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import yaml
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -23,6 +24,7 @@ from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Program
+from experiments.specification.yaml_lines import YamlDocument
 from experiments.workloads.definition import MAX_INPUT_CHARACTERS, ProgramDefinition
 from workers import queue
 
@@ -175,8 +177,10 @@ def _definition(post: QueryDict) -> dict[str, Any]:
             continue
         try:
             definition[field] = _read(field, text)
-        except (yaml.YAMLError, ValueError) as error:
-            errors.append(FieldError(field, f"cannot be read: {str(error).splitlines()[0]}"))
+        except InvalidSpec as error:
+            errors.append(FieldError(field, f"cannot be read: {error.errors[0]}"))
+        except ValueError as error:
+            errors.append(FieldError(field, f"cannot be read: {error}"))
     if errors:
         raise InvalidSpec(errors)
     return definition
@@ -196,10 +200,10 @@ def _uploaded(request: HttpRequest) -> dict[str, str]:
 
 def _read(field: str, text: str) -> Any:
     if field in _EXAMPLES:
-        return yaml.safe_load(f"{text}\n")  # the last line needs a line feed
+        return YamlDocument(f"{text}\n", settings.MAX_BODY_BYTES).data  # the last line needs a line feed
     if field == "program":
         return shlex.split(text)
-    return int(text) if field == "threads" and text.isdecimal() else text
+    return int(text) if field == "threads" and text.isdecimal() and len(text) < 10 else text
 
 
 def _texts(definition: Mapping[str, Any]) -> dict[str, str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 from pydantic import model_validator as checks
 
 from experiments import workloads
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
+from experiments.exchange.records import Moment
 from experiments.exchange.table import Table, read_table
 from experiments.metrics import is_metric
 from experiments.specification.parameters import canonical, known_parameters, refusal
@@ -36,7 +38,7 @@ class DescribedTrial(_Described):
     files: Annotated[list[_Place], Field(max_length=20)] = []
     capture: _Place | None = None
     command: list[str] = []
-    ended_at: AwareDatetime | None = None
+    ended_at: Moment | None = None
 
     @checks(mode="after")
     def _says_something(self) -> Self:
@@ -100,6 +102,8 @@ class DescribedRuns(_Described):
                 raise ValueError(f"{value!r} is no count")
         elif isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"{value!r} is neither a number nor a text")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{value!r} is no finite number")
         return value
 
 

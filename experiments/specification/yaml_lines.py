@@ -6,11 +6,14 @@ from typing import Any, Final
 
 import yaml
 
+from experiments.common.storable import LARGEST_INTEGER
 from experiments.errors import FieldError, InvalidSpec
 from experiments.specification import budget
 
 MAX_BYTES: Final = 200_000
 """The parser is written in Python and reads about 100 kB/s: larger texts would keep a web worker busy for long."""
+_LONGEST_NUMBER: Final = 100
+"""Characters; YAML also has numbers to the base of 60, whose value takes the square of their length to compute."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -42,6 +45,13 @@ class _Loader(yaml.SafeLoader):
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return value
 
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        if len(node.value) > _LONGEST_NUMBER:
+            return 2 * LARGEST_INTEGER  # refused at its field
+        kind = "float" if node.tag.endswith("float") else "int"
+        number: int | float = getattr(self, f"construct_yaml_{kind}")(node)
+        return number
+
     def construct_plain_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
@@ -55,6 +65,8 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.construct_plain_mapping)
+for _kind in ("int", "float"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _Loader.construct_number)
 
 
 class YamlDocument:
@@ -62,9 +74,9 @@ class YamlDocument:
 
     data: Any
 
-    def __init__(self, text: str) -> None:
-        if len(text) > MAX_BYTES:
-            raise InvalidSpec([FieldError("", f"larger than {MAX_BYTES} characters")])
+    def __init__(self, text: str, most: int = MAX_BYTES) -> None:
+        if len(text) > most:
+            raise InvalidSpec([FieldError("", f"larger than {most} characters")])
         try:
             self._root, self.data = _read(text)
         except yaml.MarkedYAMLError as error:

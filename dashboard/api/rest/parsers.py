@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from experiments.common import strict_json
 from experiments.specification.yaml_lines import MAX_BYTES
 
 
@@ -27,13 +27,13 @@ class YamlText(str):
 
 
 class StrictJsonParser(BaseParser):
-    """Parser of JSON that refuses duplicate fields, NaN and deep nesting."""
+    """Parser of JSON that refuses duplicate fields, numbers beyond 64 bits, NaN and deep nesting."""
 
     media_type = "application/json"
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         try:
-            return json.loads(_text(stream), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+            return strict_json.parse(_text(stream), object_pairs_hook=_distinct)
         except RecursionError:
             raise ParseError("not valid JSON: nested too deeply") from None
         except ValueError as error:
@@ -66,7 +66,3 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"{name!r} is given twice")
         distinct[name] = value
     return distinct
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
