@@ -156,7 +156,7 @@ LDAP = directory(ENVIRONMENT)
 vars().update(LDAP)
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    *(["django_auth_ldap.backend.LDAPBackend"] if LDAP else []),
+    *(["dashboard.people.directory.DirectoryBackend"] if LDAP else []),
     "dashboard.people.backends.AccountBackend",
 ]
 PASSWORD_HASHERS = [  # the first one; others are upgraded at sign-in
