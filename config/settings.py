@@ -197,7 +197,8 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
 ACCOUNT_SESSION_REMEMBER = True
 # Axes counts wrong passwords by name and address: users behind one address do not lock out each other.
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
+# Codes of second factors are counted by account (AccountAdapter.pre_authenticate).
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "10/15m/key"}
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True
