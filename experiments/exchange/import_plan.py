@@ -67,6 +67,9 @@ class ImportPlan:
     existing: Experiment | None = None
     stored: Experiment | None = None
 
+    def __post_init__(self) -> None:
+        self.name = storable(self.name)
+
     @property
     def words(self) -> str:
         """Return the same as a sentence."""
@@ -91,6 +94,9 @@ class ImportResult:
     """``bundle``, ``description`` (a table too) or ``report``, of another tool."""
     left_out: list[str] = field(default_factory=list)
     """A sentence for each excluded run or figure of a report."""
+
+    def __post_init__(self) -> None:
+        self.left_out = storable(self.left_out)
 
     @property
     def trials(self) -> int:
