@@ -1,15 +1,18 @@
-"""How long `/healthz` takes while many people sign in at once, against a running installation: one command prints the figures.
+"""Time of `/healthz` under load, against a running installation: one command prints the figures.
 
-    python -m benchmarks.health http://127.0.0.1:8000 [--people 50] [--seconds 15]
+    python -m benchmarks.health http://127.0.0.1:8000 [--people 50] [--slow 500] [--bodies 4] [--seconds 15]
 
-Each of so many people tries one wrong password after another, each for a name of their own (a name is locked after ten). A bystander
-asks for the health ten times a second. Exit status 1 when an answer took longer than a second.
+So many people try one wrong password after another, each for another name (a name is locked after ten). Slow connections send nothing,
+a byte a second of their headers, or of a body; large bodies are 400 MB each. A bystander asks for the health ten times a second. Exit
+status 1 if an answer took longer than a second.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
+import socket
 import statistics
 import sys
 import threading
@@ -25,6 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("address")
     parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--slow", type=int, default=500)
+    parser.add_argument("--bodies", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=15.0)
     options = parser.parse_args()
     place = urlsplit(options.address)
@@ -33,11 +38,14 @@ def main() -> int:
     until = time.monotonic() + options.seconds
     # Of a process of their own, so that the bystander's clock runs on while fifty answers are read.
     with ProcessPoolExecutor(1) as apart:
-        answers = apart.submit(crowd, place.netloc, options.people, until)
+        answers = apart.submit(crowd, place.netloc, options.people, options.slow, options.bodies, until)
         beside = asked(place.netloc, until)
         statuses = answers.result()
     reported = ", ".join(f"{count} times {status}" for status, count in sorted(statuses.items()))
-    print(f"sign-ins of {options.people} people in {options.seconds:.0f} s: {reported}")
+    print(
+        f"{options.people} people sign in, {options.slow} connections are slow, {options.bodies} send large bodies; "
+        f"answers in {options.seconds:.0f} s: {reported}"
+    )
     for name, waits in (("alone", alone), ("beside them", beside)):
         print(
             f"/healthz {name}: {len(waits)} answers, median {1000 * statistics.median(waits):.0f} ms, "
@@ -59,10 +67,12 @@ def asked(place: str, until: float) -> list[float]:
     return waits
 
 
-def crowd(place: str, people: int, until: float) -> Counter[int]:
+def crowd(place: str, people: int, slow: int, bodies: int, until: float) -> Counter[int]:
     """Return the number of answers by status."""
     statuses: Counter[int] = Counter()
-    threads = [threading.Thread(target=sign_in, args=(place, each, until, statuses)) for each in range(people)]
+    threads = [threading.Thread(target=sign_in, args=(place, number, until, statuses)) for number in range(people)]
+    threads += [threading.Thread(target=send_body, args=(place, until, statuses)) for _ in range(bodies)]
+    threads.append(threading.Thread(target=send_slowly, args=(place, slow, until)))
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -77,6 +87,38 @@ def sign_in(place: str, number: int, until: float, statuses: Counter[int]) -> No
         attempt += 1
         form = f"username=nobody-{number}-{attempt}&password=wrong&csrfmiddlewaretoken={token}"
         statuses[answer(place, "POST", "/sign-in/", form, headers)] += 1
+
+
+def send_body(place: str, until: float, statuses: Counter[int]) -> None:
+    """Send bodies beyond the limit, as fast as the server reads them."""
+    host, _, port = place.partition(":")
+    while time.monotonic() < until:
+        with socket.create_connection((host, int(port or 80)), timeout=60) as connection:
+            connection.sendall(b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 400000000\r\n\r\n")
+            with contextlib.suppress(OSError):
+                for _ in range(400):
+                    connection.sendall(b"x" * 1_000_000)
+            with contextlib.suppress(OSError):
+                statuses[int(connection.recv(12)[9:] or 0)] += 1
+
+
+def send_slowly(place: str, count: int, until: float) -> None:
+    """Hold connections open: each thing that the server waits for."""
+    host, _, port = place.partition(":")
+    texts = (
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n",
+    )
+    connections = [socket.create_connection((host, int(port or 80)), timeout=60) for _ in range(count)]
+    for number, connection in enumerate(connections):
+        connection.sendall(texts[number % 3])
+    while time.monotonic() < until:
+        for number, connection in enumerate(connections):
+            if number % 3:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b"a")
+        time.sleep(1)
 
 
 def answer(place: str, method: str, path: str, body: str = "", headers: dict[str, str] | None = None) -> int:
