@@ -22,6 +22,7 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
+from experiments.workloads.template import text_fields
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
@@ -60,9 +61,9 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the current version and wake a worker; return the number of added trials.
+    """Make ``spec`` the current version; return the number of added trials.
 
-    If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
+    A worker is woken. If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
     """
     before = _reading(experiment)
     with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
@@ -112,10 +113,15 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
 def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
     """Register a program written as YAML. Raise InvalidSpec, errors with their lines."""
     document = YamlDocument(text)
+    texts = text_fields(document.data.get("placeholders")) if isinstance(document.data, dict) else ()
     try:
+        if altered := list(document.altered(*(f"placeholders.{path}" for path in texts))):
+            raise InvalidSpec(altered)
         return register_program(document.data, author=author, name=name)
     except InvalidSpec as error:
-        raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
+        raise InvalidSpec(
+            FieldError(e.path, e.message, e.line or document.line(e.path)) for e in error.errors
+        ) from None
 
 
 def resume(experiment: Experiment) -> int:
@@ -124,7 +130,7 @@ def resume(experiment: Experiment) -> int:
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
-    """Queue ``count`` more repetitions of every configuration; return the number of trials."""
+    """Queue ``count`` more repetitions of each configuration; return how many."""
     with quotas.within_quotas(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
     return _wake_if_queued(experiment, queued)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
-from experiments.common import plain_files, strict_json
+from experiments.common import plain_files, strict_json, trees
 from experiments.common.storable import is_storable_text
 from experiments.errors import BadBundle, InvalidSpec
 from experiments.specification import budget
@@ -101,12 +101,13 @@ class DirectoryContainer:
         self.sizes = _judged(self._files(), limits)
 
     def _files(self) -> Iterator[tuple[str, int, str]]:
-        for folder, _, names in os.walk(self._directory):
-            for name in names:
-                path = Path(folder) / name
-                status = path.lstat()
-                flaw = "" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-                yield path.relative_to(self._directory).as_posix(), status.st_size, flaw
+        for entry in trees.walk(self._directory):
+            if not entry.is_directory:
+                yield (
+                    "/".join((*entry.above, entry.name)),
+                    entry.status.st_size,
+                    "" if entry.is_file else "is not a plain file",
+                )
 
     def open(self, name: str) -> Any:
         return plain_files.opened(self._directory / name)

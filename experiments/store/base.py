@@ -57,11 +57,11 @@ class Store(ABC):
 
     @abstractmethod
     def size(self, path: str) -> int:
-        """Return the length of a file. Raise FileNotFoundError, NotPlain, or StoreUnavailable."""
+        """Return a file's length. Raise FileNotFoundError, NotPlain, StoreUnavailable."""
 
     @abstractmethod
     def put(self, file: Path, path: str) -> None:
-        """Store a plain local file under a new path. Raise NotPlain, OSError, StoreUnavailable."""
+        """Store a local file at a new path. Raise NotPlain, OSError, StoreUnavailable."""
 
     @abstractmethod
     def remove(self, path: str) -> None:
@@ -69,7 +69,7 @@ class Store(ABC):
 
     @abstractmethod
     def remove_trial(self, trial_id: int) -> None:
-        """Remove all files of a trial."""
+        """Remove all files of a trial. Raise StoreUnavailable, OSError."""
 
     @abstractmethod
     def take_in(self, scratch: Path, taken: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Agent of a worker on this machine: `python -m workers.testbed.agent SOCKET OWNER`.
+"""Agent of a worker here: `python -m workers.testbed.agent SOCKET OWNER`.
 
 Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that
 the worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread*
@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from workers.agent import process_table, rpc, sandbox, spawn, supervisor
@@ -24,7 +25,7 @@ STREAMS = 3
 
 
 class LocalSupervisor(supervisor.Supervisor):
-    """Supervisor that builds the test-bed's network around itself and runs jobs in sandboxes."""
+    """Supervisor that builds the test-bed's network and runs jobs in sandboxes."""
 
     def __init__(self, requests: rpc.Packets, owner: int) -> None:
         super().__init__(requests, owner)
@@ -59,7 +60,7 @@ class LocalSupervisor(supervisor.Supervisor):
         return {}, ()
 
     def network(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return dead emulators; with `settings`, also places with changed kernel settings."""
+        """Return dead emulators; with `settings`, also changed kernel settings."""
         changed: list[str] = []
         if message["settings"]:
             try:
@@ -70,7 +71,7 @@ class LocalSupervisor(supervisor.Supervisor):
         return {"dead": self.dead_emulators, "changed": changed}, ()
 
     def spawn(self, message: rpc.Message, descriptors: list[int]) -> supervisor.Answer:
-        """Start a program; a job with a `sandbox` gets a new one for its writable directories."""
+        """Start a program; a job with a `sandbox` gets one for its directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
         self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])
@@ -104,9 +105,22 @@ class LocalSupervisor(supervisor.Supervisor):
         members = process_table.descendants(os.getpid(), tools)
         return {
             "processes": sum(member.threads for member in members),
-            "memory_bytes": sum(process_table.private_memory_bytes(member.pid) for member in members),
+            "memory_bytes": self._memory_bytes([member.pid for member in members]),
             "refused": self.refused,
         }, ()
+
+    def _memory_bytes(self, pids: Sequence[int]) -> int:
+        """Return the memory of the job and its temporary files; shared pages once."""
+        private = sum(map(process_table.private_memory_bytes, pids))
+        if self.sandbox is None:
+            return private
+        scratch = self.sandbox.scratch_use_bytes()
+        shared = max(
+            scratch, sum(map(process_table.shared_memory_bytes, pids))
+        )  # a page counts for each of its processes
+        if private + shared > self.sandbox.limits["memory_bytes"]:
+            shared = max(scratch, sum(process_table.shared_memory_bytes(pid, proportional=True) for pid in pids))
+        return private + shared
 
     def _note_refusals(self) -> None:
         if self.sandbox is not None and self.sandbox.group is not None and self.sandbox.pid in self.sandboxes:

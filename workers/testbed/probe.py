@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 from pathlib import Path
 
 from analysis.numbers import amount
+from workers.agent import seccomp
 from workers.compiled import Library, NotCompiled
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
@@ -59,7 +61,7 @@ def unshare_argv() -> list[str]:
 
 
 def has_capabilities() -> bool:
-    """Return whether this process can make namespaces and networks without a user namespace."""
+    """Return whether this process can make namespaces without a user namespace."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             held = int(line.split()[1], 16)
@@ -107,10 +109,10 @@ def _relay_problem() -> str:
 
 
 def _refusal(program: str, *arguments: str, text: str = "") -> str:
-    """Return the kernel's refusal of a command in the test-bed's namespaces; else empty.
+    """Return the kernel's refusal of a command in namespaces; else empty.
 
-    Only a grant is remembered. A probe that was killed or timed out shows nothing and is repeated; raises ClusterUnavailable if
-    all were.
+    The namespaces are the test-bed's. Only a grant is remembered. A probe that was killed or timed out shows nothing
+    and is repeated; raises ClusterUnavailable if all were.
     """
     question = (program, *arguments, text)
     if question in _granted:
@@ -137,7 +139,11 @@ def _refusal(program: str, *arguments: str, text: str = "") -> str:
 
 
 def namespace_problems() -> list[str]:
-    """Return why this user may not make namespaces, with the sysctl to set."""
+    """Return why this user cannot make sandboxes, with the sysctl to set."""
+    try:
+        ctypes.CDLL(seccomp.LIBRARY)
+    except OSError:
+        return [f"The library {seccomp.LIBRARY} is missing: install the package libseccomp2."]
     refusal = _refusal("true")
     if not refusal:
         return []

@@ -1,11 +1,10 @@
-"""Delivery of a trial's files from its worker to the artifact store: all or none, with retries.
+"""Delivery of a trial's files to the artifact store.
 
-If the store is the directory in which trials write, nothing is copied.
+All or none, with retries. If the store is the directory in which trials write, nothing is copied.
 """
 
 from __future__ import annotations
 
-import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -44,19 +43,19 @@ log = structlog.get_logger()
 
 
 def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], object]) -> None:
-    """Store the files of a result; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
+    """Store a result's files; ``check`` may raise meanwhile. Raise NotDelivered."""
     patience_s = float(settings.STORE_PATIENCE_SECONDS)
     try:
         _patiently(trial, artifacts, patience_s, check)
     except StoreUnavailable as error:
         raise NotDelivered(
-            f"What it measured could not be stored: {error}, for {duration(patience_s)}. "
+            f"The results could not be stored: {error}, for {duration(patience_s)}. "
             f"Its files stay in {trial_directory(trial)} on {socket.gethostname()} for a day."
         ) from None
 
 
 def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
-    """Store the files of a trial without a result; return rows, and a sentence on failure."""
+    """Store files of a trial without result; return rows, and a failure's sentence."""
     rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
@@ -67,7 +66,7 @@ def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tupl
 
 
 def describe(trial: Trial) -> list[Artifact]:
-    """Return unsaved rows of an unfinished trial's plain files; long output is shortened."""
+    """Return unsaved rows of an unfinished trial's plain files, shortened."""
     directory = trial_directory(trial)
     _keep_profile(directory)
     rows = []
@@ -91,7 +90,7 @@ def _keep_profile(directory: Path) -> None:
 def remove_scratch(trial: Trial) -> None:
     """Remove the directories that only the running trial needed."""
     for name in SCRATCH:
-        shutil.rmtree(trial_directory(trial) / name, ignore_errors=True)
+        plain_files.discard(trial_directory(trial) / name)
 
 
 def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, check: Callable[[], object]) -> None:
@@ -119,7 +118,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
 
 
 def forget_undelivered() -> None:
-    """Remove local files of trials that ended more than a day ago, if the store is remote."""
+    """Remove local files of trials that ended a day ago, if the store is remote."""
     trials = Path(settings.VAR) / store.TRIALS
     if store.current().is_here or not trials.is_dir():
         return
@@ -127,4 +126,4 @@ def forget_undelivered() -> None:
         with suppress(OSError, ValueError):
             old = directory.stat().st_mtime < time.time() - UNDELIVERED_S
             if old and not Trial.objects.filter(pk=int(directory.name), state__in=ACTIVE).exists():
-                shutil.rmtree(directory, ignore_errors=True)
+                plain_files.discard(directory)

@@ -1,10 +1,11 @@
-"""Results of a trial: metrics of the run and of the packets, figures of merit, files."""
+"""Results of a trial: metrics of run and packets, figures of merit, files."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds
 from experiments.common import plain_files
-from experiments.errors import OutputError
+from experiments.errors import NotPlain, OutputError
 from experiments.files import (
     ANALYSIS_NAME,
     MEASURED_NAME,
@@ -42,6 +43,7 @@ _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
     "each may have run alone"
 )
+_ON_STDERR: Final = ": found on standard error; only standard output is read"
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -59,7 +61,7 @@ class _Packets:
 
 
 class RefusedOutput(OutputError):
-    """The parser refused the output; ``artifacts`` hold all measurements for a better one."""
+    """The parser refused the output; ``artifacts`` hold all measurements."""
 
     def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
         super().__init__(message)
@@ -72,14 +74,32 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     Raise RefusedOutput, NotPlain or TrialFailed.
     """
     _shorten_output(run)
-    output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
+    output = _text(run.stdout)
+    files = written.texts_of(run.directory / "work", run.plan.workload.outputs)
     try:
-        files = written.texts_of(run.directory / "work", run.plan.workload.outputs)
-        parsed = run.plan.workload.read(output, files, {**run.plan.parameters, "ranks": run.plan.ranks})
+        parsed = _parsed(run, output, files)
     except OutputError as error:
-        message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
+        elsewhere = _ON_STDERR if _is_on_stderr(run, output, files) else ""
+        message = with_output(f"{error}{elsewhere}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None
     return _result(run, measured, parsed)
+
+
+def _text(printed: Path) -> str:
+    return plain_files.read_text(printed, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
+
+
+def _parsed(run: TrialRun, output: str, files: Mapping[str, str]) -> Parsed:
+    return run.plan.workload.read(output, files, {**run.plan.parameters, "ranks": run.plan.ranks})
+
+
+def _is_on_stderr(run: TrialRun, output: str, files: Mapping[str, str]) -> bool:
+    """Return whether the output could be read if standard error belonged to it."""
+    try:
+        _parsed(run, f"{output}\n{_text(run.stderr)}", files)
+    except (OutputError, NotPlain):
+        return False
+    return True
 
 
 def _shorten_output(run: TrialRun) -> None:
@@ -119,7 +139,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
-    """Return a description of the ranks' world; messages are expected between several hosts."""
+    """Return the ranks' world; several hosts are expected to send messages."""
     summary = measured.world.summary
     if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
         summary += "; no MPI message was seen between the hosts"
@@ -205,7 +225,7 @@ def _is_whole(measured: Measured) -> bool:
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
-    """Return the largest datagram between the hosts: as requested, or of their interface.
+    """Return the largest datagram between hosts, requested or the interface's.
 
     The loopback interface passes datagrams that no network carries.
     """
@@ -216,7 +236,7 @@ def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
 
 
 def _rate_of_every_host(kind: str, link: Link) -> float | None:
-    """Return the common rate of all hosts; None if hosts differ or the network is not made."""
+    """Return the common rate of all hosts; None if they differ or it is not made."""
     if "bandwidth" not in cluster_kinds.get(kind).emulates:
         return None
     return None if link.rates_bps or link.topology == "two sites" else link.bandwidth_bps
@@ -231,7 +251,7 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
 
 
 def _waits(run: TrialRun, measured: Measured) -> Explained:
-    """Return why the ranks waited, if they traced their calls beside a capture of one clock."""
+    """Return why the ranks waited, if traced beside a capture of one clock."""
     inside = measured.inside
     if run.spec.profile != "trace":
         return no_waits("the experiment keeps no calls (profile: trace)")
@@ -271,16 +291,15 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))
         files.append(("other", run.directory / MPI_CALLS_NAME))
     work = run.directory / "work"
-    for file in measured.inputs:
-        if plain_files.is_there(file):
-            files.append(("input", plain_files.move(file, run.directory / file.name)))
+    inputs = [file for file in measured.inputs if plain_files.is_there(file)]
     names = [
         name
         for patterns in (run.plan.workload.outputs, run.plan.workload.keeps)
         for name in written.names_of(work, patterns)
     ]
-    names = list(dict.fromkeys(names))
-    written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
+    names = [name for name in dict.fromkeys(names) if work / name not in inputs]
+    written.require_room([*inputs, *(work / name for name in names)], limit_bytes=settings.TRIAL_DISK_BYTES)
+    files += [("input", plain_files.move(file, run.directory / file.name)) for file in inputs]
     files += [("other", written.keep(work, name, run.directory)) for name in names]
     if measured.recorded.file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))

@@ -1,4 +1,4 @@
-"""The list of histories, and changes of ticked histories: mark the last step as expected."""
+"""The list of histories, and marking the last step of ticked ones as expected."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def index(request: HttpRequest) -> HttpResponse:
     first = (number - 1) * most
     rows, more = histories(filters.matching, first=first, most=most, ordering=filters.order)
     context = {
-        "place": "explore",
+        "place": "histories",
         "views": views_of(request, SavedView.Page.HISTORIES),
         "rows": [
             history_row(entry)

@@ -21,7 +21,7 @@ HOURS = 'say "two", \\ or so'
 
 
 def measure(library: Project, person: User) -> None:
-    """Two of one name, delays and MTUs, words with blanks and quotes, a flagged capture, and a value that is missing."""
+    """Two of one name, delays and MTUs, words with quotes, a missing value."""
     submitted(library, person, name="Plain", repetitions=3, warmups=1)
     submitted(library, person, name="Plain", sweep={"hosts": [2, 4]}, repetitions=2)
     wide = {"hosts": [2, 4], "link.delay": ["0 ms", "0.1 ms"], "link.mtu": [1500, 9000]}
@@ -56,7 +56,7 @@ def person(library: Project) -> User:
 
 
 def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """The number of trials of every point of every panel, and the address that it leads to."""
+    """Return the number of trials of every point of panels, and its address."""
     charts = page.get("/explore/", {"project": "default", "colour": "", **given}).context["charts"]
     assert charts
     for chart in charts:
@@ -103,6 +103,16 @@ def test_points_link_to_exactly_their_trials(page: Client, given: dict[str, Any]
     for n, address in found:
         assert address, "every point of these leads somewhere"
         assert len(listed(page, address)) == n, address
+
+
+def test_pooled_points_of_true_and_one_share_no_link(page: Client, library: Project) -> None:
+    wide = list(Configuration.objects.filter(experiment__slug="wide").order_by("pk"))
+    for number, own in enumerate(wide):
+        own.parameters |= {"flag": (True, 1, 2)[number % 3]}
+        own.save()
+    addresses = sorted(address for _, address in points(page, POOLED | {"x": "flag", "text": "wide"}))
+    assert addresses[:2] == ["", ""]
+    assert len(listed(page, addresses[2])) == 2 * len(wide[2::3])
 
 
 @pytest.mark.parametrize(
