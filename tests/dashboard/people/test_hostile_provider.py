@@ -1,4 +1,4 @@
-"""An identity provider, or someone between it and the browser, that answers what OpenID Connect forbids."""
+"""Answers that OpenID Connect forbids, from an identity provider or an attacker before it."""
 
 from __future__ import annotations
 
