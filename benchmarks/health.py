@@ -1,4 +1,4 @@
-"""Time of `/healthz` under load, against a running installation: one command prints the figures.
+"""Time of `/healthz` of a running installation under load.
 
     python -m benchmarks.health http://127.0.0.1:8000 [--people 50] [--slow 500] [--bodies 4] [--seconds 15]
 

@@ -46,7 +46,7 @@ class Outages(logging.Filter):
 
 
 class Refusals(logging.Filter):
-    """Removes the traceback of requests that Django refuses, such as those for another host: the line has the reason."""
+    """Removes tracebacks of requests that Django refuses: the line has the reason."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True."""

@@ -194,7 +194,7 @@ def resident_bytes() -> int:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let this process reserve no more than so many bytes from now on: a huge array fails though it is never touched."""
+    """Bound the address space: a huge array fails though it is never touched."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

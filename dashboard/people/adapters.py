@@ -53,7 +53,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return reverse("invitation") if invitation is not None else super().get_login_redirect_url(request)
 
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
-        """Create the account, and accept the invitation that allows it: it makes one account."""
+        """Create the account, and accept the invitation: it makes one account."""
         with transaction.atomic():
             user = super().save_user(request, user, form, commit)
             if commit and invitation_of(request) is not None and not accept(request, user) and not settings.SIGN_UP:
@@ -61,15 +61,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return user
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Do not count passwords, as axes does; the limit is for wrong codes of second factors."""
+        """Leave passwords to axes: the limit is for codes of second factors."""
 
     def get_reset_password_from_key_url(self, key: str) -> str:
-        """Return an address of `RANKWIRE_ADDRESS`: the sender of a request chooses its host name."""
+        """Return an address of `RANKWIRE_ADDRESS`: requests can name any host."""
         path = reverse("account_reset_password_from_key", kwargs={"uidb36": "UID", "key": "KEY"})
         return f"{settings.PUBLIC_ADDRESS}{path.replace('UID-KEY', key)}"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail after the answer, whose time would show whether an account has the address."""
+        """Send a mail after the answer, whose time would show an account."""
         if settings.SENDS_MAIL:
             message = self.render_mail(
                 template_prefix, email, {"request": allauth_context.request, "email": email, **context}

@@ -1,17 +1,17 @@
-"""Sign-in with a password of a directory (LDAP). Imported only if a directory is configured."""
+"""Sign-in with a password of a directory (LDAP), imported only if it is set."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django_auth_ldap.backend import LDAPBackend
+from django_auth_ldap.backend import LDAPBackend  # type: ignore[import-untyped]
 
 from dashboard.people.backends import AccountBackend
 
 
 class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
-    """Backend of django-auth-ldap that leaves accounts with a password of Rankwire alone."""
+    """Backend of django-auth-ldap without accounts that have their own password."""
 
     def authenticate_ldap_user(self, ldap_user: Any, password: str) -> Any:
         """Ask the directory, unless the account has its own password.
@@ -24,5 +24,5 @@ class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
         return super().authenticate_ldap_user(ldap_user, password)
 
     def get_user(self, user_id: Any) -> Any:
-        """Return an open account: the library's own method returns closed ones, whose sessions would continue."""
+        """Return an open account; the library would return closed ones too."""
         return AccountBackend().get_user(user_id)

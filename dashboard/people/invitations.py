@@ -43,7 +43,7 @@ def invitation(request: HttpRequest) -> HttpResponse:
 
 
 def accept(request: HttpRequest, user: Any) -> bool:
-    """Make ``user`` a member by the invitation of this session; return False if another user was faster."""
+    """Accept this session's invitation; return False if it has ended."""
     opened = invitation_of(request)
     request.session.pop(_SESSION_KEY, None)
     if opened is None or not opened.take(user):

@@ -214,7 +214,7 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
 
 
 def parsed_json(text: str | bytes, name: str) -> Any:
-    """Return a JSON value of finite numbers. Raise BadBundle that begins with ``name``."""
+    """Return a JSON value of finite numbers. Raise BadBundle that names ``name``."""
     try:
         return strict_json.parse(text)
     except (InvalidSpec, ValueError, RecursionError) as error:
@@ -251,7 +251,7 @@ def _member(member: zipfile.ZipInfo) -> tuple[str, int, str]:
 
 
 def _judged(members: Iterable[tuple[str, int, str]], limits: Limits) -> dict[str, int]:
-    """Return the size of each file of (name, size, flaw). Raise BadBundle for names or numbers that no import may have."""
+    """Return the size of each file of (name, size, flaw). Raise BadBundle."""
     sizes: dict[str, int] = {}
     directories: set[str] = set()
     total = 0

@@ -349,7 +349,7 @@ def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, s
 
 
 def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
-    """Return the unpacked size of a file that pages unpack in memory. Raise BadBundle if it is too long or damaged."""
+    """Return the unpacked size of a file that pages read. Raise BadBundle."""
     if not file.path.endswith(".zst") or file.kind == "capture":
         return 0
     size, last = 0, b""

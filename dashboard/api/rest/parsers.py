@@ -28,7 +28,7 @@ class YamlText(str):
 
 
 class StrictJsonParser(BaseParser):
-    """Parser of JSON that refuses duplicate fields, numbers beyond 64 bits, NaN and deep nesting."""
+    """Parser of JSON that refuses duplicate fields, unusable numbers and deep nesting."""
 
     media_type = "application/json"
 

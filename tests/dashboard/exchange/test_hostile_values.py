@@ -1,4 +1,4 @@
-"""Values that no program writes, at every field of everything that can be imported: a refusal or an import, never an error 500."""
+"""Values that no program writes, at every field that can be imported."""
 
 from __future__ import annotations
 

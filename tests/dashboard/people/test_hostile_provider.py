@@ -1,4 +1,4 @@
-"""Answers that OpenID Connect forbids, from an identity provider or an attacker before it."""
+"""Answers of an identity provider that OpenID Connect forbids."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ OIDC = {"RANKWIRE_OIDC_CLIENT_ID": "rankwire", "RANKWIRE_OIDC_SECRET": "a secret
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Believes every code; ``token`` and ``info`` change the ID token and the user info."""
+    """Believes every code; ``token`` and ``info`` change its answers."""
 
     token: ClassVar[dict[str, Any] | None] = {}
     info: ClassVar[dict[str, Any]] = {}
 
+    server: ThreadingHTTPServer
+
     def do_GET(self) -> None:
-        base = f"http://localhost:{self.server.server_address[1]}"
+        base = f"http://localhost:{self.server.server_port}"
         discovery = {
             "issuer": base,
             "authorization_endpoint": f"{base}/authorize",
@@ -48,7 +50,7 @@ class Provider(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         claims = {
-            "iss": f"http://localhost:{self.server.server_address[1]}",
+            "iss": f"http://localhost:{self.server.server_port}",
             "aud": "rankwire",
             "sub": "1",
             "iat": int(time.time()),

@@ -101,7 +101,7 @@ def test_all_files_of_a_trial_are_removed_and_no_others(bucket: store.Bucket) ->
 
 
 def test_path_leads_out_of_no_prefix(s3_server: S3Server, settings: Any, tmp_path: Path) -> None:
-    """Two installations share a bucket: neither reads, lists or removes files of the other."""
+    """Test two installations that share a bucket."""
 
     def store_of(prefix: str) -> Any:
         variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": prefix}

@@ -50,7 +50,7 @@ def link_of(client: Client, **headers: str) -> str:
     wait_for(lambda: len(mail.outbox) > sent)
     found = re.search(r"https?://\S+", str(mail.outbox[-1].body))
     assert found is not None
-    return found[0]
+    return str(found[0])
 
 
 def opened(client: Client, link: str) -> Any:
