@@ -39,7 +39,7 @@ def parse(text: str | bytes, **hooks: Any) -> Any:
     def decimal(written: str) -> Any:
         return value if math.isfinite(value := float(written)) else refuse(written)
 
-    data = json.loads(text, parse_int=whole, parse_float=decimal, parse_constant=refuse, **hooks)
+    data = json.loads(text, **{"parse_int": whole, "parse_float": decimal, "parse_constant": refuse} | hooks)
     if refused:
         raise InvalidSpec([FieldError(_path_of(refused[0], data), refused[0].message)])
     return data
