@@ -45,6 +45,16 @@ class Outages(logging.Filter):
         return not any(outage.note(error) for error in errors if isinstance(error, BaseException))
 
 
+class Refusals(logging.Filter):
+    """Removes tracebacks of requests that Django refuses: the line has the reason."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return True."""
+        if record.name.startswith("django.security"):
+            record.exc_info = None
+        return True
+
+
 def logging_config(*, level: str, style: str) -> dict[str, Any]:
     """Return a configuration for `logging.config`; `style` is `console` or `json`."""
     formatter = {
@@ -56,12 +66,12 @@ def logging_config(*, level: str, style: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"structlog": formatter},
-        "filters": {"routine": {"()": Routine}, "outages": {"()": Outages}},
+        "filters": {"routine": {"()": Routine}, "outages": {"()": Outages}, "refusals": {"()": Refusals}},
         "handlers": {
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "structlog",
-                "filters": [] if level == "DEBUG" else ["routine", "outages"],
+                "filters": [] if level == "DEBUG" else ["routine", "outages", "refusals"],
             }
         },
         "loggers": {"axes": {"level": "WARNING"}},  # three lines per sign-in

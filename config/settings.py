@@ -157,7 +157,7 @@ LDAP = directory(ENVIRONMENT)
 vars().update(LDAP)
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
-    *(["django_auth_ldap.backend.LDAPBackend"] if LDAP else []),
+    *(["dashboard.people.directory.DirectoryBackend"] if LDAP else []),
     "dashboard.people.backends.AccountBackend",
 ]
 PASSWORD_HASHERS = [  # the first one; others are upgraded at sign-in
@@ -198,7 +198,8 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
 ACCOUNT_SESSION_REMEMBER = True
 # Axes counts wrong passwords by name and address: users behind one address do not lock out each other.
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
+# Codes of second factors are counted by account (AccountAdapter.pre_authenticate).
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "10/15m/key"}
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True

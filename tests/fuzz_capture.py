@@ -193,6 +193,13 @@ def resident_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def limit_memory(more_bytes: int) -> None:
+    """Bound the address space: a huge array fails though it is never touched."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + more_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 def fuzz(count: int, seconds: float, seed: int, keep: Path) -> int:
     """Exit status."""
     counts = dict.fromkeys(("result", "degraded", "refused"), 0)
@@ -202,6 +209,7 @@ def fuzz(count: int, seconds: float, seed: int, keep: Path) -> int:
         for original in seeds():  # every kernel is compiled and every library loaded before memory is watched
             judge(original, path, hang_s=COMPILING_S)
         before = resident_bytes()
+        limit_memory(MEMORY_BYTES)
         for number, data in enumerate(itertools.islice(mutants(seed), count)):
             if time.monotonic() > deadline:
                 break

@@ -16,6 +16,7 @@ from django.db import transaction
 
 from experiments import access, revision, workloads
 from experiments.common import outage
+from experiments.common.storable import is_storable_text
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
 from experiments.selectors import predictions, quotas
@@ -99,7 +100,8 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
     if name is not None and (not isinstance(data, dict) or data.get("name") != name):
         raise InvalidSpec([FieldError("name", "a registered program keeps its name")])
     data_name = data.get("name") if isinstance(data, dict) else None
-    if author is not None and isinstance(data_name, str) and not access.may_replace_program(author, data_name):
+    is_text = isinstance(data_name, str) and is_storable_text(data_name)
+    if author is not None and is_text and not access.may_replace_program(author, str(data_name)):
         raise InvalidSpec([FieldError("name", _OF_OTHERS)])
     program, read_otherwise = Program.register(data, author=author)
     if read_otherwise:

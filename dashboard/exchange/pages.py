@@ -20,6 +20,7 @@ from dashboard.exchange.forms import BundleForm, ImportForm
 from dashboard.requests import concurrency_limits
 from dashboard.requests.lookup import requested_members
 from experiments.access import projects_for, visible_experiments
+from experiments.common.storable import storable
 from experiments.errors import BadBundle, CannotExport, InvalidSpec
 from experiments.exchange.choice import select_experiments
 from experiments.exchange.import_plan import ImportResult
@@ -64,10 +65,10 @@ def import_page(request: HttpRequest) -> HttpResponse:
             try:
                 result = import_upload(request.user, form.cleaned_data["file"], project, dry_run=dry_run)
             except BadBundle as error:
-                form.add_error("file", str(error))
+                form.add_error("file", storable(str(error)))
             except InvalidSpec as error:
                 for problem in error.errors:
-                    form.add_error("file", str(problem))
+                    form.add_error("file", storable(str(problem)))
             else:
                 status = 200
                 if not dry_run:

@@ -66,7 +66,7 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
 def preview(request: HttpRequest) -> HttpResponse:
     """Render the preview of the form or the YAML, whichever was edited last."""
     chosen, refused = request.POST.get("chosen", ""), None
-    chosen_number = int(chosen) if chosen.isdecimal() else 0
+    chosen_number = int(chosen) if chosen.isdecimal() and len(chosen) < 10 else 0
     try:
         _require_role(request.user)
         draft = posted_draft(request.POST, max_trials=settings.MAX_TRIALS)

@@ -202,7 +202,7 @@ def _read(field: str, text: str) -> Any:
         return document.data
     if field == "program":
         return shlex.split(text)
-    return int(text) if field == "threads" and text.isdecimal() else text
+    return int(text) if field == "threads" and text.isdecimal() and len(text) < 10 else text
 
 
 def _texts(definition: Mapping[str, Any]) -> dict[str, str]:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import smtplib
+import threading
 from typing import Any, ClassVar, Final
 
+import structlog
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as allauth_context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.core.mail import EmailMessage
+from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
 from dashboard.people.backends import give_roles
-from dashboard.people.invitations import invitation_of
+from dashboard.people.invitations import accept, expired, invitation_of
 
+log = structlog.get_logger()
 NAME_TAKEN: Final = "Another account has this name."
 
 
@@ -43,9 +52,36 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         invitation = invitation_of(request)
         return reverse("invitation") if invitation is not None else super().get_login_redirect_url(request)
 
+    def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
+        """Create the account, and accept the invitation: it makes one account."""
+        with transaction.atomic():
+            user = super().save_user(request, user, form, commit)
+            if commit and invitation_of(request) is not None and not accept(request, user) and not settings.SIGN_UP:
+                raise ImmediateHttpResponse(expired(request))  # another user was faster
+        return user
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Leave passwords to axes: the limit is for codes of second factors."""
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        """Return an address of `RANKWIRE_ADDRESS`: requests can name any host."""
+        path = reverse("account_reset_password_from_key", kwargs={"uidb36": "UID", "key": "KEY"})
+        return f"{settings.PUBLIC_ADDRESS}{path.replace('UID-KEY', key)}"
+
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send a mail after the answer, whose time would show an account."""
         if settings.SENDS_MAIL:
-            super().send_mail(template_prefix, email, context)
+            message = self.render_mail(
+                template_prefix, email, {"request": allauth_context.request, "email": email, **context}
+            )
+            threading.Thread(target=_send, args=[message]).start()
+
+
+def _send(message: EmailMessage) -> None:
+    try:
+        message.send()
+    except (OSError, smtplib.SMTPException) as error:
+        log.warning("mail_not_sent", subject=message.subject, reason=str(error))
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
@@ -61,6 +97,10 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return True
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
+        """Require user info of the user of the ID token (OpenID Connect Core 1.0, 5.3.2)."""
+        data = sociallogin.account.extra_data
+        if data.get("id_token", {}).get("sub") != sociallogin.account.uid:
+            raise PermissionDenied
         if sociallogin.is_existing:
             give_roles(sociallogin.user, _groups(sociallogin))
 

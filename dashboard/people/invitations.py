@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
@@ -36,16 +36,22 @@ def invitation(request: HttpRequest) -> HttpResponse:
     """Show the invitation; on POST make the signed-in user a member."""
     opened = invitation_of(request)
     if opened is None:
-        return _over(request)
+        return expired(request)
     if request.method == "POST" and request.user.is_authenticated:
-        del request.session[_SESSION_KEY]
-        if not opened.take(request.user):
-            return _over(request)  # another user was faster
-        messages.success(request, f"You are now a {opened.role} of {opened.project.name}.", extra_tags="ok")
-        return redirect("experiments")
+        return redirect("experiments") if accept(request, request.user) else expired(request)
     return render(request, "people/invitation.html", {"invitation": opened})
 
 
-def _over(request: HttpRequest) -> HttpResponse:
+def accept(request: HttpRequest, user: Any) -> bool:
+    """Accept this session's invitation; return False if it has ended."""
+    opened = invitation_of(request)
+    request.session.pop(_SESSION_KEY, None)
+    if opened is None or not opened.take(user):
+        return False
+    messages.success(request, f"You are now a {opened.role} of {opened.project.name}.", extra_tags="ok")
+    return True
+
+
+def expired(request: HttpRequest) -> HttpResponse:
     why = "The invitation was used or has expired, or its address is incomplete."
     return render(request, "people/link_over.html", {"why": why}, status=404)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.http import JsonResponse
 
+from experiments.common.storable import storable
 from experiments.errors import FieldError
 
 PROBLEM: Final = "application/problem+json"
@@ -16,6 +17,7 @@ PROBLEM: Final = "application/problem+json"
 
 def problem(status: int, errors: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the body of an error; ``detail`` is its first sentence."""
+    errors = storable(errors)  # a message may quote text that is no UTF-8
     first = ": ".join(part for part in (errors[0]["path"], errors[0]["message"]) if part)
     more = "" if len(errors) == 1 else f" ({len(errors) - 1} more)"
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -12,7 +13,8 @@ MAX_DEPTH: Final = 8
 MAX_FIELDS: Final = 300
 MAX_ITEMS: Final = 10_000
 """Limits of the check, whose cost grows with the number of fields."""
-_LARGEST_INTEGER: Final = 2**63 - 1
+LARGEST_INTEGER: Final = 2**63 - 1
+_ODD: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
@@ -40,7 +42,7 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
         yield FieldError(path, "holds characters that are not text (NUL or half of a pair)")
     elif isinstance(data, float) and not math.isfinite(data):
         yield FieldError(path, f"must be a finite number, not {data}")
-    elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
+    elif isinstance(data, int) and abs(data) > LARGEST_INTEGER:
         yield FieldError(path, "is too large a number")
 
 
@@ -56,13 +58,13 @@ def distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def is_storable_text(text: str) -> bool:
     """Return whether PostgreSQL accepts the text: no NUL, no lone surrogate."""
-    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    return _ODD.search(text) is None
 
 
 def storable(value: Any) -> Any:
     """Return data for PostgreSQL: odd characters become U+FFFD, NaN becomes None."""
     if isinstance(value, str):
-        return value if is_storable_text(value) else "".join("\ufffd" if _is_odd(c) else c for c in value)
+        return _ODD.sub("\ufffd", value)
     if isinstance(value, Mapping):
         return {storable(name): storable(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -72,9 +74,5 @@ def storable(value: Any) -> Any:
     return value
 
 
-def _is_odd(character: str) -> bool:
-    return character == "\0" or "\ud800" <= character <= "\udfff"
-
-
 def _short(value: Any) -> str:
-    return "(a huge number)" if isinstance(value, int) and abs(value) > _LARGEST_INTEGER else repr(value)[:40]
+    return "(a huge number)" if isinstance(value, int) and abs(value) > LARGEST_INTEGER else repr(value)[:40]

@@ -1,40 +1,60 @@
 """Untrusted bundles: zip archives or directories, checked before they are read.
 
-Names that lead out of the bundle, links, encrypted members, archives with far more in them than their size allows and members that
-their list does not name are refused before a byte is unpacked; unpacked files are compared with their hashes while they are read.
+Everything that a list of members can show is judged in `_judged`, before a byte is unpacked; unpacked files are compared with their
+hashes while they are read. Reading counts as processor time of the request.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
-from experiments.common import plain_files, trees
+from experiments.common import plain_files, strict_json, trees
 from experiments.common.storable import is_storable_text
-from experiments.errors import BadBundle
+from experiments.errors import BadBundle, InvalidSpec
+from experiments.specification import budget
 
 MANIFEST: Final = "manifest-sha256.txt"
-MOST_FILES: Final = 200_000
 MOST_TIMES: Final = 200
 """Largest ratio of contents to archive: tables of numbers shrink to a fiftieth."""
 ALWAYS_BYTES: Final = 64 << 20
 """Contents that any archive may have."""
-MOST_BYTES: Final = 1 << 40
-JSON_BYTES: Final = 64 << 20
-_LIST_BYTES: Final = MOST_FILES * 200
+JSON_BYTES: Final = 16 << 20
+"""Longest JSON file: Python needs 20 times its size."""
 _LONGEST_NAME: Final = 400
+_LONGEST_PART: Final = 255
+"""Bytes of a name in a file system."""
+_DEEPEST: Final = 32
+_MEMBER_BYTES: Final = 200
+"""Bytes of a member in the list of an archive, on average."""
+ELSEWHERE: Final = "Split it, or import it with script/manage import on the server."
 _PIECE: Final = 1 << 20
 _END, _END64, _LOCATOR64 = 22, 56, 20
 """Bytes of the records that end an archive (PKWARE APPNOTE 4.3.14 to 4.3.16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of an import, by its way."""
+
+    files: int
+    content_bytes: int
+    """Of all files, unpacked."""
+    expanded_bytes: int
+    """Of all compressed analyses, profiles and traces among them, unpacked once more."""
+
+
+OF_COMMAND: Final = Limits(files=200_000, content_bytes=1 << 40, expanded_bytes=1 << 42)
+"""Of `script/manage import`, which an administrator runs."""
 
 
 class Container(Protocol):
@@ -50,18 +70,18 @@ class Container(Protocol):
 class ZipContainer:
     """A zip archive."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, limits: Limits = OF_COMMAND) -> None:
         with plain_files.opened(file) as stream:
             size = os.fstat(stream.fileno()).st_size
-            _require_short_list(stream, size)
+            _require_short_list(stream, size, limits)
         try:
             # A hostile archive makes zipfile raise each of these; NotImplementedError is its word for versions it can't read.
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise BadBundle(f"This is no zip archive that can be read: {error}.") from None
-        self.sizes = _sizes(self._zip.infolist())
+        self.sizes = _judged(map(_member, self._zip.infolist()), limits)
         total = sum(self.sizes.values())
-        if total > min(max(ALWAYS_BYTES, MOST_TIMES * size), MOST_BYTES):
+        if total > max(ALWAYS_BYTES, MOST_TIMES * size):
             raise BadBundle(
                 f"The archive of {size} bytes says that {total} bytes are in it: that is no bundle of results."
             )
@@ -76,18 +96,18 @@ class ZipContainer:
 class DirectoryContainer:
     """An unpacked bundle."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, limits: Limits = OF_COMMAND) -> None:
         self._directory = directory
-        self.sizes: dict[str, int] = {}
-        for entry in trees.walk(directory):
-            if entry.is_directory:
-                continue
-            name = _safe_name("/".join((*entry.above, entry.name)))
-            if not entry.is_file:
-                raise BadBundle(f"{name} is not a plain file.")
-            self.sizes[name] = entry.status.st_size
-            if len(self.sizes) > MOST_FILES:
-                raise BadBundle(f"More than {MOST_FILES} files are in the directory.")
+        self.sizes = _judged(self._files(), limits)
+
+    def _files(self) -> Iterator[tuple[str, int, str]]:
+        for entry in trees.walk(self._directory):
+            if not entry.is_directory:
+                yield (
+                    "/".join((*entry.above, entry.name)),
+                    entry.status.st_size,
+                    "" if entry.is_file else "is not a plain file",
+                )
 
     def open(self, name: str) -> Any:
         return plain_files.opened(self._directory / name)
@@ -105,9 +125,9 @@ class Archive:
 
     @classmethod
     @contextmanager
-    def opened(cls, path: Path) -> Iterator[Archive]:
+    def opened(cls, path: Path, limits: Limits = OF_COMMAND) -> Iterator[Archive]:
         """Open a zip archive or a directory. Raise BadBundle, or OSError if it is missing."""
-        container: Container = DirectoryContainer(path) if path.is_dir() else ZipContainer(path)
+        container: Container = DirectoryContainer(path, limits) if path.is_dir() else ZipContainer(path, limits)
         try:
             yield cls(container)
         finally:
@@ -179,9 +199,11 @@ def in_pieces(stream: IO[bytes]) -> Iterator[bytes]:
 def pieces_of(container: Container, name: str) -> Iterator[bytes]:
     """Yield the content of a container's file. Raise BadBundle if it is damaged."""
     remaining = container.sizes[name]
+    budget.check()
     try:
         with container.open(name) as stream:
             for piece in in_pieces(stream):
+                budget.check()
                 remaining -= len(piece)
                 if remaining < 0:
                     raise BadBundle(f"{name} is longer than the archive says.")
@@ -192,18 +214,14 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
 
 
 def parsed_json(text: str | bytes, name: str) -> Any:
-    """Return a JSON value without NaN. Raise BadBundle that begins with ``name``."""
+    """Return a JSON value of finite numbers. Raise BadBundle that names ``name``."""
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        return strict_json.parse(text)
+    except (InvalidSpec, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
 
 
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is not a number")
-
-
-def _require_short_list(stream: IO[bytes], size: int) -> None:
+def _require_short_list(stream: IO[bytes], size: int, limits: Limits) -> None:
     """Refuse a huge list of members: ``zipfile`` reads all of it."""
     stream.seek(max(0, size - _END - _LOCATOR64 - _END64))
     tail = stream.read()
@@ -215,37 +233,52 @@ def _require_short_list(stream: IO[bytes], size: int) -> None:
         if tail[:4] != b"PK\x06\x06":
             raise BadBundle("The end of the archive contradicts itself.")
         (length,) = struct.unpack("<Q", tail[40:48])
-    if length > _LIST_BYTES:
-        raise BadBundle("The archive has more members than a bundle may have.")
+    if length > limits.files * _MEMBER_BYTES:
+        raise BadBundle(_too_many(limits))
 
 
-def _sizes(members: list[zipfile.ZipInfo]) -> dict[str, int]:
+def _member(member: zipfile.ZipInfo) -> tuple[str, int, str]:
+    """Return name, size and flaw of a member."""
+    flaw = ""
+    if not member.is_dir() and stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+        flaw = "is a link or a device in the archive, not a plain file"
+    elif member.flag_bits & 0x1:
+        flaw = "is encrypted"
+    elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        flaw = "is compressed in a way that bundles are not"
+    # zipfile cuts names at NUL and turns backslashes on other systems: the written name is judged.
+    return member.orig_filename, member.file_size, flaw
+
+
+def _judged(members: Iterable[tuple[str, int, str]], limits: Limits) -> dict[str, int]:
+    """Return the size of each file of (name, size, flaw). Raise BadBundle."""
     sizes: dict[str, int] = {}
-    if len(members) > MOST_FILES:
-        raise BadBundle(f"More than {MOST_FILES} files are in the archive.")
-    for member in members:
-        # zipfile cuts names at NUL and turns backslashes on other systems: what was written is judged.
-        name = _safe_name(member.orig_filename)
-        kind = stat.S_IFMT(member.external_attr >> 16)
-        if member.is_dir():
-            continue
-        if kind not in (0, stat.S_IFREG):
-            raise BadBundle(f"{name} is a link or a device in the archive, not a plain file.")
-        if member.flag_bits & 0x1:
-            raise BadBundle(f"{name} is encrypted.")
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BadBundle(f"{name} is compressed in a way that bundles are not.")
+    directories: set[str] = set()
+    total = 0
+    for number, (written, size, flaw) in enumerate(members, start=1):
+        name = written.removesuffix("/")
+        if number > limits.files:
+            raise BadBundle(_too_many(limits))
+        if not is_safe_path(name):
+            raise BadBundle(f"{written[:100]!r} is no name that a file of a bundle may have.")
+        if flaw:
+            raise BadBundle(f"{name} {flaw}.")
         if name in sizes:
             raise BadBundle(f"{name} is in the archive twice.")
-        sizes[name] = member.file_size
+        parts = name.split("/")
+        directories.update("/".join(parts[:depth]) for depth in range(1, len(parts) + (written != name)))
+        total += size
+        if total > limits.content_bytes:
+            raise BadBundle(f"More than {limits.content_bytes >> 20} MiB are in it. {ELSEWHERE}")
+        if written == name:
+            sizes[name] = size
+    if conflicts := sorted(directories & sizes.keys()):
+        raise BadBundle(f"{conflicts[0]} is a file and a directory in it.")
     return sizes
 
 
-def _safe_name(name: str) -> str:
-    """Return the name of a file within a bundle. Raise BadBundle for any other."""
-    if not is_safe_path(name.rstrip("/")):
-        raise BadBundle(f"{name[:100]!r} is no name that a file of a bundle may have.")
-    return name
+def _too_many(limits: Limits) -> str:
+    return f"More than {limits.files} files are in it. {ELSEWHERE}"
 
 
 def is_safe_path(name: str) -> bool:
@@ -253,6 +286,7 @@ def is_safe_path(name: str) -> bool:
     path = PurePosixPath(name)
     return (
         0 < len(name) <= _LONGEST_NAME
+        and name.count("/") < _DEEPEST
         and "\\" not in name
         and is_storable_text(name)
         and name.isprintable()
@@ -260,4 +294,5 @@ def is_safe_path(name: str) -> bool:
         and path.as_posix() == name
         and not {"..", ".", ""} & {*path.parts}
         and ":" not in path.parts[0]
+        and all(len(part.encode()) <= _LONGEST_PART for part in path.parts)
     )

@@ -24,6 +24,7 @@ from experiments import workloads
 from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
+from experiments.exchange.archive import JSON_BYTES
 from experiments.exchange.exporting import pieces_of
 from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.import_plan import ImportPlan
@@ -42,6 +43,7 @@ from experiments.models import (
     Trial,
 )
 from experiments.models.experiment import free_slug
+from experiments.specification import budget
 from experiments.specification.design import configuration_hash
 from experiments.workloads.base import Contradiction
 
@@ -50,7 +52,7 @@ _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 _NO_CAPTURE: Final = "it was imported without a capture"
 _DESCRIPTION_BYTES: Final = 200_000
 _TABLE_BYTES: Final = 2_000_000
-_REPORT_BYTES: Final = 32_000_000
+_REPORT_BYTES: Final = JSON_BYTES
 
 
 @dataclass(slots=True)
@@ -162,6 +164,7 @@ def _digest(text: str, described: DescribedRuns, directory: Path) -> str:
         for field_name, file in trial.places:
             try:
                 for piece in pieces_of(directory / file):
+                    budget.check()  # one file may be named by many trials
                     digest.update(piece)
             except (NotPlain, OSError) as error:
                 why = error.strerror if isinstance(error, OSError) else error
@@ -170,6 +173,7 @@ def _digest(text: str, described: DescribedRuns, directory: Path) -> str:
 
 
 def _read(described: DescribedRuns, number: int, point: Mapping[str, Any], directory: Path) -> _Read:
+    budget.check()
     trial = described.trials[number]
     read = _Read(figures=dict(trial.figures))
     if trial.output is not None:

@@ -19,7 +19,7 @@ from django.utils.text import slugify
 from analysis.numbers import plural
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.exchange.archive import JSON_BYTES, Archive, in_pieces
+from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
 from experiments.exchange.bundle import CONTENTS
 from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
@@ -27,6 +27,7 @@ from experiments.exchange.records import (
     TRIAL_FIELDS,
     ClusterRecord,
     Contents,
+    EnvironmentRecord,
     ExperimentRecord,
     FileRecord,
     TrialRecord,
@@ -45,6 +46,7 @@ from experiments.models import (
 )
 from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
+from experiments.specification import budget
 
 _UNPACKED_BYTES: Final = 1 << 30
 """Unpacked size of a compressed analysis, profile or trace that a page may read."""
@@ -64,6 +66,9 @@ class ImportPlan:
     size_bytes: int = 0
     existing: Experiment | None = None
     stored: Experiment | None = None
+
+    def __post_init__(self) -> None:
+        self.name = storable(self.name)
 
     @property
     def words(self) -> str:
@@ -90,30 +95,44 @@ class ImportResult:
     left_out: list[str] = field(default_factory=list)
     """A sentence for each excluded run or figure of a report."""
 
+    def __post_init__(self) -> None:
+        self.left_out = storable(self.left_out)
+
     @property
     def trials(self) -> int:
         return sum(plan.trials for plan in self.arrivals)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Bundle:
     archive: Archive
     contents: Contents
     sha256: str
     name: str
+    limits: Limits
+    environments: dict[str, Environment] = field(default_factory=dict)
+    """By their names in the bundle, each read once."""
+    expanded_bytes: int = 0
+    """Unpacked size of the compressed files that were read so far."""
 
 
 def import_bundle(
-    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, name: str = ""
+    path: Path,
+    *,
+    project: Project,
+    owner: Any = None,
+    dry_run: bool = False,
+    name: str = "",
+    limits: Limits = OF_COMMAND,
 ) -> ImportResult:
     """Import the bundle at ``path``; with ``dry_run`` only report the result.
 
     Every file is compared with its hash before anything is stored. Raise BadBundle, or OSError if the file is missing.
     """
-    with Archive.opened(path) as archive:
+    with Archive.opened(path, limits) as archive:
         archive.verify()
         contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
-        bundle = _Bundle(archive, contents, digest_of(path), name or path.name)
+        bundle = _Bundle(archive, contents, digest_of(path), name or path.name, limits)
         result = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
         records = [experiment_of(archive, directory) for directory in contents.experiments]
         if len({record.uid for record in records}) < len(records):
@@ -202,8 +221,8 @@ def _store(
                 same_trials = experiment.trials.filter(**same, repetition=trial.repetition, attempt=trial.attempt)
                 same_trials.exclude(superseded=trial.superseded).update(superseded=trial.superseded)
             continue
-        row = _trial(bundle.archive, experiment, trial, configurations, clusters)
-        _files(bundle.archive, f"{directory}/files", row, trial, scratch)
+        row = _trial(bundle, experiment, trial, configurations, clusters)
+        _files(bundle, f"{directory}/files", row, trial, scratch)
     plan.stored = experiment
     experiment.note_imported()
 
@@ -281,7 +300,7 @@ def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest:
 
 
 def _trial(
-    archive: Archive,
+    bundle: _Bundle,
     experiment: Experiment,
     record: TrialRecord,
     configurations: Mapping[str, int],
@@ -291,23 +310,24 @@ def _trial(
         experiment=experiment,
         configuration_id=configurations[record.configuration],
         cluster=clusters[record.cluster] if record.cluster is not None else None,
-        environment=_environment(archive, record),
+        environment=_environment(bundle, record),
         **{name: storable(getattr(record, name)) for name in TRIAL_FIELDS},
     )
     Measurement.objects.bulk_create(Measurement.rows(row.pk, {**record.measurements})[0])  # type: ignore[dict-item]
     return row
 
 
-def _environment(archive: Archive, record: TrialRecord) -> Environment | None:
+def _environment(bundle: _Bundle, record: TrialRecord) -> Environment | None:
     if record.environment is None:
         return None
-    facts = archive.json(f"environments/{record.environment}.json")
-    if not isinstance(facts, dict):
-        raise BadBundle(f"environments/{record.environment}.json {BAD}.")
-    return Environment.store(storable(facts))
+    if record.environment not in bundle.environments:
+        name = f"environments/{record.environment}.json"
+        facts = checked(EnvironmentRecord, bundle.archive.json(name), f"{name} {BAD}").root
+        bundle.environments[record.environment] = Environment.store(storable(facts))
+    return bundle.environments[record.environment]
 
 
-def _files(archive: Archive, directory: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
+def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, scratch: Path) -> None:
     """Unpack the files of a trial to wait for their move, and store their rows."""
     waiting, place_in_store = place_of(trial, scratch)
     rows = []
@@ -315,8 +335,10 @@ def _files(archive: Archive, directory: str, trial: Trial, record: TrialRecord, 
         if file.left_out:
             continue
         target = waiting / file.path
-        archive.unpack(f"{directory}/{file.path}", target)
-        _require_readable(target, f"{directory}/{file.path}", file)
+        bundle.archive.unpack(f"{directory}/{file.path}", target)
+        bundle.expanded_bytes += _readable_bytes(target, f"{directory}/{file.path}", file)
+        if bundle.expanded_bytes > (most := bundle.limits.expanded_bytes):
+            raise BadBundle(f"Its compressed files become more than {most >> 20} MiB when they are unpacked.")
         path = f"{place_in_store}/{file.path}"
         fields = {"name": file.name, "size_bytes": file.size_bytes, "sha256": file.sha256}
         rows.append(Artifact(trial=trial, kind=file.kind, path=path, **fields))
@@ -326,14 +348,15 @@ def _files(archive: Archive, directory: str, trial: Trial, record: TrialRecord, 
     Artifact.objects.bulk_create(rows)
 
 
-def _require_readable(target: Path, name: str, file: FileRecord) -> None:
-    """Refuse gigabytes of zeros in a few bytes: pages unpack in memory."""
+def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
+    """Return the unpacked size of a file that pages read. Raise BadBundle."""
     if not file.path.endswith(".zst") or file.kind == "capture":
-        return
+        return 0
     size, last = 0, b""
     try:
         with target.open("rb") as stream, zstandard.ZstdDecompressor().stream_reader(stream) as reader:
             for piece in in_pieces(reader):
+                budget.check()
                 size += len(piece)
                 if size > _UNPACKED_BYTES:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
@@ -343,3 +366,4 @@ def _require_readable(target: Path, name: str, file: FileRecord) -> None:
             raise BadBundle(f"{name} is no analysis of a capture.")
     except (zstandard.ZstdError, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None
+    return size

@@ -88,6 +88,8 @@ def trials_of(archive: Archive, record: ExperimentRecord) -> Iterator[tuple[str,
             raise BadBundle(f"{name} is a trial of another experiment.")
         if trial.configuration not in configurations or (trial.cluster is not None and trial.cluster not in clusters):
             raise BadBundle(f"{name} names a configuration or a cluster that its experiment does not have.")
+        if len({file.path for file in trial.files}) < len(trial.files):
+            raise BadBundle(f"{name} has a file twice.")
         for file in trial.files:
             if not is_safe_path(file.path) or not is_safe_path(file.name):
                 raise BadBundle(f"{name} names a file {file.path[:100]!r} that would lie outside of its trial.")

@@ -12,15 +12,18 @@ from typing import Any, Final
 from django.conf import settings
 
 from experiments.errors import BadBundle
-from experiments.exchange.archive import MANIFEST, ZipContainer, is_safe_path, pieces_of
+from experiments.exchange.archive import ELSEWHERE, MANIFEST, Limits, ZipContainer, is_safe_path, pieces_of
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
+from experiments.specification import budget
 
 DESCRIPTIONS: Final = (".yaml", ".yml")
 TABLE: Final = ".csv"
 REPORT: Final = ".json"
 _ALONE: Final = (*DESCRIPTIONS, TABLE, REPORT)
+_FILES: Final = 20_000
+"""Most files of an upload: they are read within one request."""
 
 
 def import_file(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
@@ -50,23 +53,31 @@ def import_received_file(file: Path, name: str, *, project: Project, owner: Any,
             path = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
             shutil.copyfile(file, path)
             return import_file(path, **options)
-    with _unpacked(file) as described:
-        if described is not None:
-            return import_file(described, **options)
-    return import_bundle(file, **options, name=name)
+    limits = upload_limits()
+    try:
+        with _unpacked(file, limits) as described:
+            if described is not None:
+                return import_file(described, **options)
+        return import_bundle(file, **options, name=name, limits=limits)
+    except budget.Exhausted:
+        raise BadBundle(f"Reading it takes longer than a request may. {ELSEWHERE}") from None
+
+
+def upload_limits() -> Limits:
+    """Return the limits of an upload, which grow with `RANKWIRE_IMPORT_LIMIT_MIB`."""
+    most = int(settings.IMPORT_LIMIT_BYTES)
+    return Limits(files=_FILES, content_bytes=4 * most, expanded_bytes=16 * most)
 
 
 @contextmanager
-def _unpacked(file: Path) -> Iterator[Path | None]:
+def _unpacked(file: Path, limits: Limits) -> Iterator[Path | None]:
     """Unpack an archive that is not a bundle; give its description, or None."""
-    archive = ZipContainer(file)
+    archive = ZipContainer(file, limits)
     try:
         top = [name for name in archive.sizes if "/" not in name and name.endswith((*DESCRIPTIONS, TABLE))]
         if MANIFEST in archive.sizes or not top:
             yield None
             return
-        if sum(archive.sizes.values()) > 4 * settings.IMPORT_LIMIT_BYTES:
-            raise BadBundle("More is in the archive than comes in this way: take script/manage import.")
         chosen = _described_by(top)
         with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
             for name in archive.sizes:

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    RootModel,
+    StringConstraints,
+    ValidationError,
+)
 
 from experiments.errors import BadBundle
 from experiments.exchange import record_schemas
@@ -17,6 +27,17 @@ _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC))]
+"""A time that every zone, PostgreSQL and Python can hold."""
+
+
+def _distinct(values: list[str]) -> list[str]:
+    if len(set(values)) < len(values):
+        raise ValueError("one of them is there twice")
+    return values
+
+
+_Directories = Annotated[list[_Line], AfterValidator(_distinct)]
 _R = TypeVar("_R", bound=BaseModel)
 Captures = Literal["none", "headers", "all"]
 CAPTURES: Final[tuple[Captures, ...]] = ("none", "headers", "all")
@@ -49,12 +70,12 @@ class Contents(_Record):
 
     format: Literal["rankwire-bundle/1"]
     installation: InstallationRecord
-    written_at: datetime
+    written_at: Moment
     written_by: _Line
     licence: Annotated[str, StringConstraints(max_length=2000)]
     captures: Captures
     anonymised: bool
-    experiments: Annotated[list[_Line], Field(min_length=1, max_length=20)]
+    experiments: Annotated[_Directories, Field(min_length=1, max_length=20)]
     """Their directories."""
 
 
@@ -72,7 +93,7 @@ class VersionRecord(_Record):
     number: Annotated[int, Field(ge=1, le=2**31 - 1)]
     specification: record_schemas.Facts
     hash: _Hash
-    created_at: datetime
+    created_at: Moment
 
 
 class ConfigurationRecord(_Record):
@@ -102,10 +123,10 @@ class ExperimentRecord(_Record):
     source: record_schemas.Facts
     published: bool
     owner: _Line
-    created_at: datetime
+    created_at: Moment
     origin: record_schemas.Facts
     """Origin of an imported experiment; empty for one that was measured here."""
-    trials: Annotated[list[_Line], Field(max_length=10_000)]
+    trials: Annotated[_Directories, Field(max_length=10_000)]
     """Their directories, in the order of the experiment."""
 
 
@@ -125,6 +146,10 @@ class FileRecord(_Record):
     """Hash of the trial's file, if that differs."""
 
 
+class EnvironmentRecord(RootModel[record_schemas.Facts]):
+    """``environments/HASH.json``: recorded facts of hosts and programs."""
+
+
 class TrialRecord(_Record):
     """``trial.json``: one trial with all measurements."""
 
@@ -138,11 +163,11 @@ class TrialRecord(_Record):
     version: _Count
     superseded: bool
     state: Literal["finished", "failed", "errored", "cancelled", "lost"]
-    queued_at: datetime
-    preparing_at: datetime | None
-    running_at: datetime | None
-    analysing_at: datetime | None
-    ended_at: datetime | None
+    queued_at: Moment
+    preparing_at: Moment | None
+    running_at: Moment | None
+    analysing_at: Moment | None
+    ended_at: Moment | None
     message: str
     traceback: str
     command: list[str]
@@ -153,7 +178,7 @@ class TrialRecord(_Record):
     not_available: dict[str, str]
     tables: record_schemas.Tables
     environment: _Hash | None
-    measurements: dict[Literal["all", "mpi"], dict[_MetricName, FiniteFloat]]
+    measurements: dict[Literal["all", "mpi"], Annotated[dict[_MetricName, FiniteFloat], Field(max_length=5000)]]
     files: Annotated[list[FileRecord], Field(max_length=1000)]
 
 

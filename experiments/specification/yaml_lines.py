@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from experiments.common.storable import LARGEST_INTEGER
 from experiments.errors import FieldError, InvalidSpec
 from experiments.specification import budget
 
@@ -184,7 +185,9 @@ class YamlDocument:
             items = [] if rest else node.value if isinstance(node, yaml.SequenceNode) else [node]
             for item in (item for item in items if isinstance(item, yaml.ScalarNode) and item.tag in _NUMBERS):
                 word, number = item.value, _NUMBERS[item.tag](item.value)
-                if str(number) != word and math.isfinite(number):
+                # Numbers beyond these are refused, and cannot be written or compared with others.
+                is_usable = math.isfinite(number) if isinstance(number, float) else abs(number) <= LARGEST_INTEGER
+                if is_usable and str(number) != word:
                     why = f"YAML takes {word} for the number {number}: write {number} or '{word}'"
                     yield FieldError(path, why, item.start_mark.line + 1)
 

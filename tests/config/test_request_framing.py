@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import re
 import socket
 import ssl
@@ -133,6 +134,88 @@ def test_unreadable_request_is_answered_400_and_ends_the_connection(
     site: Site, web_log: list[bytes], sent: bytes
 ) -> None:
     assert statuses(site, sent + NEXT) == [400]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param(b"GET //[ HTTP/1.1\r\n" + HOST + b"\r\n", 404, id="half an IPv6 without scheme"),
+        pytest.param(b"GET http://a:x/ HTTP/1.1\r\n" + HOST + b"\r\n", 302, id="port in letters"),
+        pytest.param(b"GET http://a:99999/ HTTP/1.1\r\n" + HOST + b"\r\n", 302, id="port too large"),
+        pytest.param(b"GET /\xff\xfe HTTP/1.1\r\n" + HOST + b"\r\n", 400, id="path of no text"),
+        pytest.param(b"GET /%ff%00%2e%2e/ HTTP/1.1\r\n" + HOST + b"\r\n", 404, id="path of odd escapes"),
+        pytest.param(b"GET /\0 HTTP/1.1\r\n" + HOST + b"\r\n", 404, id="NUL in the path"),
+        pytest.param(b"GET / HTTP/9.9\r\n" + HOST + b"\r\n", 400, id="HTTP/9.9"),
+        pytest.param(b"GET / HTTP/1.1 x\r\n" + HOST + b"\r\n", 400, id="four words"),
+        pytest.param(b"GET\r\n" + HOST + b"\r\n", 400, id="one word"),
+        pytest.param(b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400, id="header without a colon"),
+        pytest.param(b"GET / HTTP/1.1\r\n: x\r\n\r\n", 400, id="header without a name"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, id="host with a space"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, id="two hosts"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", 400, id="host of half an IPv6"),
+        pytest.param(
+            b"GET /sign-in/ HTTP/1.1\r\n" + HOST + b"Cookie: \xff;=;rankwire_session=\xe9\r\n\r\n", 200, id="odd cookie"
+        ),
+        pytest.param(b"CONNECT a:1 HTTP/1.1\r\n" + HOST + b"\r\n", 404, id="CONNECT"),
+        pytest.param(b"OPTIONS * HTTP/1.1\r\n" + HOST + b"\r\n", 404, id="OPTIONS *"),
+        pytest.param(
+            b"GET /api/v1/trials/ HTTP/1.1\r\n" + HOST + b"Authorization: Bearer \xff\xfe\r\n\r\n",
+            401,
+            id="token of no text",
+        ),
+        pytest.param(
+            b"GET /api/v1/trials/ HTTP/1.1\r\n" + HOST + b"Authorization: Bearer a b c\r\n\r\n",
+            401,
+            id="token of three words",
+        ),
+        pytest.param(
+            b"POST /sign-in/ HTTP/1.1\r\n" + HOST + b"Content-Type: multipart/form-data\r\nContent-Length: 2\r\n\r\nab",
+            403,
+            id="form without a boundary",
+        ),
+        pytest.param(
+            b"POST /sign-in/ HTTP/1.1\r\n"
+            + HOST
+            + b"Content-Type: text/plain; charset=\xff\r\nContent-Length: 2\r\n\r\nab",
+            403,
+            id="charset of no text",
+        ),
+    ],
+)
+def test_odd_request_is_answered_once(site: Site, web_log: list[bytes], sent: bytes, status: int) -> None:
+    assert statuses(site, sent.replace(HOST, HOST + b"Connection: close\r\n"))[:1] == [status]
+
+
+@pytest.mark.timeout(240)
+def test_spoiled_requests_are_answered_without_a_traceback(site: Site, web_log: list[bytes]) -> None:
+    """Test requests with some bytes changed, removed or added."""
+    chance = random.Random(38)
+    whole = (
+        b"POST /sign-in/?a=b HTTP/1.1\r\n" + HOST + b"Cookie: a=b\r\nContent-Type: a/b\r\nContent-Length: 3\r\n\r\nabc"
+    )
+    answered = 0
+    for _ in range(300):
+        spoiled = bytearray(whole)
+        for _ in range(chance.randrange(1, 6)):
+            at = chance.randrange(len(spoiled) - 8)
+            change = chance.randrange(3)
+            if change == 0:
+                spoiled[at] = chance.randrange(256)
+            elif change == 1:
+                del spoiled[at : at + chance.randrange(1, 8)]
+            else:
+                spoiled[at:at] = chance.choice((b"\r\n", b"\0", b"\xff", b":", b" ", b"%", b"[", b"9" * 30))
+        with site.connection() as connection:
+            connection.sendall(bytes(spoiled) + b"\r\n\r\n")
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(20)
+            received = b""
+            while part := connection.recv(1 << 16):
+                received += part
+            codes = re.findall(rb"^HTTP/1\.[01] (\d{3}) ", received)
+            answered += bool(codes)
+            assert not codes or codes[0] < b"500" or codes[0] == b"501", (spoiled, codes)
+    assert answered > 200
 
 
 @pytest.mark.parametrize("encoding", [b"xchunked", b"identity", b"chunked\r\nTransfer-Encoding: identity"])

@@ -10,8 +10,24 @@ from urllib.parse import urlsplit
 
 _Address = IPv4Address | IPv6Address
 _NAT64: Final = ip_network("64:ff9b::/96")
-# In public networks, and reached by the guests of a cloud alone: Azure answers for its machines there.
-_METADATA: Final = frozenset({ip_address("168.63.129.16")})
+_UNICAST: Final = {4: ip_network("0.0.0.0/0"), 6: ip_network("2000::/3")}
+"""Global unicast addresses; everything else of IPv6 is refused (RFC 4291, 2.4)."""
+_SPECIAL: Final = tuple(
+    map(
+        ip_network,
+        (
+            # IANA IPv4 Special-Purpose Address Registry, as of October 2024
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+            *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"),
+            "224.0.0.0/4",  # multicast has a registry of its own
+            # IANA IPv6 Special-Purpose Address Registry, as of October 2024, as far as it is global unicast
+            *("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
+            "168.63.129.16/32",  # Azure answers its own guests there
+        ),
+    )
+)
+"""Networks that no receiver is in, whether the registries call them globally reachable or not."""
 LONGEST: Final = 500
 
 
@@ -61,7 +77,7 @@ def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
 
 
 def _is_public(address: _Address) -> bool:
-    return address.is_global and not address.is_multicast and not address.is_reserved and address not in _METADATA
+    return address in _UNICAST[address.version] and not any(address in network for network in _SPECIAL)
 
 
 def _meant(address: _Address) -> list[_Address]:

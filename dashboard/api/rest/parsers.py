@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from experiments.common import strict_json
 from experiments.common.storable import distinct_fields
 from experiments.specification.yaml_lines import MAX_BYTES
 
@@ -28,13 +28,13 @@ class YamlText(str):
 
 
 class StrictJsonParser(BaseParser):
-    """Parser of JSON that refuses duplicate fields, NaN and deep nesting."""
+    """Parser of JSON that refuses duplicate fields, unusable numbers and deep nesting."""
 
     media_type = "application/json"
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         try:
-            return json.loads(_text(stream), object_pairs_hook=distinct_fields, parse_constant=_refuse_constant)
+            return strict_json.parse(_text(stream), object_pairs_hook=distinct_fields)
         except RecursionError:
             raise ParseError("not valid JSON: nested too deeply") from None
         except ValueError as error:
@@ -58,7 +58,3 @@ def _text(stream: IO[Any]) -> str:
         return str(body, "utf-8")
     except UnicodeDecodeError:
         raise ParseError("the body is not UTF-8 text") from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")

@@ -117,7 +117,7 @@ def default_of(part: type, name: str) -> Any:
 
 def _typed(text: str) -> Any:
     """Return a whole number if the text is one; otherwise the text for validation."""
-    return int(text) if text.lstrip("-").isdecimal() else text
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 20 else text
 
 
 def _sweep_from_post(post: QueryDict) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _by_method(measured: Measured, phases: Phases) -> dict[str, list[Configurati
 
 
 def _target(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() and 1 <= int(text) <= MOST else default
+    return int(text) if text and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST else default
 
 
 def _fit(rows: Sequence[ConfigurationRow], phases: Phases, metric: str) -> Fit | None:

@@ -6,11 +6,11 @@ Its result is a description (``experiments.exchange.measured``), with the same c
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, Protocol
 
+from experiments.common import strict_json
 from experiments.common.storable import distinct_fields
-from experiments.errors import BadBundle
+from experiments.errors import BadBundle, InvalidSpec
 from experiments.exchange.importers import ramble, reframe, talp
 from experiments.exchange.importers.report import ToolReport
 
@@ -29,8 +29,9 @@ _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 def read_report(text: str) -> ToolReport:
     """Return the runs of a result file. Raise BadBundle for unknown formats."""
     try:  # NaN is a float here: only the run that has it is excluded
-        data = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=distinct_fields)
-    except (ValueError, RecursionError) as error:
+        hooks = {"object_pairs_hook": distinct_fields, "parse_float": float, "parse_constant": float}
+        data = strict_json.parse(text.removeprefix("\ufeff"), **hooks)
+    except (InvalidSpec, ValueError, RecursionError) as error:
         raise BadBundle(f"It is no JSON that can be read: {str(error)[:200]}.") from None
     chosen = next((importer for importer in _READERS if isinstance(data, dict) and importer.recognises(data)), None)
     if chosen is None:

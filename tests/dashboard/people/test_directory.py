@@ -8,16 +8,19 @@ from typing import Any
 
 import ldap
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.models import User
 from django.test import Client
 
 from config.accounts import directory
 from config.environment import Environment
 from experiments.models import Project
+from experiments.models.people.accounts import close_account
 from tests.dashboard.people.directory_server import directory_server, make_certificate
+from tests.dashboard.people.signing_in.second_factor import FACTOR
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
-BACKEND = "django_auth_ldap.backend.LDAPBackend"
+BACKEND = "dashboard.people.directory.DirectoryBackend"
 
 
 @pytest.fixture
@@ -69,6 +72,59 @@ def test_accounts_of_rankwire_sign_in_beside_it() -> None:
     User.objects.create_user("okafor", password="correct horse")
     assert sign_in(Client(), "correct horse", name="okafor")
     assert not sign_in(Client(), "an apple fell", name="okafor")
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize("name", ["newton", "NEWTON", " newton"])
+def test_entry_named_like_an_account_with_a_password_does_not_enter_it(name: str) -> None:
+    User.objects.create_superuser("newton", password="correct horse")
+    client = Client()
+    assert not sign_in(client, "an apple fell", name=name)
+    assert "_auth_user_id" not in client.session
+    assert sign_in(client, "correct horse")
+
+
+@pytest.mark.usefixtures("people")
+def test_closed_account_of_the_directory_has_no_session() -> None:
+    client = Client()
+    assert sign_in(client, "an apple fell")
+    close_account(User.objects.get(username="newton"))
+    assert client.get("/account/").status_code == 302
+    assert not User.objects.get(username="newton").is_active
+    client.post("/sign-in/", {"username": "newton", "password": "an apple fell"})
+    assert client.get("/account/").status_code == 302
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "newto*",
+        "newton)(uid=*",
+        "*)(|(uid=*",
+        "newton)(objectClass=*))(|(uid=x",
+        "\\6eewton",
+        "newton\\00",
+        "cn=reader,dc=lab",
+    ],
+)
+def test_name_is_no_filter_of_the_directory(name: str) -> None:
+    """The filter matches one entry or none, and the password is right for the only entry there is."""
+    client = Client()
+    client.post("/sign-in/", {"username": name, "password": "an apple fell"})
+    assert "_auth_user_id" not in client.session
+    assert not User.objects.exists()
+
+
+@pytest.mark.usefixtures("people")
+def test_second_factor_is_asked_after_a_password_of_the_directory() -> None:
+    client = Client()
+    assert sign_in(client, "an apple fell")
+    TOTP.activate(User.objects.get(username="newton"), generate_totp_secret())
+    again = Client()
+    answer = again.post("/sign-in/", {"username": "newton", "password": "an apple fell"})
+    assert answer["Location"] == f"{FACTOR}authenticate/"
+    assert "_auth_user_id" not in again.session
 
 
 def test_a_server_with_an_untrusted_certificate_gets_no_password(people: Path, settings: Any) -> None:

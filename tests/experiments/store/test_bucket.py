@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ConnectTimeoutError
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 
 from config.environment import Environment
 from config.store import artifacts
@@ -97,6 +98,38 @@ def test_all_files_of_a_trial_are_removed_and_no_others(bucket: store.Bucket) ->
         sent(bucket, name, b"y")
     bucket.remove_trial(7)
     assert [path for path, _, _ in bucket.below("trials")] == ["trials/70/stdout.txt"]
+
+
+def test_path_leads_out_of_no_prefix(s3_server: S3Server, settings: Any, tmp_path: Path) -> None:
+    """Test two installations that share a bucket."""
+
+    def store_of(prefix: str) -> Any:
+        variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": prefix}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts(Environment.of(variables), settings.VAR)}
+        return store.current()
+
+    file = tmp_path / "file"
+    file.write_bytes(b"of another")
+    theirs = store_of("labs/theirs")
+    theirs.put(file, "trials/1/a")
+    ours = store_of("labs/ours")
+    for path in (
+        "../theirs/trials/1/a",
+        "trials/../../theirs/trials/1/a",
+        "/labs/theirs/trials/1/a",
+        "trials/1/../../../x",
+    ):
+        for attempt in (
+            ours.size,
+            ours.remove,
+            lambda path: list(ours.pieces(path)),
+            lambda path: ours.put(file, path),
+        ):
+            with pytest.raises(SuspiciousOperation):
+                attempt(path)
+    assert list(ours.below("trials")) == list(ours.below("../theirs")) == []
+    ours.remove_trial(1)
+    assert b"".join(theirs.pieces("trials/1/a")) == b"of another"
 
 
 def test_files_are_listed_in_the_order_of_the_bytes_of_their_paths(bucket: store.Bucket) -> None:

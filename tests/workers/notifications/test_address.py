@@ -35,6 +35,24 @@ PRIVATE = [
     "64:ff9b::7f00:1",
     "2002:7f00:1::1",
     "2001:db8::1",
+    "192.0.0.192",
+    "192.0.0.9",
+    "192.88.99.1",
+    "198.18.0.1",
+    "203.0.113.9",
+    "240.0.0.1",
+    "fec0::1",
+    "3fff::1",
+    "5f00::1",
+    "100::1",
+    "4000::1",
+    "::7f00:1",
+    "64:ff9b::a00:1",
+    "64:ff9b:1::5db8:d822",
+    "2001:0:7f00:1::5db8:d822",
+    "2002:5db8:d822::1",
+    "2001:20::1",
+    "::ffff:192.0.0.192",
 ]
 
 
@@ -43,7 +61,10 @@ def test_it_refuses_what_is_not_public(address: str) -> None:
     assert not is_allowed(ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+@pytest.mark.parametrize(
+    "address",
+    ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34", "2a00::1", "223.255.255.1"],
+)
 def test_it_allows_what_is_public(address: str) -> None:
     assert is_allowed(ip_address(address))
 

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from lxml import html
 
+from tests.config.processes import wait_for
 from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
@@ -49,5 +50,6 @@ def test_the_mail_with_a_link_says_who_it_is_for(person: User, client: Client, s
     person.email = "okafor@example.org"
     person.save()
     client.post("/account/password/reset/", {"email": "okafor@example.org"})
+    wait_for(lambda: bool(mailoutbox))
     assert mailoutbox[0].subject == "Rankwire: Choose a new password"
     assert "a new password of okafor. Choose it here:\n\nhttp" in mailoutbox[0].body

@@ -14,6 +14,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from experiments.models import ApiToken
+from tests.config.processes import wait_for
 from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
@@ -86,6 +87,7 @@ def test_a_forgotten_password_is_chosen_anew_by_a_link_in_a_mail(person: User, c
     person.email = "okafor@example.org"
     person.save()
     assert client.post("/account/password/reset/", {"email": "okafor@example.org"}).status_code == 302
+    wait_for(lambda: bool(mail.outbox))
     link = re.search(r"https?://\S+?(/account/password/reset/\S+)", str(mail.outbox[0].body))
     assert link is not None
     form = client.get(link[1])["Location"]

@@ -1,0 +1,28 @@
+"""Sign-in with a password of a directory (LDAP), imported only if it is set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django_auth_ldap.backend import LDAPBackend  # type: ignore[import-untyped]
+
+from dashboard.people.backends import AccountBackend
+
+
+class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
+    """Backend of django-auth-ldap without accounts that have their own password."""
+
+    def authenticate_ldap_user(self, ldap_user: Any, password: str) -> Any:
+        """Ask the directory, unless the account has its own password.
+
+        An entry named like an administrator would be that administrator, and the directory would see the password of the account.
+        """
+        accounts = get_user_model()._default_manager.filter(username__iexact=ldap_user._username)
+        if any(account.has_usable_password() for account in accounts):
+            return None
+        return super().authenticate_ldap_user(ldap_user, password)
+
+    def get_user(self, user_id: Any) -> Any:
+        """Return an open account; the library would return closed ones too."""
+        return AccountBackend().get_user(user_id)

@@ -1,0 +1,58 @@
+"""JSON of users, with numbers that PostgreSQL and other programs can hold. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from experiments.common.storable import LARGEST_INTEGER
+from experiments.errors import FieldError, InvalidSpec
+
+
+class _Refused(str):
+    """A number as it is written that cannot be used."""
+
+    __slots__ = ()
+
+    @property
+    def message(self) -> str:
+        return "is too large a number" if self.lstrip("-")[:1].isdecimal() else f"{self} is not a number"
+
+
+def parse(text: str | bytes, **hooks: Any) -> Any:
+    """Return the value of a JSON text; ``hooks`` are those of ``json.loads``.
+
+    Raise InvalidSpec at the field of an integer beyond 64 bits, an infinite number or NaN; ValueError or RecursionError for other
+    text.
+    """
+    refused: list[_Refused] = []
+
+    def refuse(written: str) -> _Refused:
+        refused.append(_Refused(written))
+        return refused[-1]
+
+    def whole(written: str) -> Any:
+        is_short = len(written) <= 20 and abs(int(written)) <= LARGEST_INTEGER
+        return int(written) if is_short else refuse(written)
+
+    def decimal(written: str) -> Any:
+        return value if math.isfinite(value := float(written)) else refuse(written)
+
+    data = json.loads(text, **{"parse_int": whole, "parse_float": decimal, "parse_constant": refuse} | hooks)
+    if refused:
+        raise InvalidSpec([FieldError(_path_of(refused[0], data), refused[0].message)])
+    return data
+
+
+def _path_of(refused: _Refused, data: Any) -> str:
+    """Return the path of a refused number, without recursion."""
+    waiting: list[tuple[str, Any]] = [("", data)]
+    while waiting:
+        path, value = waiting.pop()
+        if value is refused:
+            return path
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [(f"{path}.{name}" if path else str(name), item) for name, item in items]
+    return ""
