@@ -29,8 +29,8 @@ from workers.hosts.processes import ROOT, Agent, Process, end_all
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
 PARTS = ("workers/__init__.py", *(f"workers/agent/{name}.py" for name in (
-    "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn",
-    "supervisor", "variables",
+    "__init__", "contention", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote",
+    "rpc", "spawn", "supervisor", "variables",
 )))  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\

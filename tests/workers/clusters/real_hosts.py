@@ -103,7 +103,9 @@ class SshHosts:
 
     def _start_sshd(self, host: str) -> None:
         config = self.directory / f"sshd-{host}"
-        login = f'if [ -f {self.login_script} ]; then . {self.login_script}; fi; exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND"'
+        login = (
+            f'if [ -f {self.login_script} ]; then . {self.login_script}; fi; exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND"'
+        )
         config.write_text(
             f"HostKey {self.directory / f'host-{host}'}\nAuthorizedKeysFile {self.directory / 'authorized_keys'}\n"
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
