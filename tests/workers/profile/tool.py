@@ -1,4 +1,4 @@
-"""A tool that stands in for every function of MPI, made of mpi.h: it counts calls and prints the counts at the end.
+"""A tool that wraps every function of MPI, made of mpi.h: it counts calls and prints the counts at the end.
 
 As Darshan, mpiP, IPM, Score-P and TALP do, it calls PMPI_ functions; in Fortran it has wrappers of its own for every binding.
 """
