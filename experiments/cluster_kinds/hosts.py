@@ -29,7 +29,7 @@ def as_alias(text: str) -> str:
         return text
     if "@" in text:
         why = "the user has a field of its own"
-    elif re.search(r"[^:]:[0-9]+$|=", text):
+    elif re.search(r"[^:]:[0-9]+$|=[0-9]+$", text):
         why = "slots and ports have fields of their own"
     else:
         why = "letters, digits, “-” and “.” make one, or an IP address"
