@@ -19,7 +19,7 @@ _RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 def as_host(text: str) -> str:
     """Return a host name or an IP address as it is written. Raise ValueError."""
     if "_" in text:
-        raise ValueError(f"{text[:80]!r} is no host name: it has an underscore. Use another name or the address")
+        raise ValueError(f"{text[:80]!r} is not a host name: it has an underscore. Use another name or the address")
     return as_alias(text)
 
 
@@ -33,7 +33,7 @@ def as_alias(text: str) -> str:
         why = "slots and ports have fields of their own"
     else:
         why = "letters, digits, “-” and “.” make one, or an IP address"
-    raise ValueError(f"{text[:80]!r} is no host name: {why}")
+    raise ValueError(f"{text[:80]!r} is not a host name: {why}")
 
 
 HostAlias = Annotated[str, AfterValidator(as_alias)]
@@ -84,4 +84,4 @@ def _numbers(ranges: str, word: str) -> list[str]:
 
 
 def _no_range(word: str) -> ValueError:
-    return ValueError(f"{word[:80]!r} is no range of hosts; write for example n[01-04]")
+    return ValueError(f"{word[:80]!r} is not a range of hosts; write for example n[01-04]")

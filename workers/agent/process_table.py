@@ -92,7 +92,7 @@ def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) ->
 
 
 def private_memory_bytes(pid: int) -> int:
-    """Return the resident memory that a process shares with no file; 0 if it has ended."""
+    """Return a process's resident memory that is in no file; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123
             fields = stream.read().split()

@@ -83,7 +83,7 @@ def interfaces(session: Session) -> Interfaces:
 
 
 def offloads(interfaces: Interfaces, refused: Mapping[str, str]) -> Step:
-    """Check whether cards join packets before the capture; ``refused``: reasons by host."""
+    """Check whether cards join packets before capture; ``refused``: by host."""
     name = "Offloads"
     if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")
@@ -219,7 +219,7 @@ def clocks(session: Session) -> Step:
             name,
             f"{', '.join(wrong)}: up to {amount(max(abs(far[host]) for host in wrong), 's')} off",
             f"{seen} Recordings are joined by the frames that two hosts have both seen; times between hosts stay less certain.",
-            f"Let the clock be kept on {', '.join(wrong)}.",
+            f"Synchronise the clock with NTP on {', '.join(wrong)}.",
             "sudo apt install chrony",
         )
     return ok(name, f"Within {amount(max(abs(offset) for offset in far.values()) + unsure, 's')}", seen)

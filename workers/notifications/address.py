@@ -1,4 +1,4 @@
-"""Permitted addresses of webhooks: public ones, and networks that the administrator allows."""
+"""Permitted addresses of webhooks: public ones, and networks of the settings."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def checked(url: str) -> tuple[str, str, int, str]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused("This is no address: write it as https://example.org/path.") from None
+        raise Refused("Not an address: write it as https://example.org/path.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Refused("This is no address: write it as https://example.org/path.")
+        raise Refused("Not an address: write it as https://example.org/path.")
     if parts.username is not None or parts.password is not None:
         raise Refused("Remove the name and password from the address: the signature identifies the sender.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -40,7 +40,7 @@ def checked(url: str) -> tuple[str, str, int, str]:
 
 
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
-    """Resolve ``host`` once and return an address; connect to that without resolving again.
+    """Resolve ``host`` once and return an address to connect to.
 
     ``allowed`` are networks besides public ones. Raise Refused if one of the addresses is not permitted, OSError without any.
     """
@@ -56,7 +56,7 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
-    """Return whether ``address`` and the address it carries are public or in ``allowed``."""
+    """Return whether ``address``, and one in it, are public or in ``allowed``."""
     return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
 
 

@@ -1,4 +1,4 @@
-"""Disturbances of a trial: other programs, swapping, throttling, clock changes. Pure.
+"""Disturbances of a trial: other programs, swapping, throttling, clocks. Pure.
 
 Each limit is a compromise between trusting too much and trusting nothing:
 
@@ -107,9 +107,9 @@ def _troubles(course: Course, on: str) -> Iterator[str]:
         yield f"the cores{on} changed during the trial, from {_cores(first)} to {_cores(other)}"
     swapped = last.swapped_in_bytes - first.swapped_in_bytes
     if swapped > SWAPPED_BYTES:
-        yield f"{amount(swapped, 'B')} were fetched back from swap{on}"
+        yield f"{amount(swapped, 'B')} were read back from swap{on}"
     if events := last.throttle_events - first.throttle_events:
-        yield f"the processor{on} slowed down {plural(events, 'time')} against heat"
+        yield f"the processor{on} slowed down {plural(events, 'time')} because of heat"
     if (held_s := last.throttled_s - first.throttled_s) > THROTTLED_S:
         yield f"the limit of the control group{on} held programs for {amount(held_s, 's')}"
     steps = [

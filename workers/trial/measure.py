@@ -1,4 +1,4 @@
-"""Measuring: from a ready session to raw results on disk. No analysis happens here."""
+"""Measuring: a ready session to raw results on disk, without analysis."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class TrialRun:
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
-        """Measure the link, store the certificate and return the differences. Raise TrialFailed."""
+        """Measure and store the certificate; return differences. Raise TrialFailed."""
         if self.spec.certificate == "skip":
             return ()
         self.tell("measuring the link")
@@ -171,11 +171,11 @@ class TrialRun:
         record = certificate.to_dict()
         patiently(lambda: self.trial.certify(record))
         if certificate.reasons and self.spec.certificate == "require":
-            raise TrialFailed(f"The link is not what was asked for: {'; '.join(certificate.reasons)}.")
+            raise TrialFailed(f"The link is not as requested: {'; '.join(certificate.reasons)}.")
         return certificate.reasons
 
     def _conditions(self, session: Session) -> dict[str, Any]:
-        """Return conditions for the page: the link, and threads that share virtual hosts' cores."""
+        """Return conditions for the page: the link, threads against shared cores."""
         shared = session.facts.get("oversubscription")
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
@@ -202,7 +202,7 @@ class TrialRun:
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed if the network is no longer the certified one."""
         if problems := session.network_problems(thorough=thorough):
-            raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
+            raise TrialFailed(f"{' '.join(problems)} The measurements are excluded.")
 
     def _write_inputs(self, session: Session, bounds: Limits) -> list[Path]:
         """Write the input files of the plan and of the first host. Raise TrialFailed."""
@@ -228,7 +228,7 @@ class TrialRun:
     def _start_captures(self, session: Session, stack: ExitStack) -> tuple[dict[str | None, Capture], Recorded]:
         """Return the recordings by host, the analysed one first, and refused hosts."""
         if self.trial.kind == Kind.CONTROL:
-            return {}, Recorded(absent="a control run, made without capture to measure the observer effect")
+            return {}, Recorded(absent="a control run without capture, to measure the capture overhead")
         if not self.spec.capture.enabled:
             return {}, Recorded(absent="the experiment captures no packets")
         recordings: dict[str | None, Capture] = {}

@@ -16,8 +16,8 @@ from analysis.conclusions.sentences.findings import (
     bursts_reach,
     retransmission_cost,
 )
-from analysis.conclusions.wording import percent, sizes
-from analysis.numbers import amount, plural
+from analysis.conclusions.wording import amount, percent, sizes
+from analysis.numbers import plural
 from analysis.scaling import Point
 from analysis.scaling.breakdown import WireRow, busiest_link_share, wire_part
 
@@ -121,7 +121,7 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
 
 
 def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
-    """Return rate and limit (bit/s) and payload (bytes) of the bound flows that matter."""
+    """Return rate and limit (bit/s) and payload (bytes) of bound flows that matter."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
     rates = []

@@ -1,4 +1,4 @@
-"""Steps of a journey in the tutorials and how-to pages: controls are bold, typed text is code."""
+"""Steps of a journey in the documents: controls are bold, typed text is code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _sections() -> dict[str, str]:
 
 
 def steps(journey: str) -> list[str]:
-    """Return the bold words and the code of the numbered steps below a heading, in order."""
+    """Return the bold words and code of the numbered steps below a heading."""
     numbered = _STEP.findall(_sections().get(journey, ""))
     assert numbered, f"no page has the steps of {journey!r}"
     return [

@@ -1,4 +1,4 @@
-"""A project is removed by superusers while it holds nothing, and what it holds is said instead."""
+"""Superusers remove empty projects; contents of others are listed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wing(person: User) -> Project:
 
 
 def test_one_that_holds_nothing_goes_with_its_members_invitations_and_tokens(root: Client, wing: Project) -> None:
-    assert "Remove Wing?" in text_of(root.get("/projects/wing/"))
+    assert "Delete Wing?" in text_of(root.get("/projects/wing/"))
     root.post("/projects/wing/remove/", {"name": "Wing"})
     assert not Project.objects.filter(slug="wing").exists()
     assert not ApiToken.objects.filter(name="of the wing").exists()
@@ -67,7 +67,7 @@ def test_rest_removes_what_holds_nothing_and_says_what_is_held(
     refused = client.delete("/api/v1/projects/wing/")
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
-        "Wing cannot be removed: it holds 1 experiment.",
+        "Wing cannot be deleted: it holds 1 experiment.",
     )
     Experiment.objects.filter(pk=experiment.pk).update(project=Project.objects.get(slug="default"))
     assert client.delete("/api/v1/projects/wing/").status_code == 204

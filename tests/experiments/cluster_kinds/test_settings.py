@@ -1,4 +1,4 @@
-"""Settings of clusters: every error at its field, nothing unknown kept, nothing started with settings that make no sense."""
+"""Settings of clusters: errors at their fields, no unknown or wrong ones."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
     ("field", "text", "words"),
     [
         ("hosts", "", "is missing"),
-        ("hosts", "n[4-1]", "no range of hosts"),
-        ("hosts", "n[1-999999999]", "no range of hosts"),
-        ("hosts", "n[[01]]", "no range of hosts"),
-        ("hosts", "n[]", "no range of hosts"),
-        ("hosts", "n[01] n02]", "no range of hosts"),
-        ("hosts", "n[1-2]n[1-2", "no range of hosts"),
+        ("hosts", "n[4-1]", "is not a range of hosts"),
+        ("hosts", "n[1-999999999]", "is not a range of hosts"),
+        ("hosts", "n[[01]]", "is not a range of hosts"),
+        ("hosts", "n[]", "is not a range of hosts"),
+        ("hosts", "n[01] n02]", "is not a range of hosts"),
+        ("hosts", "n[1-2]n[1-2", "is not a range of hosts"),
         ("hosts", "r[1-999]n[1-999]", "is more than 10000 hosts"),
-        ("hosts", "-oProxyCommand=evil", "is no host name"),
+        ("hosts", "-oProxyCommand=evil", "is not a host name"),
         ("hosts", "n1 n2 n1", "named more than once: n1"),
         ("hosts", "N1 n1", "named more than once: N1, n1"),
         ("hosts", "n1 n1.", "named more than once: n1, n1."),
@@ -100,11 +100,11 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "n1 slots=4", "slots and ports have fields of their own"),
         ("hosts", "user@n1", "the user has a field of its own"),
         ("hosts", "node_a", "it has an underscore"),
-        ("hosts", "n1- n2", "is no host name"),
-        ("hosts", "n1..lab", "is no host name"),
-        ("hosts", "10.0.0.256", "is no host name"),
-        ("hosts", f"{'n' * 64}", "is no host name"),
-        ("hosts", "***", "is no host name"),
+        ("hosts", "n1- n2", "is not a host name"),
+        ("hosts", "n1..lab", "is not a host name"),
+        ("hosts", "10.0.0.256", "is not a host name"),
+        ("hosts", f"{'n' * 64}", "is not a host name"),
+        ("hosts", "***", "is not a host name"),
         ("port", "70000", "less than or equal to 65535"),
         ("port", "ssh", "must be a whole number"),
         ("scratch", "tmp", "must be a full path"),
@@ -132,9 +132,9 @@ def test_a_part_that_lacks_its_first_field_is_refused_there() -> None:
         ({"host": ["n1"]}, "host: is not a known field; hosts is"),
         ({"host": ["n1"]}, "hosts: is missing"),
         ({"hosts": []}, "hosts: needs at least one"),
-        ({"hosts": ["n1:4"]}, "hosts: 'n1:4' is no host name"),
+        ({"hosts": ["n1:4"]}, "hosts: 'n1:4' is not a host name"),
         ({"hosts": ["n1", "N1"]}, "hosts: named more than once: n1, N1"),
-        ({"hosts": ["n[01-04]"]}, "hosts: 'n[01-04]' is no host name"),
+        ({"hosts": ["n[01-04]"]}, "hosts: 'n[01-04]' is not a host name"),
     ],
 )
 def test_a_cluster_cannot_be_saved_with_settings_that_its_kind_does_not_take(

@@ -79,7 +79,7 @@ def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, predic
     assert (parameters["link.delay"], parameters["link.bandwidth"]) == (0.35e-3, 700e6)
     assert trials[0].configuration.hash == prediction.configuration_hash
     assert (check(prediction).waiting, check(prediction).error) == (2, None)
-    with pytest.raises(InvalidSpec, match="wait or run already"):
+    with pytest.raises(InvalidSpec, match="are already queued or running"):
         queue.check_prediction(prediction)
 
 
@@ -118,7 +118,7 @@ def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction)
 
 
 def test_added_links_keep_the_question(study: Experiment) -> None:
-    """A delay and a rate of their own for each would otherwise look like a ladder of settings."""
+    """Otherwise a delay and rate each would look like a ladder of settings."""
     for link in (LINK, Link(0.6e-3, 300e6), Link(0.2e-3, 120e6), Link(0.8e-3, 180e6)):
         queue.check_prediction(kept(study, link))
         run(NEEDY.elapsed(link))
@@ -162,13 +162,13 @@ def test_a_cluster_that_takes_its_network_as_it_is_builds_none(study: Experiment
 def test_a_quota_refuses_its_trials(prediction: Prediction) -> None:
     project = prediction.experiment.project
     type(project).objects.filter(pk=project.pk).update(most_queued_trials=1)
-    with pytest.raises(InvalidSpec, match="may wait at once"):
+    with pytest.raises(InvalidSpec, match="queued at once"):
         queue.check_prediction(prediction)
     assert prediction.experiment.trials.filter(state="queued").count() == 0
 
 
 def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
-    """A link that is made takes 170 us besides what was asked for, a plain one 30 us: between them nothing can be built."""
+    """A made link takes 170 us more, a plain one 30 us, nothing in between."""
     study = measured(load_defaults(), NETWORK, needing)
     for trial in Trial.objects.filter(experiment=study).select_related("configuration"):
         asked = trial.configuration.parameters

@@ -1,4 +1,4 @@
-"""A test of a cluster on hosts with a real sshd and on nodes of a real Slurm: what is well, and each thing that is broken."""
+"""Check of a cluster over a real sshd and a real Slurm: each fault."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
     assert steps["Reach"].value == "3 of 3"
     hello = steps["MPI hello across two hosts"]
     assert hello.value.startswith("2 ranks, ")
-    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank met all others."
+    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank reached all others."
     assert steps["MPI hello across all hosts"].value.startswith("3 ranks, ")
     assert "n1 " in steps["Capture permission"].seen
     assert "n3 " in steps["Capture permission"].seen
@@ -112,13 +112,13 @@ def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts
     steps = found("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
     hello = steps["MPI hello across two hosts"]
     assert hello.state == "problem"
-    assert "log in to the others without being asked" in hello.remedy, hello
+    assert "log in to the others without a password" in hello.remedy, hello
     assert "ssh -o BatchMode=yes n2 hostname" in hello.commands
     assert steps["MPI hello across all hosts"].seen == "Because it failed on two."
 
 
 def test_a_launcher_of_another_library_makes_no_world(ssh_hosts: SshHosts, tmp_path: Path) -> None:
-    """Starts the ranks side by side, as a launcher does whose library they do not know."""
+    """It starts the ranks side by side, as one of another library does."""
     alone = tmp_path / "mpirun"
     alone.write_text(
         '#!/bin/sh\nwhile [ $# -gt 0 ] && [ "${1##*/}" != python3 ]; do shift; done\n'

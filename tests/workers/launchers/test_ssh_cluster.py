@@ -1,4 +1,4 @@
-"""A cluster of real hosts, reached with a real ssh: sshd runs in every virtual host."""
+"""A cluster over a real ssh: sshd runs in every virtual host."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts:
     ("settings", "words"),
     [
         ({}, "hosts: is missing"),
-        ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is no host name"),
+        ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is not a host name"),
         ({"hosts": ["n1"], "hots": 1}, "hots: is not a known field; hosts is"),
         ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: must be a full path"),
     ],

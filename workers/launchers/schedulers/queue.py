@@ -88,7 +88,7 @@ class Queue(ABC, Generic[S]):
 
     @abstractmethod
     def submit_argv(self, nodes: int, name: str) -> list[str]:
-        """Return the command that submits a job for whole nodes; the script is its input. Pure."""
+        """Return the submit command for whole nodes; the script is its input. Pure."""
 
     def job_in(self, output: str) -> str | None:
         """Return the one job that the submit command reports; None for none or several."""
@@ -104,7 +104,7 @@ class Queue(ABC, Generic[S]):
         """Return the states of jobs; jobs without an answer are absent."""
 
     def nodes(self, state: JobState) -> tuple[str, ...]:
-        """Return the names of a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
+        """Return a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
         try:
             names = tuple(map(as_alias, self.node_names(state.nodes)))
         except ValueError as error:
@@ -122,7 +122,7 @@ class Queue(ABC, Generic[S]):
         return {}
 
     def left_s(self, job: str, held_s: float) -> float | None:
-        """Return the remaining time of a job held for ``held_s`` seconds; None without a limit."""
+        """Return the time left of a job held for ``held_s`` seconds; None: no limit."""
         limit_s = self.limit_s(self.settings.time_limit or "")
         return None if limit_s is None else limit_s - held_s
 
@@ -140,7 +140,7 @@ class Queue(ABC, Generic[S]):
         return self.wrap(argv if self.settings.login is None else ["sh", "-c", f'{FORGET_JOB}; exec "$@"', "sh", *argv])
 
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
-        """Run one command with `text` as its input. Raises ClusterUnavailable if it is missing."""
+        """Run one command with `text` as its input. Raises ClusterUnavailable."""
         marker = None if self.settings.login is None else f"rankwire-{secrets.token_hex(8)}"
         command = argv if marker is None else ["sh", "-c", MARKED, marker, *argv]
         try:
@@ -198,7 +198,7 @@ class Queue(ABC, Generic[S]):
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> JobState:
-        """Wait, with growing pauses, until the job has its nodes. Raises ClusterUnavailable."""
+        """Wait, with growing pauses, for the job's nodes. Raises ClusterUnavailable."""
         begun = answered = time.monotonic()
         pause_s = FIRST_PAUSE_S
         while True:

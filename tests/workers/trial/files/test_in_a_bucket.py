@@ -1,4 +1,4 @@
-"""Trials whose files go to a bucket: stored by their worker, read by others, and not lost while the bucket is away."""
+"""Trials with files in a bucket: stored, read, and kept in an outage."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_files_of_a_trial_that_was_given_up_meanwhile_are_taken_back(
 
     def deliver(trial: Trial, rows: Any) -> None:
         real(trial, rows)
-        Trial.objects.get(pk=trial.pk).mark_lost("Its worker has been silent.")
+        Trial.objects.get(pk=trial.pk).mark_lost("Its worker stopped reporting.")
         assert there(bucket)
 
     monkeypatch.setattr(files, "deliver", deliver)
