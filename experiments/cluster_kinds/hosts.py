@@ -19,12 +19,12 @@ _RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 def as_host(text: str) -> str:
     """Return a host name or an IP address as it is written. Raise ValueError."""
     if "_" in text:
-        raise ValueError(f"{text[:80]!r} is not a host name: it has an underscore. Use another name or the address")
+        raise ValueError(f"{text[:80]!r} is not a host name: it has an underscore. Use its address")
     return as_alias(text)
 
 
 def as_alias(text: str) -> str:
-    """Return a name that only ssh or a scheduler resolves, which may have underscores. Raise ValueError."""
+    """Return a name that ssh or a scheduler resolves, as written. Raise ValueError."""
     if _is_address(text) or (_HOST.fullmatch(text.replace("_", "0")) and not re.fullmatch(r"[0-9.]+", text)):
         return text
     if "@" in text:

@@ -1,4 +1,4 @@
-"""CPU time that other programs take of the cores of a trial's ranks while none of a rank's cores is free.
+"""CPU time that other programs take of the ranks' cores while none is free.
 
 A rank runs on the cores that its affinity leaves it: cores that are idle elsewhere do not help it. Standard library and
 Python 3.9 only: this runs with every agent.
@@ -23,7 +23,7 @@ LEAST_SHARE = 0.01
 
 
 class CoreTimes(NamedTuple):
-    """CPU seconds of one core since boot. Interrupts are no program's: most process the trial's own packets."""
+    """CPU seconds of one core since boot, those of programs without interrupts."""
 
     programs_s: float
     interrupts_s: float
@@ -40,7 +40,7 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def core_times(statistics: Mapping[str, Sequence[str]]) -> dict[int, CoreTimes]:
-    """Return the times of the cores that programs here may use, by number (proc_stat(5)).
+    """Return the times of usable cores by number (proc_stat(5)).
 
     Containers may number cores anew: without one of them the whole machine is core -1.
     """
@@ -57,7 +57,7 @@ def _times(values: Sequence[str]) -> CoreTimes:
 
 
 class Contention:
-    """Totals since the start: seconds of the ranks' cores, and what other programs took of them."""
+    """Seconds so far of the ranks' cores, and of them those of other programs."""
 
     def __init__(self) -> None:
         self.cores_s = 0.0

@@ -47,7 +47,7 @@ class Counters:
         self.lost_s = 0.0
 
     def sample(self, beside_s: float = 0.0) -> dict[str, Any]:
-        """Return the machine, then each host: CPU seconds and frames so far, bytes and runnable now.
+        """Return the machine, then each host: CPU and frames so far, memory now.
 
         ``beside_s``: CPU time so far of instruments that the agent did not start.
         """

@@ -60,7 +60,7 @@ def read(pid: int) -> Entry | None:
 
 
 def tree(ancestor: int, belongs: Callable[[Entry], bool] | None = None) -> list[Entry]:
-    """Return all descendants of `ancestor`, zombies included; each is read after its parent.
+    """Return all descendants of `ancestor`, parents first, zombies included.
 
     With other processes that ``belongs`` accepts, and their descendants.
     """

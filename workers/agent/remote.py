@@ -219,7 +219,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {"killed": len(killed), "left": len(strangers)}, b""
 
     def _belongs(self, entry: process_table.Entry) -> bool:
-        """Return whether a process that the agent did not start is the job's; a few looks at each."""
+        """Return whether a process of a daemon is the job's; a few looks at each."""
         if len(self.looks) > MOST_LOOKED_AT:
             self.looks.clear()
         key = (entry.pid, entry.started_ticks)

@@ -1,4 +1,4 @@
-"""Variables that an outer job leaves in an environment, which submissions and trials must not inherit.
+"""Variables of an outer job, which submissions and trials must not inherit.
 
 Standard library and Python 3.9 only: this runs with every agent.
 """

@@ -28,7 +28,7 @@ class HostSample:
 
 @dataclass(frozen=True)
 class MachineSample:
-    """Sample of the machine: CPU seconds since boot over all cores that programs here may use.
+    """Sample of the machine: CPU seconds since boot over all usable cores.
 
     `cpu_ours_s`: of the trial and its instruments.
     """

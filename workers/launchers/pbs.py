@@ -73,7 +73,7 @@ class PbsLauncher(LoginLauncher):
 
 
 def parse_qstat(job: str, text: str) -> JobState | None:
-    """Return the job in the output of `qstat -F json`, or None. A site's own text may be around the object."""
+    """Return the job in `qstat -F json`, or None; other text may surround it."""
     begin = re.search(r'\{\s*"timestamp"', text)
     try:
         answer, _ = json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)

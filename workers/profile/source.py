@@ -51,7 +51,7 @@ def _wrappers() -> Iterator[str]:
 
 
 def _c_wrapper(number: int, function: Function) -> str:
-    """Return both C wrappers; that of PMPI_ counts if the program's calls do not pass by that of MPI_."""
+    """Return both C wrappers; that of PMPI_ counts calls that passed by the other."""
     name, count = function.name, function.arguments
     call = f"((int (*)({_types(count)}))real)({_passed(count)})"
     parameters = ", ".join(["anything real", *_parameters(count)])

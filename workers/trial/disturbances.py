@@ -54,7 +54,7 @@ Course = Sequence[tuple[int, MachineSample]]
 
 
 def _foreign(course: Course, ranks_s: float, *, allowed: float, on: str) -> Iterator[str]:
-    """Yield a sentence on other programs, by the cores of the ranks if the agent saw them."""
+    """Yield a sentence on other programs, by the ranks' cores if those were seen."""
     first, last = course[0][1], course[-1][1]
     cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
     if cores_s <= 0:  # the agent's total may lack ranks that a daemon started: they take at most what is left

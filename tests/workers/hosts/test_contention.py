@@ -1,4 +1,4 @@
-"""Other programs on the cores of ranks, judged by each rank's own cores. Counters of the kernel are given."""
+"""Other programs on the cores of ranks, by given counters of the kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def judged(
     ours_s: float | None = None,
     beside_s: float = 0.0,
 ) -> tuple[float, float]:
-    """Return seconds of the ranks' cores, and of them those taken, after one second from zero."""
+    """Return seconds of the ranks' cores, and those taken, after one second."""
     monkeypatch.setattr(contention, "_affinity", lambda entry: affinity[entry.pid])
     seen = Contention()
     still = {number: CoreTimes(0.0, 0.0, 0.0, 0.0, 0.0) for number in now}

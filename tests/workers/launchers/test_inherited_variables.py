@@ -1,4 +1,4 @@
-"""Variables of an outer job reach neither submissions nor trials; what a login prints is no answer."""
+"""Submissions and trials beside an outer job and logins that print."""
 
 from __future__ import annotations
 

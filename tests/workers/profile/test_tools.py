@@ -1,4 +1,4 @@
-"""Other tools that stand in for MPI functions run as without the profile, and the profile counts as without them."""
+"""Other PMPI tools run as without the profile, which counts as without them."""
 
 from __future__ import annotations
 

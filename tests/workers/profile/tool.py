@@ -1,4 +1,4 @@
-"""A tool that wraps every function of MPI, made of mpi.h: it counts calls and prints the counts at the end.
+"""A PMPI tool that counts and prints the calls of every function of mpi.h.
 
 As Darshan, mpiP, IPM, Score-P and TALP do, it calls PMPI_ functions; in Fortran it has wrappers of its own for every binding.
 """

@@ -221,7 +221,7 @@ PINNED = "import os, time\nos.sched_setaffinity(0, {{{core}}})\nend = time.monot
 def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
     beside: bool, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
-    """Bounds hold beside any other load: what the loop used, and what the rank left of its core."""
+    """Bounds that hold beside any load: what the loop used, what the rank left."""
     core, other = sorted(os.sched_getaffinity(0))[:2]
     source = PINNED.format(core=core if beside else other, seconds=60)
     with launchers.get("local").open(host_count=1, link=PlainLink()) as session:

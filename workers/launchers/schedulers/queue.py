@@ -115,7 +115,7 @@ class Queue(ABC, Generic[S]):
 
     @abstractmethod
     def node_names(self, nodes: str) -> tuple[str, ...]:
-        """Return the names of nodes in the scheduler's short form. Pure; raises ValueError."""
+        """Return the nodes of the scheduler's short form. Pure; raises ValueError."""
 
     def partition(self, job: str) -> dict[str, Any]:
         """Return name and `hosts` limit of a job's queue; empty if unknown."""
@@ -136,7 +136,7 @@ class Queue(ABC, Generic[S]):
         return list(argv) if login is None else [*login.ssh(login.host), "exec " + shlex.join(argv)]
 
     def clean(self, argv: Sequence[str]) -> list[str]:
-        """Return the command of `wrap`, on a login host without variables of its logins for jobs."""
+        """Return the command of `wrap`, without job variables of logins."""
         return self.wrap(argv if self.settings.login is None else ["sh", "-c", f'{FORGET_JOB}; exec "$@"', "sh", *argv])
 
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
@@ -161,7 +161,10 @@ class Queue(ABC, Generic[S]):
         return Answer(result.returncode, answer, result.stderr.strip())
 
     def submit(self, nodes: int, script: str, name: str) -> str:
-        """Submit a batch script; return the job's number. Raises ClusterUnavailable, and no job remains."""
+        """Submit a batch script; return the job's number, else leave no job.
+
+        Raises ClusterUnavailable.
+        """
         argv = self.submit_argv(nodes, name)
         try:
             answer = self.run(argv, script)
@@ -192,7 +195,7 @@ class Queue(ABC, Generic[S]):
         return lines[-1] if lines else f"{program} ended with status {answer.status}"
 
     def cancel(self, name: str) -> bool:
-        """Cancel a job by its name; return whether the command succeeded. An ended job is no error."""
+        """Cancel a job by its name, if it has not ended; return whether that worked."""
         return self.run(self.cancel_argv(name)).status == 0
 
     def wait_for_start(
