@@ -84,7 +84,8 @@ class Contention:
         used_s = {(entry.pid, entry.started_ticks): entry.user_s + entry.system_s for entry in processes}
         more_s = {key: value - self._used_s.get(key, 0.0) for key, value in used_s.items()}
         length_s, ours_more_s, beside_more_s = (
-            now - before for now, before in zip((now_s, ours_s, beside_s), self._totals, strict=True)
+            now - before
+            for now, before in zip((now_s, ours_s, beside_s), self._totals)  # noqa: B905 - Python 3.9
         )
         groups = {
             _affinity(entry) & frozenset(cores)
