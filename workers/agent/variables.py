@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 OF_JOBS = (
     "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SLURM_", "SLURMD_", "PBS_", "LSB_", "BSUB_",
-    "LS_JOBPID", "LS_SUBCWD", "SGE_", "PE_", "FLUX_JOB_", "FLUX_KVS_", "FLUX_TASK_",
+    "LS_JOBPID", "LS_SUBCWD", "SGE_", "PE_", "FLUX_JOB_", "FLUX_KVS_", "FLUX_TASK_", "PALS_", "ALPS_", "JSM_",
     "OMPI_", "ORTE_", "PRTE_", "PMIX_", "PMI_", "PMI2_", "HYDRA_", "HYDI_", "MPIEXEC_", "I_MPI_",
 )  # fmt: skip
 """Beginnings of names: options of the schedulers' commands, and what batch systems and launch commands set in a job."""

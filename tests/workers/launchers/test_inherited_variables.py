@@ -23,7 +23,7 @@ OUTER = {
     "SALLOC_QOS": "x", "SCANCEL_VERBOSE": "1", "PBS_NODEFILE": "/outer/nodes", "PBS_JOBID": "7.head", "LSB_HOSTS": "a b",
     "BSUB_QUIET": "Y", "SGE_TASK_ID": "3", "PE_HOSTFILE": "/outer/pe", "OMPI_COMM_WORLD_RANK": "5", "OMPI_MCA_btl": "self",
     "PMIX_RANK": "5", "PMI_RANK": "5", "PRTE_MCA_plm": "x", "HYDRA_HOST_FILE": "/outer/hydra", "MPIEXEC_TIMEOUT": "1",
-    "I_MPI_HYDRA_BOOTSTRAP": "slurm", "FLUX_JOB_ID": "7", "FLUX_KVS_NAMESPACE": "job-7",
+    "I_MPI_HYDRA_BOOTSTRAP": "slurm", "FLUX_JOB_ID": "7", "PALS_RANKID": "3", "JSM_NAMESPACE_RANK": "3", "FLUX_KVS_NAMESPACE": "job-7",
 }  # fmt: skip
 SITE = {"SLURM_CONF": "/etc/site/slurm.conf", "SGE_ROOT": "/opt/sge", "PBS_SERVER": "head", "FLUX_URI": "local:///x"}
 SUBMITS = {"slurm": "sbatch", "pbs": "qsub", "lsf": "bsub", "gridengine": "qsub", "flux": "flux"}
