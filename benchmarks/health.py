@@ -51,7 +51,7 @@ def main() -> int:
             f"/healthz {name}: {len(waits)} answers, median {1000 * statistics.median(waits):.0f} ms, "
             f"95 % within {1000 * statistics.quantiles(waits, n=20)[-1]:.0f} ms, longest {1000 * max(waits):.0f} ms"
         )
-    return int(max(beside) > LIMIT_S)
+    return int(max(loaded) > LIMIT_S)
 
 
 def waits_of(netloc: str, until: float) -> list[float]:

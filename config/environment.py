@@ -168,7 +168,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_FOREIGN_CPU_PERCENT: int = setting(
         10,
-        "Per cent of the processors that other programs may use, while no core is free, before the trial counts as degraded."
+        "Per cent of the cores of its ranks that other programs may use, while none is free, before the trial counts as degraded."
         " 100: never",
         ge=0,
     )

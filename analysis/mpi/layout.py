@@ -30,9 +30,11 @@ PAGE: Final = (
     *("inside", "entered", "last", "mpi", "paused", "paused_since", "events", "call_cost", "reading_ns", "bins_shown"),
 )
 """Words of the first page, in order; then come the lists of LISTS."""
-LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("delay_ns", 3), ("clock", 4), ("bins", 2 * BINS))
+TOOL_WORDS: Final = 32
+LISTS: Final = (("off_ns", 2), ("read_ns", 2), ("delay_ns", 3), ("clock", 4), ("bins", 2 * BINS), ("tools", TOOL_WORDS))
 """``off_ns``, ``read_ns`` and the first two of ``delay_ns`` (run delay): outside and inside MPI. The third is the
-run delay of short pieces of both; NOT_KNOWN if the kernel does not count run delay."""
+run delay of short pieces of both; NOT_KNOWN if the kernel does not count run delay. ``tools`` is a text: files of other
+tools that stand in for MPI functions, with colons between."""
 ROW: Final = ("calls", "ticks", "bytes", "longest")
 PEER: Final = ("messages", "bytes")
 EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source", "no_core_before", "no_core_within")
@@ -76,7 +78,8 @@ def as_c() -> str:
             "               u64 no_core_before, no_core_within; };",
             "struct slot { struct row rows[FUNCTIONS]; u64 sizes[2][SIZES], unplaced; };",
             f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2], delay_ns[3];",
-            "              struct { u64 tick, ns; } clock[2]; u64 bins[2][BINS]; };",
+            "              struct { u64 tick, ns; } clock[2]; u64 bins[2][BINS];",
+            f"              char tools[8 * {TOOL_WORDS}]; }};",
             "",
         ]
     )

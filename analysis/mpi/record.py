@@ -77,6 +77,8 @@ class RankProfile:
     """Seconds inside MPI in each ``bin_s`` of the window."""
     bin_s: float
     trace: Trace | None = field(default=None)
+    tools: tuple[str, ...] = ()
+    """Files of other tools that stood in for MPI functions."""
 
     @property
     def useful_s(self) -> float:
@@ -132,6 +134,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
         bins=page["bins"].reshape(2, layout.BINS)[which, :count] / rate,
         bin_s=(1 << shift) / rate,
         trace=_trace(data, page, rate),
+        tools=tuple(filter(None, page["tools"].tobytes().split(b"\0")[0].decode(errors="replace").split(":"))),
     )
 
 

@@ -13,13 +13,12 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from experiments.cluster_kinds.base import ClusterKind
+from experiments.cluster_kinds.hosts import host_names
 from experiments.errors import FieldError, InvalidSpec
 
 GROUPS: Final = ("Hosts", "Login", "Queue", "MPI", "Network")
 """Headings in their order, for all kinds; others that a kind has follow."""
-MOST_HOSTS: Final = 10_000
 Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
-_RANGE: Final = re.compile(r"(.*?)\[([0-9,\- ]+)\](.*)")
 _EMPTY: Final = '""'
 """Notation of an empty text: nothing written means the default."""
 _WORDS: Final[Mapping[str, str]] = {
@@ -89,30 +88,6 @@ def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
         if value is not None:
             texts[setting.path] = _written(setting.shape, value)
     return texts
-
-
-def host_names(text: str) -> list[str]:
-    """Return the hosts of a text; ``n[01-04,7]`` is five. Raise ValueError."""
-    names: list[str] = []
-    for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
-        names += _expanded(word)
-        if len(names) > MOST_HOSTS:
-            raise ValueError(f"are more than {MOST_HOSTS} hosts")
-    return names
-
-
-def _expanded(word: str) -> list[str]:
-    match = _RANGE.fullmatch(word)
-    if match is None:
-        return [word] if word else []
-    before, ranges, after = match.groups()
-    numbers: list[str] = []
-    for part in ranges.replace(" ", "").split(","):
-        low, dash, high = part.partition("-")
-        if not low or (dash and (not high or int(high) < int(low) or int(high) - int(low) > MOST_HOSTS)):
-            raise ValueError(f"{word!r} is not a range of hosts; write for example n[01-04]")
-        numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
-    return [name for number in numbers for name in _expanded(before + number + after)]
 
 
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:

@@ -17,6 +17,8 @@ from typing import Final
 
 import psutil
 
+from experiments.cluster_kinds.hosts import one_spelling
+
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 REMEMBERED_S: Final = 60.0
 """Lifetime of a looked-up address; every waiting trial asks for it again."""
@@ -45,7 +47,7 @@ def addresses_of(*names: str) -> frozenset[str]:
 
     All are looked up at once and for ``LOOK_UP_LIMIT_S`` at most: the claim of a trial holds its row meanwhile, and a page waits.
     """
-    spelled = {_one_spelling(name) for name in names}
+    spelled = {one_spelling(name) for name in names}
     threads = [threading.Thread(target=_look_up, args=(name,), daemon=True) for name in spelled if _is_stale(name)]
     deadline = time.monotonic() + LOOK_UP_LIMIT_S
     for thread in threads:
@@ -70,11 +72,7 @@ def _look_up(name: str) -> None:
 
 
 def _named(host: str) -> str:
-    return f"host:{_one_spelling(host)}"
-
-
-def _one_spelling(host: str) -> str:
-    return host.lower().rstrip(".")
+    return f"host:{one_spelling(host)}"
 
 
 def _plain(address: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
+from experiments.cluster_kinds.hosts import HostAlias
 from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
 
 
 class SchedulerLogin(Login):
     """Login to the host on which the scheduler's commands run."""
 
-    host: Name = stated(..., "Login host", "Login")
+    host: HostAlias = stated(..., "Login host", "Login")
     """Host of the scheduler's commands. Empty: the worker's machine, which then needs no login."""
 
 

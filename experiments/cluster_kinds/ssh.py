@@ -8,22 +8,24 @@ from pydantic import field_validator
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
+from experiments.cluster_kinds.hosts import as_host, one_spelling
+from experiments.cluster_kinds.settings import HostSettings, Login, Word, stated
 
 
 class SshSettings(HostSettings, Login):
     """Settings of hosts that are reached with ssh."""
 
-    hosts: tuple[Name, ...] = stated(..., "Hosts", "Hosts", min_length=1)
+    hosts: tuple[Word, ...] = stated(..., "Hosts", "Hosts", min_length=1)
     """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
     agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
     """Command by which a host reaches another. Empty: ssh with the same user and port."""
 
     @field_validator("hosts")
     @classmethod
-    def _are_different(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        if twice := [host for host, count in Counter(hosts).items() if count > 1]:
-            raise ValueError(f"named more than once: {', '.join(twice)}")
+    def _are_hosts_once(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        counts = Counter(one_spelling(as_host(host)) for host in hosts)
+        if twice := [host for host in hosts if counts[one_spelling(host)] > 1]:
+            raise ValueError(f"named more than once: {', '.join(dict.fromkeys(twice))}")
         return hosts
 
     @property

@@ -56,6 +56,7 @@ class _Conditions(_Shape):
     cores: int | None = None
     hosts: list[str] = []
     disturbances: list[str] = []
+    mpi_tools: list[str] = []
     world: str = ""
     back_end: str = ""
     link_asked: str = ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from workers.agent import disturbance, machine, process_table
+from workers.agent.contention import Contention, CoreTimes, core_times, ranges
 from workers.agent.ranks import Ranks
 
 LOOKS = 3
@@ -23,28 +25,40 @@ class Counters:
     """Running totals per host.
 
     `networks` maps inode numbers of network namespaces to host names, `ports` maps host names to their bridge port. Without
-    networks everything the agent started is the one host "localhost".
+    networks everything the agent started is the one host "localhost". ``belongs`` finds processes of the trial that it did not start.
     """
 
     def __init__(
-        self, networks: dict[int, str] | None = None, ports: dict[str, str] | None = None, missing_bytes: int = 0
+        self,
+        networks: dict[int, str] | None = None,
+        ports: dict[str, str] | None = None,
+        missing_bytes: int = 0,
+        belongs: Callable[[process_table.Entry], bool] | None = None,
     ) -> None:
+        self.belongs = belongs
         self.missing_bytes = missing_bytes
         self.networks = networks or {}
         self.ports = ports or {"localhost": "lo"}
         self.totals = {host: [0.0, 0.0] for host in self.ports}
         self.processes: dict[tuple[int, int], tuple[str, float, float]] = {}
         self.ranks = Ranks()
+        self.contention = Contention()
         self.ours_s = 0.0
         self.lost_s = 0.0
 
-    def sample(self) -> dict[str, Any]:
-        """Return the machine, then each host: CPU and frames so far, memory now."""
+    def sample(self, beside_s: float = 0.0) -> dict[str, Any]:
+        """Return the machine, then each host: CPU and frames so far, memory now.
+
+        ``beside_s``: CPU time so far of instruments that the agent did not start.
+        """
         hosts: dict[str, dict[str, Any]] = {
             host: {"memory_bytes": 0, "runnable": 0, "ranks": {}} for host in self.ports
         }
         seen: dict[tuple[int, int], tuple[str, float, float]] = {}
-        for entry in self._ours():
+        processes = self._ours()
+        statistics = {line.split()[0]: line.split()[1:] for line in Path("/proc/stat").read_text().splitlines()}
+        cores, ranks = core_times(statistics), set()
+        for entry in processes:
             key = (entry.pid, entry.started_ticks)
             host, user_s, system_s = self.processes.get(key) or (self._host(entry.pid), 0.0, 0.0)
             seen[key] = (host, entry.user_s, entry.system_s)
@@ -55,17 +69,21 @@ class Counters:
             hosts[host]["memory_bytes"] += entry.memory_bytes
             hosts[host]["runnable"] += entry.state == "R"
             if rank := self.ranks.of(key):
+                ranks.add(key)
                 used = hosts[host]["ranks"]
                 used[rank] = used.get(rank, 0.0) + entry.user_s + entry.system_s + entry.waited_for_s
         self.processes = seen
         self.ranks.forget(seen)
+        self.contention.look(time.monotonic(), cores, processes, ranks, self.ours_s, beside_s)
         counted = frames(self.missing_bytes)
         return {
             "monotonic_ns": time.monotonic_ns(),
             "machine": {
-                **_machine(),
+                **_machine(cores, int(statistics["procs_running"][0])),
                 **disturbance.counters(),
-                "cpu_ours_s": self.ours_s,
+                "cpu_ours_s": self.ours_s + beside_s,
+                "rank_cores_s": self.contention.cores_s,
+                "rank_cores_taken_s": self.contention.taken_s,
                 "memory_kills": machine.memory_kills(),
             },
             "hosts": [
@@ -88,7 +106,7 @@ class Counters:
         """
         for _ in range(LOOKS):
             agent_s = sum(os.times()[:4])
-            processes = process_table.tree(os.getpid())
+            processes = process_table.tree(os.getpid(), self.belongs)
             total_s = (
                 self.lost_s + agent_s + sum(entry.user_s + entry.system_s + entry.waited_for_s for entry in processes)
             )
@@ -128,20 +146,21 @@ def frames(missing_bytes: int = 0) -> dict[str, dict[str, int]]:
     return counted
 
 
-def _machine() -> dict[str, Any]:
-    statistics = {line.split()[0]: line.split()[1:] for line in Path("/proc/stat").read_text().splitlines()}
-    user, nice, system, idle, waiting, *interrupts = (
-        int(value) / process_table.TICKS_PER_SECOND for value in statistics["cpu"]
-    )
-    stolen = interrupts[2] if len(interrupts) > 2 else 0.0
+def _machine(cores: dict[int, CoreTimes], runnable: int) -> dict[str, Any]:
+    """Return the machine as far as programs here may use it."""
+    times = cores.values()
+    interrupts_s = sum(core.interrupts_s for core in times)
+    user_s, stolen_s = sum(core.user_s for core in times), sum(core.stolen_s for core in times)
+    usable = sorted(os.sched_getaffinity(0))
     return {
-        "cpu_user_s": user + nice,
-        "cpu_system_s": system + sum(interrupts[:2]),
-        "cpu_interrupts_s": sum(interrupts[:2]),
-        "cpu_idle_s": idle + waiting,
-        "cpu_stolen_s": stolen,
-        "cores": len(os.sched_getaffinity(0)),
+        "cpu_user_s": user_s,
+        "cpu_system_s": sum(core.programs_s for core in times) - user_s - stolen_s + interrupts_s,
+        "cpu_interrupts_s": interrupts_s,
+        "cpu_idle_s": sum(core.idle_s for core in times),
+        "cpu_stolen_s": stolen_s,
+        "cores": len(usable),
+        "core_numbers": ranges(usable),
         "memory_available_bytes": process_table.available_memory_bytes(),
-        "runnable": int(statistics["procs_running"][0]),
+        "runnable": runnable,
         "load_1min": os.getloadavg()[0],
     }

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from workers.agent.variables import without_job
+
 QUESTION_LIMIT_S = 10.0
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|lua|node|julia|Rscript|octave|bash|dash|sh|zsh|ksh)[\d.]*")
 MPI_PARAMETERS = (
@@ -156,7 +158,7 @@ def read_version(said: str) -> str | None:
 
 
 def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
-    environment = {**os.environ, **(variables or {})}
+    environment = {**without_job(os.environ), **(variables or {})}
     try:
         result = subprocess.run(
             argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False, env=environment

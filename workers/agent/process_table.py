@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -24,6 +24,8 @@ class Entry(NamedTuple):
     memory_bytes: int
     waited_for_s: float
     """CPU time of its children that have ended."""
+    processor: int
+    """The core that it used last."""
 
 
 def entries() -> Iterator[Entry]:
@@ -53,22 +55,35 @@ def read(pid: int) -> Entry | None:
         system_s=int(fields[12]) / TICKS_PER_SECOND,
         memory_bytes=int(fields[21]) * PAGE_BYTES,
         waited_for_s=(int(fields[13]) + int(fields[14])) / TICKS_PER_SECOND,
+        processor=int(fields[36]),
     )
 
 
-def tree(ancestor: int) -> list[Entry]:
-    """Return all descendants of `ancestor`, parents first, zombies included."""
+def tree(ancestor: int, belongs: Callable[[Entry], bool] | None = None) -> list[Entry]:
+    """Return all descendants of `ancestor`, parents first, zombies included.
+
+    With other processes that ``belongs`` accepts, and their descendants.
+    """
+    everything = list(entries())
     children: dict[int, list[Entry]] = {}
-    for entry in entries():
+    for entry in everything:
         children.setdefault(entry.parent, []).append(entry)
-    below: list[Entry] = []
+    below: dict[int, Entry] = {}
+    _add_descendants(ancestor, children, below)
+    for entry in everything if belongs else ():
+        if belongs and entry.pid not in below and entry.pid != ancestor and belongs(entry):
+            below[entry.pid] = entry
+            _add_descendants(entry.pid, children, below)
+    fresh = ((entry, read(entry.pid)) for entry in below.values())
+    return [now for entry, now in fresh if now is not None and now.started_ticks == entry.started_ticks]
+
+
+def _add_descendants(ancestor: int, children: dict[int, list[Entry]], below: dict[int, Entry]) -> None:
     pending = [ancestor]
     while pending:
-        direct = children.get(pending.pop(), [])
+        direct = [child for child in children.get(pending.pop(), []) if child.pid not in below]
         pending += [child.pid for child in direct]
-        below += direct
-    fresh = ((entry, read(entry.pid)) for entry in below)
-    return [now for entry, now in fresh if now is not None and now.started_ticks == entry.started_ticks]
+        below.update((child.pid, child) for child in direct)
 
 
 def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) -> list[Entry]:

@@ -22,13 +22,15 @@ from typing import Any
 
 from experiments.common import trees
 from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervisor
-from workers.agent.counters import frames
+from workers.agent.counters import Counters, frames
 from workers.agent.offloads import Offloads
+from workers.agent.ranks import LOOKS
 
 GREETING = b"\0rankwire agent\0\n"  # output of login scripts before it is skipped
 SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
+MOST_LOOKED_AT = 100_000
 
 
 class RemoteSupervisor(supervisor.Supervisor):
@@ -39,6 +41,8 @@ class RemoteSupervisor(supervisor.Supervisor):
     def __init__(self, requests: rpc.Stream) -> None:
         super().__init__(requests)
         self.scratch: Path | None = None
+        self.counters = Counters(belongs=self._belongs)
+        self.looks: dict[tuple[int, int], tuple[int, bool]] = {}
         self.interface = "lo"
         self.memories: dict[str, int] = {}
         self.offloads: Offloads | None = None
@@ -209,6 +213,17 @@ class RemoteSupervisor(supervisor.Supervisor):
             killed.update(strangers)
             time.sleep(0.01)
         return {"killed": len(killed), "left": len(strangers)}, b""
+
+    def _belongs(self, entry: process_table.Entry) -> bool:
+        """Return whether a process of a daemon is the job's; a few looks at each."""
+        if len(self.looks) > MOST_LOOKED_AT:
+            self.looks.clear()
+        key = (entry.pid, entry.started_ticks)
+        looks, found = self.looks.get(key, (0, False))
+        if not found and looks < LOOKS and self.scratch is not None:
+            found = _belongs(entry, os.fsencode(self.scratch))
+            self.looks[key] = (looks + 1, found)
+        return found
 
     def _strangers(self) -> list[int]:
         if self.scratch is None:

@@ -162,8 +162,8 @@ class Supervisor:
                 os.killpg(child.pid, signal.SIGTERM)
         return {}, self.nothing
 
-    def sample(self, _message: rpc.Message, _attachment: Any) -> Answer:
-        return self.counters.sample(), self.nothing
+    def sample(self, message: rpc.Message, _attachment: Any) -> Answer:
+        return self.counters.sample(message.get("beside_s", 0.0)), self.nothing
 
     def frames(self, message: rpc.Message, _attachment: Any) -> Answer:
         counted = frames().get(message["interface"])

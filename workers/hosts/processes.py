@@ -25,6 +25,7 @@ from typing import IO, Any, Protocol
 
 from analysis.numbers import amount
 from workers.agent import machine, rpc
+from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.programs import search_path
 
@@ -207,7 +208,7 @@ class LocalAgent(Agent):
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**without_job(os.environ), "PYTHONPATH": str(ROOT)},
                 start_new_session=True,  # a Ctrl-C meant for the worker must not end its programs out of order
             )
         except OSError as error:

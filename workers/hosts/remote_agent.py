@@ -22,6 +22,7 @@ from typing import IO, Any
 from analysis.numbers import amount
 from workers.agent import rpc
 from workers.agent.remote import GREETING
+from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
 from workers.hosts.processes import ROOT, Agent, Process, end_all
 
@@ -30,8 +31,8 @@ CHUNK_BYTES = 1 << 20
 PARTS = (
     *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/trees.py", "workers/__init__.py"),
     *(f"workers/agent/{name}.py" for name in (
-    "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn",
-    "supervisor",
+    "__init__", "contention", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote",
+    "rpc", "spawn", "supervisor", "variables",
 )))  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\
@@ -90,7 +91,12 @@ class RemoteAgent(Agent):
         channel = rpc.Stream(reading, writing)
         try:
             process = subprocess.Popen(
-                connection, stdin=theirs_in, stdout=theirs_out, stderr=stderr, start_new_session=True
+                connection,
+                stdin=theirs_in,
+                stdout=theirs_out,
+                stderr=stderr,
+                start_new_session=True,
+                env=without_job(os.environ),
             )
         except OSError as error:
             channel.close()

@@ -28,7 +28,7 @@ class HostSample:
 
 @dataclass(frozen=True)
 class MachineSample:
-    """Sample of the machine: CPU seconds over all cores since boot.
+    """Sample of the machine: CPU seconds since boot over all usable cores.
 
     `cpu_ours_s`: of the trial and its instruments.
     """
@@ -52,6 +52,12 @@ class MachineSample:
     realtime_offset_ns: int = 0
     cores: int = 0
     """That programs here may use."""
+    core_numbers: str = ""
+    """As "0-3, 8"."""
+    rank_cores_s: float = 0.0
+    """Seconds of the cores of the ranks, since the agent's start."""
+    rank_cores_taken_s: float = 0.0
+    """Of these what other programs took while none of a rank's cores was free."""
     memory_kills: int = 0
     """Processes that the kernel has ended for lack of memory, of the machine or of a control group."""
 

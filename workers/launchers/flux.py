@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from experiments.cluster_kinds.form import host_names
+from experiments.cluster_kinds.hosts import host_names
 from experiments.cluster_kinds.scheduler import Flux, FluxSettings
-from workers.errors import ClusterUnavailable
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
 from workers.launchers.schedulers.queue import JobState, Phase, Queue
@@ -22,9 +21,10 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 class FluxQueue(Queue[FluxSettings]):
     """Flux' commands, with decimal job numbers (the usual form is not ASCII)."""
 
+    job_line = re.compile(r"([fƒ][1-9A-HJ-NP-Za-km-z]+)")
     good_end = "COMPLETED"
 
-    def submit_argv(self, nodes: int) -> list[str]:
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
         settings = self.settings
         chosen = {
             "queue": settings.queue,
@@ -33,26 +33,18 @@ class FluxQueue(Queue[FluxSettings]):
             "time-limit": settings.time_limit,
         }
         return [
-            *("flux", "batch", "--job-name=rankwire", f"--nodes={nodes}", f"--nslots={nodes}", "--exclusive"),
+            *("flux", "batch", f"--job-name={name}", f"--nodes={nodes}", f"--nslots={nodes}", "--exclusive"),
             *("--output=/dev/null", "--error=/dev/null", "--cwd=/"),
             *(f"--{name}={value}" for name, value in chosen.items() if value is not None),
             *settings.options,
         ]
 
-    def submit(self, nodes: int, script: str) -> str:
-        job = super().submit(nodes, script)
-        number = self.run(["flux", "job", "id", "--to=dec", job]).output.strip()
-        if number.isdigit():
-            return number
-        self.cancel(job)
-        raise ClusterUnavailable(f"Flux does not report the number of job {job}.")
+    def number_of(self, job: str) -> str | None:
+        lines = self.run(["flux", "job", "id", "--to=dec", job]).output.split("\n")
+        return next((line.strip() for line in lines if line.strip().isdecimal()), None)
 
-    def job_in(self, output: str) -> str | None:
-        job = output.strip()
-        return job if re.fullmatch(r"[fƒ]?[0-9A-Za-z]+", job) else None
-
-    def cancel_argv(self, job: str) -> list[str]:
-        return ["flux", "cancel", job]
+    def cancel_argv(self, name: str) -> list[str]:
+        return ["sh", "-c", 'flux cancel $(flux jobs --no-header --name="$0" --format={id.dec})', name]
 
     def limit_s(self, text: str) -> float | None:
         """Parse a duration: a number with s, m, h or d; `flux batch` defaults to minutes."""
@@ -79,7 +71,7 @@ class FluxLauncher(SchedulerLauncher):
     def connection(self, allocation: Allocation, node: str) -> list[str]:
         rank = allocation.nodes.index(node)
         step = ["flux", "exec", f"--jobid={allocation.job}", f"--rank={rank}"]
-        return self.queue.wrap([*step, *start_argv(self.settings.python)])
+        return self.queue.clean([*step, *start_argv(self.settings.python)])
 
     def remote_shell(self, allocation: Allocation) -> str:
         ranks = " ".join(f"{node}) echo {rank} ;;" for rank, node in enumerate(allocation.nodes))

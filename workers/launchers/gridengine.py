@@ -10,32 +10,29 @@ from experiments.cluster_kinds.scheduler import Gridengine, GridengineSettings
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, in_order
 
-KILLED = re.compile(r"^failed\s+(\d+.*)$", re.MULTILINE)
+ENDED = r"^jobnumber\s+{job}\s*$.*?^failed\s+(\d+[^\n]*)$"
 
 
 class GridengineQueue(Queue[GridengineSettings]):
     """Grid Engine's commands."""
 
+    job_line = re.compile(r'(?:Your job )?([0-9]+)(?: \(".*"\) has been submitted)?')
     good_end = "ended by itself"
 
-    def submit_argv(self, nodes: int) -> list[str]:
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
         settings = self.settings
         limit = None if settings.time_limit is None else f"h_rt={settings.time_limit}"
         chosen = (("-q", settings.queue), ("-P", settings.project), ("-l", limit))
         return [
-            *("qsub", "-terse", "-N", "rankwire", "-S", "/bin/sh", "-r", "n"),
+            *("qsub", "-terse", "-N", name, "-S", "/bin/sh", "-r", "n"),
             *("-o", "/dev/null", "-e", "/dev/null", "-wd", "/"),
             *("-pe", settings.parallel_environment, str(nodes * settings.slots_per_host)),
             *(word for option, value in chosen if value is not None for word in (option, value)),
             *settings.options,
         ]
 
-    def job_in(self, output: str) -> str | None:
-        lines = output.split()
-        return lines[-1] if lines and lines[-1].isdigit() else None
-
-    def cancel_argv(self, job: str) -> list[str]:
-        return ["qdel", job]
+    def cancel_argv(self, name: str) -> list[str]:
+        return ["qdel", name]
 
     def refusal(self, answer: Answer, program: str) -> str:
         """Parse `Unable to run job: REASON.`, followed by `Exiting.`"""
@@ -54,7 +51,8 @@ class GridengineQueue(Queue[GridengineSettings]):
         return {job: listed.get(job) or self._ended(job) for job in jobs}
 
     def _ended(self, job: str) -> JobState:
-        match = KILLED.search(self.run(["qacct", "-j", job]).output)
+        answer = self.run(["qacct", "-j", job]).output
+        match = re.search(ENDED.format(job=re.escape(job)), answer, re.MULTILINE | re.DOTALL)
         if match is None:
             return JobState(job, "ended")
         number, _, reason = (part.strip(" :") for part in match[1].partition(" "))
@@ -75,9 +73,13 @@ class GridengineLauncher(LoginLauncher):
 
 
 def parse_qstat(text: str) -> dict[str, JobState] | None:
-    """Return every waiting or running job, its master node first; None if unreadable."""
+    """Return every waiting or running job, its master node first; None if unreadable.
+
+    A site's own text may be around the document.
+    """
+    document = re.search(r"<\?xml.*</job_info>", text, re.DOTALL)
     try:
-        root = ElementTree.fromstring(text)  # noqa: S314 - the answer of the cluster's own scheduler
+        root = ElementTree.fromstring(document[0] if document else "")  # noqa: S314 - the answer of the cluster's own scheduler
     except ElementTree.ParseError:
         return None
     rows: dict[str, list[tuple[str, str, str]]] = {}

@@ -21,9 +21,10 @@ HOPELESS = re.compile(r"never be (dispatched|satisfied)|not eligible .* any host
 class LsfQueue(Queue[LsfSettings]):
     """LSF's commands."""
 
+    job_line = re.compile(r"Job <([0-9]+)> is submitted to (?:default )?queue <[^<>]*>\.")
     good_end = "DONE"
 
-    def submit_argv(self, nodes: int) -> list[str]:
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
         settings = self.settings
         slots = settings.slots_per_host
         chosen = (
@@ -33,18 +34,14 @@ class LsfQueue(Queue[LsfSettings]):
             ("-W", settings.time_limit),
         )
         return [
-            *("bsub", "-J", "rankwire", "-rn", "-o", "/dev/null", "-e", "/dev/null", "-cwd", "/", "-L", "/bin/sh"),
+            *("bsub", "-J", name, "-rn", "-o", "/dev/null", "-e", "/dev/null", "-cwd", "/", "-L", "/bin/sh"),
             *("-x", "-n", str(nodes * slots), "-R", f"span[ptile={slots}]"),
             *(word for option, value in chosen if value is not None for word in (option, value)),
             *settings.options,
         ]
 
-    def job_in(self, output: str) -> str | None:
-        match = re.search(r"Job <(\d+)> is submitted", output)
-        return match[1] if match else None
-
-    def cancel_argv(self, job: str) -> list[str]:
-        return ["bkill", job]
+    def cancel_argv(self, name: str) -> list[str]:
+        return ["bkill", "-J", name, "0"]
 
     def limit_s(self, text: str) -> float | None:
         """Parse `[hours:]minutes`; None with `/host model`, whose speed counts."""

@@ -19,33 +19,30 @@ PHASES: dict[str, tuple[str, Phase]] = {
     "U": ("suspended for its user", "ending"), "R": ("running", "running"), "B": ("begun", "running"),
     "E": ("exiting", "ending"), "F": ("finished", "ended"), "X": ("expired", "ended"),
 }  # fmt: skip
-GONE = re.compile(r"Unknown Job Id|has finished", re.IGNORECASE)
+GONE = r"Unknown Job Id {job}\b|\b{job} Job has finished"
 
 
 class PbsQueue(Queue[PbsSettings]):
     """PBS' commands."""
 
+    job_line = re.compile(r"([0-9]+(?:\.[A-Za-z][\w.-]*)?)")
     good_end = "finished"
 
-    def submit_argv(self, nodes: int) -> list[str]:
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
         settings = self.settings
         chunk = f"{nodes}:ncpus={settings.slots_per_host}" + (f":{settings.select}" if settings.select else "")
         chosen = (("-q", settings.queue), ("-A", settings.account))
         limit = () if settings.time_limit is None else ("-l", f"walltime={settings.time_limit}")
         return [
-            *("qsub", "-N", "rankwire", "-r", "n", "-j", "oe", "-o", "/dev/null", "-S", "/bin/sh"),
+            *("qsub", "-N", name, "-r", "n", "-j", "oe", "-o", "/dev/null", "-S", "/bin/sh"),
             *("-l", f"select={chunk}", "-l", "place=scatter:excl"),
             *(word for option, value in chosen if value is not None for word in (option, value)),
             *limit,
             *settings.options,
         ]
 
-    def job_in(self, output: str) -> str | None:
-        job = output.strip()
-        return job if re.fullmatch(r"\d+(\.[\w.-]+)?", job) else None
-
-    def cancel_argv(self, job: str) -> list[str]:
-        return ["qdel", job]
+    def cancel_argv(self, name: str) -> list[str]:
+        return ["sh", "-c", 'qselect -N "$0" | xargs qdel', name]
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         states = {}
@@ -53,7 +50,7 @@ class PbsQueue(Queue[PbsSettings]):
             answer = self.run(["qstat", "-x", "-f", "-F", "json", job])
             if (state := parse_qstat(job, answer.output)) is not None:
                 states[job] = state
-            elif GONE.search(answer.stderr):
+            elif re.search(GONE.format(job=re.escape(job)), answer.stderr, re.IGNORECASE):
                 states[job] = JobState(job, "finished")
         return states
 
@@ -76,11 +73,13 @@ class PbsLauncher(LoginLauncher):
 
 
 def parse_qstat(job: str, text: str) -> JobState | None:
-    """Return the job in the output of `qstat -F json`, or None."""
+    """Return the job in `qstat -F json`, or None; other text may surround it."""
+    begin = re.search(r'\{\s*"timestamp"', text)
     try:
-        jobs: dict[str, Any] = json.loads(text).get("Jobs", {})
+        answer, _ = json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)
     except ValueError:
         return None
+    jobs: dict[str, Any] = answer.get("Jobs", {})
     fields = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
     if fields is None or fields.get("job_state") not in PHASES:
         return None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from experiments.cluster_kinds.hosts import host_names
 from experiments.cluster_kinds.scheduler import Slurm, SlurmSettings
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
@@ -27,17 +28,14 @@ HOPELESS = re.compile(
 class SlurmQueue(Queue[SlurmSettings]):
     """Slurm's commands."""
 
+    job_line = re.compile(r"(?:Submitted batch job )?([0-9]+)(?:;[\w.-]+)?")
     good_end = "COMPLETED"
 
-    def submit_argv(self, nodes: int) -> list[str]:
-        return sbatch_argv(self.settings, nodes)
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
+        return sbatch_argv(self.settings, nodes, name)
 
-    def job_in(self, output: str) -> str | None:
-        job = output.strip().partition(";")[0]
-        return job if job.isdigit() else None
-
-    def cancel_argv(self, job: str) -> list[str]:
-        return ["scancel", "--quiet", job]
+    def cancel_argv(self, name: str) -> list[str]:
+        return ["scancel", "--quiet", f"--name={name}"]
 
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
         """Ask squeue for all jobs, then accounting, then the controller for missing ones."""
@@ -51,12 +49,13 @@ class SlurmQueue(Queue[SlurmSettings]):
         return {job: state for job, state in states.items() if job in numbers}
 
     def node_names(self, nodes: str) -> tuple[str, ...]:
-        return tuple(self.run(["scontrol", "show", "hostnames", nodes]).output.split())
+        return tuple(host_names(nodes))
 
     def left_s(self, job: str, held_s: float) -> float | None:
         """Ask Slurm, which knows limits of the partition and later changes."""
-        answer = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%L"]).output
-        return clock_s(answer)
+        answer = self.run(["squeue", "--noheader", f"--jobs={job}", "--format=%i|%L"]).output
+        rows = (line.strip().partition("|") for line in answer.splitlines())
+        return next((clock_s(left) for number, _, left in rows if number == job), None)
 
     def refusal(self, answer: Answer, program: str) -> str:
         return refusal(answer, self.settings) or super().refusal(answer, program)
@@ -83,13 +82,13 @@ class SlurmLauncher(SchedulerLauncher):
     settings: SlurmSettings
 
     def connection(self, allocation: Allocation, node: str) -> list[str]:
-        return self.queue.wrap([*srun_argv(allocation.job, node), *start_argv(self.settings.python)])
+        return self.queue.clean([*srun_argv(allocation.job, node), *start_argv(self.settings.python)])
 
     def remote_shell(self, allocation: Allocation) -> str:
         return remote_shell_script([*srun_argv(allocation.job, "$node"), "--input=none"])
 
 
-def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
+def sbatch_argv(settings: SlurmSettings, nodes: int, name: str) -> list[str]:
     """Return the command for exclusive nodes, which reads the script as its input."""
     chosen = {
         "partition": settings.partition,
@@ -100,7 +99,7 @@ def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
         "time": settings.time_limit,
     }
     return [
-        *("sbatch", "--parsable", "--job-name=rankwire", "--no-requeue", "--exclusive", f"--nodes={nodes}"),
+        *("sbatch", "--parsable", f"--job-name={name}", "--no-requeue", "--exclusive", f"--nodes={nodes}"),
         *("--output=/dev/null", "--chdir=/"),
         *(f"--{name}={value}" for name, value in chosen.items() if value is not None),
         *settings.options,
@@ -135,7 +134,7 @@ def parse_squeue(text: str) -> dict[str, JobState]:
 def parse_sacct(text: str) -> dict[str, JobState]:
     """Parse `id|state|nodes` per line; "CANCELLED by 0" is CANCELLED."""
     rows = [line.strip().split("|") for line in text.splitlines()]
-    return {row[0]: _state(row[0], row[1].split()[0], "", row[2]) for row in rows if len(row) == 3 and row[1]}
+    return {row[0]: _state(row[0], row[1].split()[0], "", row[2]) for row in rows if len(row) == 3 and row[1].strip()}
 
 
 def parse_scontrol(text: str) -> dict[str, JobState]:
@@ -171,7 +170,9 @@ def _state(job: str, state: str, reason: str, nodes: str) -> JobState:
 
 def refusal(answer: Answer, settings: SlurmSettings) -> str:
     """Return Slurm's own reason, with partition or account; empty without one."""
-    lines = [line.rpartition("error: ")[2].strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
+    said = [line for line in answer.stderr.splitlines() if line.strip()]
+    errors = [line for line in said if "error: " in line] or said
+    lines = [line.rpartition("error: ")[2].strip().rstrip(".") for line in errors]
     if not lines:
         return ""
     reason = lines[-1].removeprefix("Batch job submission failed: ")

@@ -69,7 +69,7 @@ class SshLauncher(HostsLauncher):
         took_s = time.monotonic() - begun
         _, there, version_line = answer.stdout.partition(REACHED)
         return (
-            Reached(host, took_s, version_line.strip())
+            Reached(host, took_s, version_line.strip().partition("\n")[0])
             if there
             else why_unreached(host, took_s, answer.stderr, self.settings)
         )

@@ -1,5 +1,8 @@
 /* Time inside MPI, counted in the rank's own process: loaded before the MPI library, it stands in for every function of the table.
 
+   Other tools that stand in for MPI functions run as without it: a call is passed on to the next MPI_ function, which is a tool's if there
+   is one. A tool before it, as one that is linked into the program, calls PMPI_ functions: those are counted then.
+
    No mpi.h: a call is passed on as machine words, as it came. What is counted lies in a mapped file that is whole at every moment,
    so that a killed rank loses nothing. Nothing is printed, no signal is caught, no memory of the program is touched, and where anything
    is missing the calls are passed on and nothing is counted. wrappers.h is made of the table (workers/profile/source.py). */
@@ -29,6 +32,7 @@ typedef void (*anything)(void);
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ALWAYS inline __attribute__((always_inline))
 #define OWN static __thread __attribute__((tls_model("initial-exec")))
 #define MISSING 16 /* MPI_ERR_INTERN of both families: a function that this library does not have */
 #define PIECES_PER_READING 200 /* the processor clock costs a system call: it is read after pieces so much longer than that */
@@ -119,7 +123,10 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *to) {
     return 0;
 }
 
-/* A library that was loaded for one module alone is in nobody's global scope: ask the objects for what they depend on. */
+extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+static int is_ours(anything function) { return (char *)function >= __ehdr_start && (char *)function < _end; }
+
+/* A library that was loaded for one module alone is in no global scope: ask the objects for what they depend on. */
 static anything find_in_objects(const char *name) {
     struct names *names = calloc(1, sizeof *names);
     anything found = NULL;
@@ -129,6 +136,7 @@ static anything find_in_objects(const char *name) {
         void *object = found ? NULL : dlopen(names->of[i], RTLD_LAZY | RTLD_NOLOAD);
         if (object) {
             found = (anything)dlsym(object, name);
+            if (is_ours(found)) found = NULL;
             dlclose(object);
         }
         free(names->of[i]);
@@ -143,7 +151,33 @@ static anything find(const char *name) {
     return found ? found : find_in_objects(name);
 }
 
-#define REAL(name) ({ static anything real_; if (UNLIKELY(!real_)) real_ = find(name); real_; })
+/* What the program would have called: the function without the P, of another tool or of the library. */
+static anything find_next(const char *name) {
+    anything found = find(name + 1);
+    return found ? found : find(name);
+}
+
+#define KEPT_IN_PLACE(find_it) ({ static anything real_; if (UNLIKELY(!real_)) real_ = find_it; real_; })
+#define REAL(name) KEPT_IN_PLACE(find(name))
+#define NEXT(name) KEPT_IN_PLACE(find_next(name))
+
+/* The program's calls of a function come to another one than ours, which comes first in the order of loading. */
+static int is_passed_by(const char *const *names) {
+    for (; *names; names++) {
+        anything first = (anything)dlsym(RTLD_DEFAULT, *names);
+        if (first && !is_ours(first)) return 1;
+    }
+    return 0;
+}
+
+static int all_passed_by; /* MPI began without a call of ours */
+OWN int beginning;
+
+#define PASSED_BY(C_NAME, FORTRAN_NAME) ({                                                                             \
+    static int state_;                                                                                                 \
+    if (UNLIKELY(!state_))                                                                                             \
+        state_ = 1 + is_passed_by((const char *const[]){"MPI_" #C_NAME, "mpi_" #FORTRAN_NAME "_", "mpi_" #FORTRAN_NAME "_f08_", NULL}); \
+    UNLIKELY(all_passed_by || state_ == 2); })
 
 /* Readings of the processor clock: what of a stretch was not on a processor */
 
@@ -812,6 +846,29 @@ static void watch_core(double ticks_per_ns) {
     page->delay_ns[2] = 0;
 }
 
+static const char *const all_names[FUNCTIONS];
+
+/* Objects whose functions stand before the library's, ours excluded: "libdarshan.so:libmpiP.so". */
+static void note_tool(anything function, anything library) {
+    Dl_info object, of_library;
+    if (!function || !library || function == library || is_ours(function)) return;
+    if (!dladdr((void *)function, &object) || !dladdr((void *)library, &of_library) || of_library.dli_fbase == object.dli_fbase) return;
+    const char *slash = strrchr(object.dli_fname, '/'), *name = slash ? slash + 1 : object.dli_fname;
+    size_t there = strlen(page->tools);
+    if (!strstr(page->tools, name) && there + strlen(name) + 2 < sizeof page->tools)
+        sprintf(page->tools + there, "%s%s", there ? ":" : "", name);
+}
+
+static void note_tools(void) {
+    static const char *const of_fortran[] = {"pmpi_init_", "pmpi_send_", "pmpi_finalize_", "pmpi_init_f08_", "pmpi_send_f08_", "pmpi_finalize_f08_"};
+    for (size_t i = 0; i < FUNCTIONS + sizeof of_fortran / sizeof *of_fortran; i++) {
+        const char *name = i < FUNCTIONS ? all_names[i] : of_fortran[i - FUNCTIONS];
+        anything library = (anything)dlsym(RTLD_NEXT, name);
+        note_tool((anything)dlsym(RTLD_NEXT, name + 1), library);
+        note_tool((anything)dlsym(RTLD_DEFAULT, name + 1), library);
+    }
+}
+
 static void begin(u64 called) {
     if (page || !*path) return;
     void *known = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program may hold a copy of its own, which is the one that counts */
@@ -843,6 +900,7 @@ static void begin(u64 called) {
     piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
     piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
     if (traced) identify_world(size);
+    note_tools();
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
     made->began = made->last = last = bin_began = ticks();
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
@@ -858,35 +916,49 @@ static void end(u64 now, u64 how) {
     __atomic_store_n(&page->ended, now, __ATOMIC_RELEASE);
 }
 
-static word init_with(anything real, word a0, word a1, word a2, word a3, word a4) {
+static word init_with(anything real, word a0, word a1, word a2, word a3) {
     u64 called = ticks();
     if (!real) return MISSING;
-    word answer = ((word(*)(word, word, word, word, word))real)(a0, a1, a2, a3, a4);
+    beginning++;
+    word answer = ((word(*)(word, word, word, word))real)(a0, a1, a2, a3);
+    beginning--;
     if ((int)answer == 0) begin(called);
     return answer;
 }
 
-int MPI_Init(word a0, word a1) { return init_with(REAL("PMPI_Init"), a0, a1, 0, 0, 0); }
-int MPI_Init_thread(word a0, word a1, word a2, word a3) { return init_with(REAL("PMPI_Init_thread"), a0, a1, a2, a3, 0); }
+int MPI_Init(word a0, word a1) { return init_with(NEXT("PMPI_Init"), a0, a1, 0, 0); }
+int MPI_Init_thread(word a0, word a1, word a2, word a3) { return init_with(NEXT("PMPI_Init_thread"), a0, a1, a2, a3); }
+int PMPI_Init(word a0, word a1) {
+    all_passed_by |= !beginning;
+    return init_with(REAL("PMPI_Init"), a0, a1, 0, 0);
+}
+int PMPI_Init_thread(word a0, word a1, word a2, word a3) {
+    all_passed_by |= !beginning;
+    return init_with(REAL("PMPI_Init_thread"), a0, a1, a2, a3);
+}
 
-int MPI_Finalize(void) {
-    u64 now = ticks();
-    anything real = REAL("PMPI_Finalize");
-    end(now, BY_FINALIZE);
-    ending = 1;
+static int finalize_with(anything real) {
+    end(ticks(), BY_FINALIZE);
+    ending++;
     int answer = real ? ((int (*)(void))real)() : MISSING;
-    ending = 0;
+    ending--;
     if (page) page->finalized = ticks();
     return answer;
 }
 
-int MPI_Abort(word comm, word code) {
-    anything real = REAL("PMPI_Abort");
+int MPI_Finalize(void) { return finalize_with(NEXT("PMPI_Finalize")); }
+int PMPI_Finalize(void) { return finalize_with(REAL("PMPI_Finalize")); }
+
+static int abort_with(anything real, word comm, word code) {
     end(ticks(), BY_ABORT);
     return real ? ((int (*)(word, word))real)(comm, code) : MISSING;
 }
 
-int MPI_Pcontrol(const int level, ...) {
+int MPI_Abort(word comm, word code) { return abort_with(NEXT("PMPI_Abort"), comm, code); }
+int PMPI_Abort(word comm, word code) { return abort_with(REAL("PMPI_Abort"), comm, code); }
+
+int MPI_Pcontrol(int level, word a1, word a2, word a3, word a4) {
+    anything real = NEXT("PMPI_Pcontrol"); /* tools have arguments of their own, which come in registers */
     if (page && is_main && !page->ended) {
         u64 now = ticks();
         if (level == 0 && !page->paused_since) {
@@ -902,7 +974,7 @@ int MPI_Pcontrol(const int level, ...) {
             without_core[0] = without_core[1] = 0;
         }
     }
-    return 0;
+    return real ? ((int (*)(int, ...))real)(level, a1, a2, a3, a4) : 0;
 }
 
 /* Fortran of Open MPI does not pass by the functions of C; that of MPICH does, and is counted there. */
@@ -910,28 +982,28 @@ int MPI_Pcontrol(const int level, ...) {
 #define FORTRAN_LIFE(suffix)                                                                                        \
     void mpi_init##suffix(word error) {                                                                             \
         u64 called = ticks();                                                                                       \
-        anything real = REAL("pmpi_init" #suffix);                                                                  \
-        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_init" #suffix);                                           \
+        anything real = NEXT("pmpi_init" #suffix);                                                                  \
+        beginning++;                                                                                                \
         if (real) ((void (*)(word))real)(error);                                                                    \
+        beginning--;                                                                                                \
         begin(called);                                                                                              \
     }                                                                                                               \
     void mpi_init_thread##suffix(word wanted, word given, word error) {                                             \
         u64 called = ticks();                                                                                       \
-        anything real = REAL("pmpi_init_thread" #suffix);                                                           \
-        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_init_thread" #suffix);                                    \
+        anything real = NEXT("pmpi_init_thread" #suffix);                                                           \
+        beginning++;                                                                                                \
         if (real) ((void (*)(word, word, word))real)(wanted, given, error);                                         \
+        beginning--;                                                                                                \
         begin(called);                                                                                              \
     }                                                                                                               \
     void mpi_finalize##suffix(word error) {                                                                         \
-        anything real = REAL("pmpi_finalize" #suffix);                                                              \
-        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_finalize" #suffix);                                       \
+        anything real = NEXT("pmpi_finalize" #suffix);                                                              \
         end(ticks(), BY_FINALIZE);                                                                                  \
         if (real) ((void (*)(word))real)(error);                                                                    \
         if (page) page->finalized = ticks();                                                                        \
     }                                                                                                               \
     void mpi_abort##suffix(word comm, word code, word error) {                                                      \
-        anything real = REAL("pmpi_abort" #suffix);                                                                 \
-        if (!real) real = (anything)dlsym(RTLD_NEXT, "mpi_abort" #suffix);                                          \
+        anything real = NEXT("pmpi_abort" #suffix);                                                                 \
         end(ticks(), BY_ABORT);                                                                                     \
         if (real) ((void (*)(word, word, word))real)(comm, code, error);                                            \
     }

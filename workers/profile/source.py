@@ -36,7 +36,9 @@ _DATA_PLACE: Final = 0
 
 def texts() -> dict[str, str]:
     """Return the files that are compiled, by name."""
-    return {"shim.c": SHIM.read_text(), "layout.h": layout.as_c(), "wrappers.h": "\n".join(_wrappers())}
+    names = ", ".join(f'"PMPI_{function.name}"' for function in FUNCTIONS)
+    wrappers = [f"static const char *const all_names[FUNCTIONS] = {{{names}}};", *_wrappers()]
+    return {"shim.c": SHIM.read_text(), "layout.h": layout.as_c(), "wrappers.h": "\n".join(wrappers)}
 
 
 def _wrappers() -> Iterator[str]:
@@ -49,13 +51,22 @@ def _wrappers() -> Iterator[str]:
 
 
 def _c_wrapper(number: int, function: Function) -> str:
-    count = function.arguments
-    return (
-        f"int MPI_{function.name}({_declared(count)}) {{ struct call call; anything real = REAL(\"PMPI_{function.name}\"); "
-        f"if (UNLIKELY(!real)) return MISSING; {_before(function, 'C')}{_before_statuses(function)}enter(&call, {number}); "
-        f"int answer = ((int (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
-        f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_trace(function, 'C')} }} {_after_statuses(function)}return answer; }}"
-    )  # fmt: skip
+    """Return both C wrappers; that of PMPI_ counts calls that passed by the other."""
+    name, count = function.name, function.arguments
+    call = f"((int (*)({_types(count)}))real)({_passed(count)})"
+    parameters = ", ".join(["anything real", *_parameters(count)])
+    above, below = (f"count_{name}({', '.join([real, *_names(count)])})" for real in (f'NEXT("PMPI_{name}")', "real"))
+    return "\n".join(
+        [
+            f"static ALWAYS int count_{name}({parameters}) {{ struct call call; if (UNLIKELY(!real)) return MISSING; "
+            f"{_before(function, 'C')}{_before_statuses(function)}enter(&call, {number}); int answer = {call}; leave(&call); "
+            f"if (call.counted && !answer) {{ {_counted(function, 'C')} {_trace(function, 'C')} }} "
+            f"{_after_statuses(function)}return answer; }}",
+            f"int MPI_{name}({_declared(count)}) {{ return {above}; }}",
+            f'int PMPI_{name}({_declared(count)}) {{ anything real = REAL("PMPI_{name}"); '
+            f"if (PASSED_BY({name}, {name.lower()})) return {below}; return LIKELY(real) ? {call} : MISSING; }}",
+        ]
+    )
 
 
 def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
@@ -63,20 +74,28 @@ def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
     name = function.name.lower()
     count = function.arguments + 1 + function.hidden
     return (
-        f"void mpi_{name}{suffix}({_declared(count)}) {{ struct call call; anything real = REAL(\"pmpi_{name}{suffix}\"); "
-        f"if (UNLIKELY(!real)) real = (anything)dlsym(RTLD_NEXT, \"mpi_{name}{suffix}\"); if (UNLIKELY(!real)) return; "
+        f"void mpi_{name}{suffix}({_declared(count)}) {{ struct call call; anything real = NEXT(\"pmpi_{name}{suffix}\"); "
+        f"if (UNLIKELY(!real)) return; "
         f"if (!open_mpi) {{ ((void (*)({_types(count)}))real)({_passed(count)}); return; }} {_before(function, 'F')}"
         f"enter(&call, {number}); ((void (*)({_types(count)}))real)({_passed(count)}); leave(&call); "
         f"if (call.counted) {{ {_counted(function, 'F')} {_trace(function, 'F')} }} }}"
     )  # fmt: skip
 
 
+def _parameters(count: int) -> list[str]:
+    return [f"word {name}" for name in _names(count)]
+
+
+def _names(count: int) -> list[str]:
+    return [f"a{number}" for number in range(count)]
+
+
 def _declared(count: int) -> str:
-    return ", ".join(f"word a{number}" for number in range(count)) or "void"
+    return ", ".join(_parameters(count)) or "void"
 
 
 def _passed(count: int) -> str:
-    return ", ".join(f"a{number}" for number in range(count))
+    return ", ".join(_names(count))
 
 
 def _types(count: int) -> str:

@@ -2,9 +2,10 @@
 
 Each limit is a compromise between trusting too much and trusting nothing:
 
-- other programs: only CPU time that they took while no core was free counts; beside a free core they do not change the trial's
-  times. A tenth of the processors (RANKWIRE_FOREIGN_CPU_PERCENT) is more than the database, the page that follows the trial and
-  the kernel's own threads take on two cores.
+- other programs: only CPU time that they took of the ranks' cores while none of a rank's was free counts; beside a free core
+  they do not change the trial's times. A tenth of these cores (RANKWIRE_FOREIGN_CPU_PERCENT) is more than the database, the page
+  that follows the trial and the kernel's own threads take on two cores. Where ranks could not be seen, as in trials of less than
+  a quarter of a second, all cores that programs may use are judged together.
 - swapping: a megabyte is an idle daemon that woke up; ranks that swap fetch hundreds.
 - a clock: a time daemon slews it by at most half a millisecond a second, and a reading of two clocks is accurate to less.
 """
@@ -40,11 +41,11 @@ def disturbances(
     if len(samples) < 2:
         return ()
     reasons: list[str] = []
-    for number, host in enumerate(samples[0].machines):
+    for host in samples[0].machines:
         course = [(sample.monotonic_ns, sample.machines[host]) for sample in samples if host in sample.machines]
         on = f" on {host}" if own_machines else ""
         ranks_s = sum(usage.cpu_s for usage in usages if usage.host == host or not own_machines)
-        reasons += _foreign(course, ranks_s, started_here=number == 0, allowed=foreign_share, on=on)
+        reasons += _foreign(course, ranks_s, allowed=foreign_share, on=on)
         reasons += _troubles(course, on)
     return tuple(reasons)
 
@@ -52,29 +53,36 @@ def disturbances(
 Course = Sequence[tuple[int, MachineSample]]
 
 
-def _foreign(course: Course, ranks_s: float, *, started_here: bool, allowed: float, on: str) -> Iterator[str]:
-    """Yield a sentence on other programs, which take at most what the ranks leave.
-
-    On the first host the agent's total includes the ranks; on others only their own reports do.
-    """
+def _foreign(course: Course, ranks_s: float, *, allowed: float, on: str) -> Iterator[str]:
+    """Yield a sentence on other programs, by the ranks' cores if those were seen."""
     first, last = course[0][1], course[-1][1]
-    started_s = last.cpu_ours_s - first.cpu_ours_s
-    ours_s = max(started_s, ranks_s) if started_here else started_s + ranks_s
-    whole_s = _whole_s(last) - _whole_s(first)
-    taken_s = min(busy_s(first, last) - ours_s, _contended_s(course))
-    if whole_s > 0 and taken_s / whole_s > allowed:
-        share = amount(taken_s / whole_s, SHARE)
-        yield f"other programs took {share} of the processors{on} while no core was free"
+    cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
+    if cores_s <= 0:  # the agent's total may lack ranks that a daemon started: they take at most what is left
+        ours_s = max(last.cpu_ours_s - first.cpu_ours_s, ranks_s)
+        cores_s = sum(_capacity_s(*pair) for pair in pairwise(course))
+        taken_s = min(busy_s(first, last) - ours_s, _contended_s(course))
+    if cores_s > 0 and taken_s / cores_s > allowed:
+        yield f"other programs took {amount(taken_s / cores_s, SHARE)} of this trial's cores{on} while none was free"
 
 
 def _contended_s(course: Course) -> float:
-    """Return the CPU time of other programs while no core was free."""
+    """Return the CPU time of other programs while no core was free.
+
+    What is idle beyond the number of cores that the trial may use is none of its cores.
+    """
     taken_s = 0.0
-    for (before_ns, before), (after_ns, after) in pairwise(course):
-        length_s = (after_ns - before_ns) / 1e9
-        if after.cpu_idle_s - before.cpu_idle_s < FREE_CORES * length_s:
-            taken_s += busy_s(before, after) - (after.cpu_ours_s - before.cpu_ours_s)
+    for before, after in pairwise(course):
+        capacity_s, idle_s = _capacity_s(before, after), after[1].cpu_idle_s - before[1].cpu_idle_s
+        beyond_s = max(0.0, _whole_s(after[1]) - _whole_s(before[1]) - capacity_s)
+        if idle_s - beyond_s < FREE_CORES * (after[0] - before[0]) / 1e9:
+            ours_s = after[1].cpu_ours_s - before[1].cpu_ours_s
+            taken_s += min(busy_s(before[1], after[1]), capacity_s) - ours_s
     return taken_s
+
+
+def _capacity_s(before: tuple[int, MachineSample], after: tuple[int, MachineSample]) -> float:
+    """Return the time of all cores that the trial might use between two samples."""
+    return min(before[1].cores, after[1].cores) * (after[0] - before[0]) / 1e9
 
 
 def busy_s(before: MachineSample, after: MachineSample) -> float:
@@ -95,6 +103,8 @@ def _whole_s(machine: MachineSample) -> float:
 
 def _troubles(course: Course, on: str) -> Iterator[str]:
     first, last = course[0][1], course[-1][1]
+    if other := next((now for _, now in course if _cores(now) != _cores(first)), None):
+        yield f"the cores{on} changed during the trial, from {_cores(first)} to {_cores(other)}"
     swapped = last.swapped_in_bytes - first.swapped_in_bytes
     if swapped > SWAPPED_BYTES:
         yield f"{amount(swapped, 'B')} were read back from swap{on}"
@@ -110,6 +120,11 @@ def _troubles(course: Course, on: str) -> Iterator[str]:
     if steps:
         largest = max(map(abs, steps)) / 1e9
         yield f"the clock{on} was set while the trial ran, by {amount(largest, 's')}"
+
+
+def _cores(machine: MachineSample) -> str:
+    """Return the cores that programs may use: "4 cores (0-3)"."""
+    return plural(machine.cores, "core") + (f" ({machine.core_numbers})" if machine.core_numbers else "")
 
 
 def missing_cores(samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int) -> tuple[str, ...]:

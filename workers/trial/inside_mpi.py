@@ -48,6 +48,8 @@ class InsideMpi:
     not_available: Mapping[str, str] = field(default_factory=dict)
     calls: Calls | None = None
     """Every call of the ranks, if the trial keeps a trace."""
+    tools: Sequence[str] = ()
+    """Files of other tools that stood in for MPI functions: their own work counts as time inside MPI."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
@@ -86,7 +88,8 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
         return absent(str(error))
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
     missing = {metric: mpi_profile.NO_RUN_DELAY for metric in mpi_profile.RUN_DELAY_METRICS if metric not in metrics}
-    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN) | missing, calls_of(profiles))
+    tools = sorted({tool for profile_of_rank in profiles for tool in profile_of_rank.tools})
+    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN) | missing, calls_of(profiles), tools)
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:
@@ -119,7 +122,8 @@ def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
         return read(data, killed_ns=usage.ended_ns)
     except FileNotFoundError:
         raise NotAProfile(
-            f"rank {usage.rank} left no profile: its program never ended MPI_Init, is linked statically, or could not load the library"
+            f"rank {usage.rank} left no profile: its program never ended MPI_Init, is linked statically, or did not load the library "
+            "(a script may have replaced LD_PRELOAD)"
         ) from None
     except (NotPlain, NotAProfile) as error:
         raise NotAProfile(f"the profile of rank {usage.rank} cannot be read: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
 import socket
@@ -42,6 +43,8 @@ from workers.trial.mpi_family import World, why_singletons, world_of
 from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usage
 
 TERM_GRACE_S: Final = 5.0
+FIRST_PAUSES_S: Final = (0.25, 0.25, 0.5)
+"""Until the first samples, so that the cores of quick trials' ranks are seen too; then one a second."""
 END_LIMIT_S: Final = 30.0
 """Open MPI takes three seconds to end a job of which a rank died, more on a busy machine; a time limit may be days."""
 
@@ -264,7 +267,8 @@ class TrialRun:
         """Wait for the launch command: sample every second, show progress, enforce limits."""
         history, samples = LiveHistory(), [session.sample()]
         ranks_ended = math.inf
-        deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + 1.0
+        pauses_s = itertools.chain(FIRST_PAUSES_S, itertools.repeat(1.0))
+        deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + next(pauses_s)
         while process.wait(max(0.01, min(next_sample, deadline) - time.monotonic())) is None:
             self.heartbeat.check()
             now = time.monotonic()
@@ -273,7 +277,7 @@ class TrialRun:
                 limit = amount(self.spec.time_limit_s, "s")
                 raise self._failed(f"did not end within the time limit of {limit} and was stopped.")
             if now >= next_sample:
-                next_sample = now + 1.0
+                next_sample = now + next(pauses_s)
                 self._require_network(session)
                 if self._ranks_are_over(usages := read_rank_usage(job.report_dir)):
                     ranks_ended = min(ranks_ended, now)

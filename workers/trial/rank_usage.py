@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Final
 
 from experiments.common import plain_files
+from workers.agent.contention import ranges
 
 REPORT_LIMIT_BYTES: Final = 64 << 10
 
@@ -86,7 +86,7 @@ def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
     by_host: dict[str, list[int]] = {}
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)
-    return {host: ", ".join(_runs(ranks)) for host, ranks in by_host.items()}
+    return {host: ranges(ranks) for host, ranks in by_host.items()}
 
 
 def ranks_by_address(
@@ -109,10 +109,3 @@ def ranks_by_address(
         for address in host_addresses
         if holders[address] == 1
     }
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[str]:
-    """Yield ranges of ascending numbers."""
-    for _, group in itertools.groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        yield str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}"

@@ -129,6 +129,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
+            **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
             **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),

@@ -58,9 +58,10 @@ class SshHosts:
         self.directory = directory
         self.key = self._make_key("worker")
         grid_engine = {"SGE_ROOT": directory / "gridengine", "SGE_CELL": "cell", **GRID_ENGINE_PORTS}
-        self.variables = [
-            f"{name}={value}" for name, value in {"SLURM_CONF": directory / "slurm.conf", **grid_engine}.items()
-        ]
+        self.login_script = directory / "login-script"
+        """Read by every login, if it exists."""
+        variables = {"SLURM_CONF": directory / "slurm.conf", **grid_engine}
+        self.variables = [f"{name}={value}" for name, value in variables.items()]
         """Set the environment of logins, in which the commands of schedulers are found."""
         self.config = directory / "ssh_config"
         self.inner_config = directory / "ssh_config_on_hosts"
@@ -102,10 +103,14 @@ class SshHosts:
 
     def _start_sshd(self, host: str) -> None:
         config = self.directory / f"sshd-{host}"
+        login = (
+            f'if [ -f {self.login_script} ]; then . {self.login_script}; fi; exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND"'
+        )
         config.write_text(
             f"HostKey {self.directory / f'host-{host}'}\nAuthorizedKeysFile {self.directory / 'authorized_keys'}\n"
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
             f"KbdInteractiveAuthentication no\nSetEnv {' '.join(self.variables)}\nMaxStartups 100\n"
+            f"ForceCommand {login}\n"
         )
         start_tool(self.testbed, "/usr/sbin/sshd", "-D", "-e", "-f", str(config), host=host)
         wait(lambda: ":22 " in output_of(self.testbed, "ss", "-Hltn", host=host), f"sshd of {host} listens")

@@ -106,8 +106,8 @@ def test_slurm_is_requested_nodes_of_our_own() -> None:
     settings = {"partition": "short", "account": "lab", "time_limit": "30", "options": ["--nice=10"]}
     launcher = launchers.get("slurm", settings)
     assert isinstance(launcher, SlurmLauncher)
-    assert sbatch_argv(launcher.settings, 4) == words("""
-        sbatch --parsable --job-name=rankwire --no-requeue --exclusive --nodes=4 --output=/dev/null --chdir=/
+    assert sbatch_argv(launcher.settings, 4, "rankwire-1") == words("""
+        sbatch --parsable --job-name=rankwire-1 --no-requeue --exclusive --nodes=4 --output=/dev/null --chdir=/
         --partition=short --account=lab --time=30 --nice=10
     """)
     allocation = Allocation(launcher.queue, "12", ("n3", "n4"), Path("/scratch/rankwire-1"))
@@ -127,7 +127,7 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
     rehearsal = launchers.get("slurm", settings).rehearse(dataclasses.replace(WATER, open_mpi=None))
     assert rehearsal.preparation == [
         words("""
-        sbatch --parsable --job-name=rankwire --no-requeue --exclusive --nodes=2 --output=/dev/null --chdir=/
+        sbatch --parsable --job-name=rankwire-RANDOM --no-requeue --exclusive --nodes=2 --output=/dev/null --chdir=/
         --partition=short --account=lab --time=30
     """)
     ]

@@ -23,22 +23,22 @@ ENVIRONMENT = {"parallel_environment": "whole"}
 SUBMITTED = {
     "pbs": (
         {"queue": "long", "account": "lab", "slots_per_host": 32, "select": "mem=64gb", "time_limit": "4:00:00"},
-        """qsub -N rankwire -r n -j oe -o /dev/null -S /bin/sh -l select=4:ncpus=32:mem=64gb -l place=scatter:excl
+        """qsub -N rankwire-1 -r n -j oe -o /dev/null -S /bin/sh -l select=4:ncpus=32:mem=64gb -l place=scatter:excl
            -q long -A lab -l walltime=4:00:00""",
     ),
     "lsf": (
         {"queue": "long", "project": "lab", "slots_per_host": 32, "time_limit": "4:00", "options": ["-U", "night"]},
-        """bsub -J rankwire -rn -o /dev/null -e /dev/null -cwd / -L /bin/sh -x -n 128 -R span[ptile=32]
+        """bsub -J rankwire-1 -rn -o /dev/null -e /dev/null -cwd / -L /bin/sh -x -n 128 -R span[ptile=32]
            -q long -P lab -W 4:00 -U night""",
     ),
     "flux": (
         {"queue": "long", "bank": "lab", "requires": "host:n[1-9]", "time_limit": "4h"},
-        """flux batch --job-name=rankwire --nodes=4 --nslots=4 --exclusive --output=/dev/null --error=/dev/null --cwd=/
+        """flux batch --job-name=rankwire-1 --nodes=4 --nslots=4 --exclusive --output=/dev/null --error=/dev/null --cwd=/
            --queue=long --bank=lab --requires=host:n[1-9] --time-limit=4h""",
     ),
     "gridengine": (
         {**ENVIRONMENT, "queue": "long", "project": "lab", "slots_per_host": 32, "time_limit": "4:00:00"},
-        """qsub -terse -N rankwire -S /bin/sh -r n -o /dev/null -e /dev/null -wd / -pe whole 128
+        """qsub -terse -N rankwire-1 -S /bin/sh -r n -o /dev/null -e /dev/null -wd / -pe whole 128
            -q long -P lab -l h_rt=4:00:00""",
     ),
 }
@@ -65,47 +65,109 @@ def answering(launcher: SchedulerLauncher, answers: dict[str, Answer]) -> list[l
 @pytest.mark.parametrize("kind", SUBMITTED)
 def test_it_asks_for_whole_hosts(kind: str) -> None:
     settings, command = SUBMITTED[kind]
-    assert launchers.get(kind, settings).queue.submit_argv(4) == words(command)
+    assert launchers.get(kind, settings).queue.submit_argv(4, "rankwire-1") == words(command)
+
+
+BANNER = "*** Welcome to the laboratory ***\nLoading openmpi/4.1.4\n3 users, 12 jobs, load 0.7\n\n"
+REPORTED = [
+    ("slurm", "4711\n", "4711"),
+    ("slurm", "4711;alps\n", "4711"),
+    ("slurm", "Submitted batch job 4711\n", "4711"),
+    ("pbs", "1234.head.lab\n", "1234.head.lab"),
+    ("pbs", "1234\n", "1234"),
+    ("lsf", "Job <1234> is submitted to queue <long>.\n", "1234"),
+    ("lsf", "Job <1234> is submitted to default queue <normal>.\n", "1234"),
+    ("flux", "f2SWsQ1fF\n", "f2SWsQ1fF"),
+    ("flux", "ƒ2SWsQ1fF\n", "ƒ2SWsQ1fF"),
+    ("gridengine", "1234\n", "1234"),
+    ("gridengine", 'Your job 1234 ("rankwire-1") has been submitted\n', "1234"),
+]
+
+
+@pytest.mark.parametrize(("kind", "output", "job"), REPORTED)
+@pytest.mark.parametrize("around", ["{}", BANNER + "{}", "{}\nlogged out\n", "\r\n  {}\r\n"])
+def test_job_in_reads_the_number_among_other_text(kind: str, output: str, job: str, around: str) -> None:
+    assert launcher_of(kind).queue.job_in(around.format(output)) == job
 
 
 @pytest.mark.parametrize(
-    ("kind", "output", "job"),
+    ("kind", "output"),
     [
-        ("pbs", "1234.head.lab\n", "1234.head.lab"),
-        ("lsf", "Job <1234> is submitted to queue <long>.\n", "1234"),
-        ("flux", "f2SWsQ1fF\n", "f2SWsQ1fF"),
-        ("gridengine", "1234\n", "1234"),
+        *(
+            (kind, text)
+            for kind in ("slurm", "pbs", "lsf", "flux", "gridengine")
+            for text in ("", BANNER, "Request rejected.\n")
+        ),
+        ("slurm", "2026\n4711\n"),
+        ("slurm", "job 4711 queued\n"),
+        ("pbs", "login from 10.0.0.1\n10.0.0.1\n"),
+        ("pbs", "12.head\n13.head\n"),
+        ("lsf", "Job <1> is submitted to queue <a>.\nJob <2> is submitted to queue <a>.\n"),
+        ("lsf", "Job <1> is submitted to nothing\n"),
+        ("flux", "free\nf2SWsQ1fF\n"),
+        ("gridengine", "7 8\n"),
     ],
 )
-def test_it_reads_the_number_of_its_job(kind: str, output: str, job: str) -> None:
-    assert launcher_of(kind).queue.job_in(output) == job
-    assert launcher_of(kind).queue.job_in("Request rejected.\n") is None
+def test_job_in_guesses_no_number(kind: str, output: str) -> None:
+    assert launcher_of(kind).queue.job_in(output) is None
 
 
+CANCELLED = [
+    ("pbs", ["sh", "-c", 'qselect -N "$0" | xargs qdel', "rankwire-1"]),
+    ("lsf", words("bkill -J rankwire-1 0")),
+    ("flux", ["sh", "-c", 'flux cancel $(flux jobs --no-header --name="$0" --format={id.dec})', "rankwire-1"]),
+    ("gridengine", words("qdel rankwire-1")),
+    ("slurm", words("scancel --quiet --name=rankwire-1")),
+]
+
+
+@pytest.mark.parametrize(("kind", "command"), CANCELLED)
+def test_cancel_gives_a_job_back_by_its_name(kind: str, command: list[str]) -> None:
+    assert launcher_of(kind).queue.cancel_argv("rankwire-1") == command
+
+
+@pytest.mark.parametrize(("kind", "command"), CANCELLED)
 @pytest.mark.parametrize(
-    ("kind", "command"),
+    ("answer", "text"),
     [
-        ("pbs", "qdel 12"),
-        ("lsf", "bkill 12"),
-        ("flux", "flux cancel 12"),
-        ("gridengine", "qdel 12"),
-        ("slurm", "scancel --quiet 12"),
+        (Answer(0, BANNER, ""), "*** Welcome to the laboratory ***"),
+        (Answer(0, "", ""), "nothing"),
+        (Answer(0, "7\n8\n", "a warning"), "“7 8 a warning”"),
+        (Answer(None, "", ""), "no answer within"),
+        (Answer(255, "", "Connection reset by peer"), "Connection reset by peer"),
     ],
 )
-def test_it_gives_a_job_back(kind: str, command: str) -> None:
-    assert launcher_of(kind).queue.cancel_argv("12") == words(command)
+def test_submit_leaves_no_job_whose_number_it_cannot_read(
+    kind: str, command: list[str], answer: Answer, text: str
+) -> None:
+    launcher = launcher_of(kind)
+    submit = launcher.queue.submit_argv(2, "rankwire-1")
+    commands = answering(launcher, {submit[0]: answer} if submit[0] != "flux" else {"flux": answer})
+    with pytest.raises(ClusterUnavailable) as caught:
+        launcher.queue.submit(2, "script", "rankwire-1")
+    assert text in str(caught.value)
+    assert "Job rankwire-1 " in str(caught.value)
+    assert commands == [submit, command]
 
 
-def test_flux_is_requested_a_number_that_every_terminal_can_write() -> None:
+def test_submit_cancels_nothing_that_the_scheduler_refused() -> None:
+    launcher = launcher_of("lsf")
+    commands = answering(launcher, {"bsub": Answer(255 - 1, "", "Bad queue name. Job not submitted.")})
+    with pytest.raises(ClusterUnavailable, match=r"^LSF did not accept the job: Bad queue name. Job not submitted\.$"):
+        launcher.queue.submit(2, "script", "rankwire-1")
+    assert len(commands) == 1
+
+
+def test_a_job_of_flux_has_a_number_that_every_terminal_can_write() -> None:
     launcher = launcher_of("flux")
     commands: list[list[str]] = []
 
     def run(argv: Sequence[str], text: str = "") -> Answer:
         commands.append(list(argv))
-        return Answer(0, "ƒ2SWsQ1fF\n" if argv[1] == "batch" else "118489088\n", "")
+        return Answer(0, BANNER + ("ƒ2SWsQ1fF\n" if argv[1] == "batch" else "118489088\n"), "")
 
     launcher.queue.run = run
-    assert launcher.queue.submit(2, "script") == "118489088"
+    assert launcher.queue.submit(2, "script", "rankwire-1") == "118489088"
     assert commands[1] == ["flux", "job", "id", "--to=dec", "ƒ2SWsQ1fF"]
 
 
@@ -188,6 +250,7 @@ def pbs(state: str, **more: object) -> str:
         (pbs("E", exec_host="n1/0"), JobState("12", "exiting", "", "n1/0", "ending")),
         (pbs("F", Exit_status=0), JobState("12", "finished")),
         (pbs("F", Exit_status=271), JobState("12", "ended with status 271")),
+        (f"{BANNER}{pbs('R', exec_host='n1/0')}\nlogged out\n", JobState("12", "running", "", "n1/0", "running")),
         ("qstat: cannot connect to server head.lab (errno=111)", None),
     ],
 )  # fmt: skip
@@ -200,7 +263,9 @@ def test_a_job_that_pbs_does_not_know_any_more_has_ended() -> None:
     commands = answering(launcher, {"qstat": Answer(153, "", "qstat: Unknown Job Id 12.head.lab")})
     assert launcher.queue.states(["12"]) == {"12": JobState("12", "finished")}
     assert commands == [words("qstat -x -f -F json 12")]
-    answering(launcher, {"qstat": Answer(255, "", "Connection refused")})
+    answering(launcher, {"qstat": Answer(35, "", "qstat: 12.head.lab Job has finished, use -x or -H")})
+    assert launcher.queue.states(["12.head.lab"]) == {"12.head.lab": JobState("12.head.lab", "finished")}
+    answering(launcher, {"qstat": Answer(255, "", "The maintenance has finished.\nConnection refused")})
     assert launcher.queue.states(["12"]) == {}
 
 
@@ -218,7 +283,7 @@ def test_a_job_that_pbs_does_not_know_any_more_has_ended() -> None:
     ],
 )  # fmt: skip
 def test_answers_of_lsf_are_understood(line: str, state: JobState) -> None:
-    assert parse_bjobs(f"{line}\n") == {"12": state}
+    assert parse_bjobs(f"{line}\n") == parse_bjobs(f"{BANNER}{line}\nlogged out\n") == {"12": state}
 
 
 def test_one_question_serves_all_jobs_of_lsf() -> None:
@@ -244,7 +309,7 @@ def test_one_question_serves_all_jobs_of_lsf() -> None:
     ],
 )
 def test_answers_of_flux_are_understood(line: str, state: JobState) -> None:
-    assert parse_jobs(f"{line}\n") == {"12": state}
+    assert parse_jobs(f"{line}\n") == parse_jobs(f"{BANNER}{line}\nlogged out\n") == {"12": state}
 
 
 def listed(*rows: tuple[str, str, str]) -> str:
@@ -269,14 +334,25 @@ def listed(*rows: tuple[str, str, str]) -> str:
     ],
 )  # fmt: skip
 def test_answers_of_grid_engine_are_understood(text: str, state: JobState) -> None:
-    assert parse_grid_engine(text) == {"12": state}
+    assert parse_grid_engine(text) == parse_grid_engine(f"{BANNER}{text}\nlogged out\n") == {"12": state}
+
+
+ENDED_JOB = f"""\
+{BANNER}failed       3 logins since yesterday
+==============================================================
+jobname      rankwire-1
+jobnumber    12
+taskid       undefined
+failed       37  : qmaster enforced h_rt limit
+exit_status  137
+"""
 
 
 def test_grid_engine_forgets_a_job_at_its_end_and_silence_is_none() -> None:
     launcher = launcher_of("gridengine")
     answering(
         launcher,
-        {"qstat": Answer(0, listed(), ""), "qacct": Answer(0, "failed       37  : qmaster enforced h_rt limit\n", "")},
+        {"qstat": Answer(0, listed(), ""), "qacct": Answer(0, ENDED_JOB, "")},
     )
     assert launcher.queue.states(["12"]) == {"12": JobState("12", "ended", "qmaster enforced h_rt limit")}
     answering(launcher, {"qstat": Answer(0, listed(), "")})
@@ -293,13 +369,15 @@ def test_grid_engine_forgets_a_job_at_its_end_and_silence_is_none() -> None:
         ("lsf", "n1:n1:n2", ("n1", "n2")),
         ("flux", "n[08-10]", ("n08", "n09", "n10")),
         ("gridengine", "n2 n1", ("n2", "n1")),
+        ("slurm", "rack[0-1]_b[08-09]-ib,c", ("rack0_b08-ib", "rack0_b09-ib", "rack1_b08-ib", "rack1_b09-ib", "c")),
     ],
 )
 def test_nodes_are_named_in_the_schedulers_order(kind: str, reported: str, nodes: tuple[str, ...]) -> None:
     queue = launcher_of(kind).queue
     assert queue.nodes(JobState("12", "running", "", reported, "running")) == nodes
-    with pytest.raises(ClusterUnavailable, match="does not name the nodes of job 12"):
-        queue.nodes(JobState("12", "running", "", "", "running"))
+    for odd in ("", "*** Welcome ***", "n[1-", "n1;reboot"):
+        with pytest.raises(ClusterUnavailable, match="does not name the nodes of job 12"):
+            queue.nodes(JobState("12", "running", "", odd, "running"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests.workers.clusters.trials import PlainLink, run
 from workers import launchers
 from workers.errors import ClusterUnavailable, HostsLost
 from workers.launchers import Job, Session
+from workers.launchers.slurm import SlurmQueue
 from workers.trial.mpi_family import world_of
 from workers.trial.rank_usage import read_rank_usage
 
@@ -110,6 +113,45 @@ def test_it_does_not_take_a_job_that_continues_for_one_that_ended(slurm: Slurm) 
         answer = session.why_lost(ClusterUnavailable("The connection to n2 ended."))
     number = session.facts["slurm_job"]
     assert answer == f"The connection to n2 ended. State of Slurm job {number} on n[1-2]: RUNNING."
+
+
+CHATTY = """\
+echo '*** Welcome to the laboratory ***'
+echo 42
+export SBATCH_RESERVATION=nowhere SBATCH_NODELIST=n9 SLURM_HOSTFILE=/nowhere SLURM_JOB_ID=1 SQUEUE_FORMAT=%j
+"""
+
+
+@pytest.fixture
+def chatty_logins(slurm: Slurm) -> Iterator[None]:
+    slurm.hosts.login_script.write_text(CHATTY)
+    yield
+    slurm.hosts.login_script.unlink()
+
+
+def test_it_runs_trials_through_logins_that_print_and_have_options_of_an_outer_job(
+    slurm: Slurm, chatty_logins: None, make_job: Callable[..., Job], eventually: Callable[..., object]
+) -> None:
+    assert "42" in subprocess.run(
+        [*launchers.get("slurm", slurm.settings()).settings.login.ssh("n1"), "true"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout.split()  # fmt: skip
+    with launchers.get("slurm", slurm.settings()).open(host_count=2, link=PlainLink()) as session:
+        assert session.hosts == ("n1", "n2")
+        assert session.facts["partition"]["name"] == "short"
+        status, out, err = run(session, make_job(session, "/usr/bin/python3", "-c", HELLO))
+    assert status == 0, err
+    assert sorted(word for word in out.split() if word.startswith("n")) == ["n1", "n2"]
+    eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
+
+
+def test_it_leaves_no_job_whose_number_it_cannot_read(
+    slurm: Slurm, monkeypatch: pytest.MonkeyPatch, eventually: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(SlurmQueue, "job_line", re.compile("never"))
+    sentence = refusal(slurm.settings())
+    assert re.search(r"“\d+”\. Job rankwire-\w{6} was cancelled\.$", sentence), sentence
+    eventually(lambda: slurm.ask("squeue", "-h") == "", explain=slurm.logs)
 
 
 def test_it_names_an_unknown_partition(slurm: Slurm) -> None:

@@ -63,6 +63,21 @@ def test_it_samples_every_host_and_describes_them(session: Session) -> None:
     assert session.environment(Path("lmp")) == environment
 
 
+def test_it_sees_the_cores_of_ranks_on_every_host(session: Session, make_job: Callable[..., Job]) -> None:
+    """Daemons of the MPI library start them there, not the agents."""
+    busy = "import time; end = time.monotonic() + 2\nwhile time.monotonic() < end: pass"
+    job = make_job(session, "/usr/bin/python3", "-c", busy)
+    before = session.sample().machines
+    process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+    while process.wait(0.5) is None:
+        session.sample()
+    after = session.sample().machines
+    assert set(after) == {"n1", "n2", "n3"}
+    assert all(machine.rank_cores_s - before[host].rank_cores_s > 1.0 for host, machine in after.items())
+    used_s = sum(usage.cpu_s for usage in read_rank_usage(job.report_dir))
+    assert all(machine.cpu_ours_s - before[host].cpu_ours_s > 0.5 * used_s for host, machine in after.items())
+
+
 def test_it_reports_what_is_different_on_another_host(session: Session, ssh_hosts: SshHosts) -> None:
     alike = session.environment(Path("lmp"))
     assert "other_hosts" not in alike
@@ -203,7 +218,7 @@ def test_it_takes_a_scratch_directory_that_cannot_be_made_as_a_reason(ssh_hosts:
     ("settings", "words"),
     [
         ({}, "hosts: is missing"),
-        ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is not a name"),
+        ({"hosts": ["-oProxyCommand=evil"]}, "hosts: '-oProxyCommand=evil' is not a host name"),
         ({"hosts": ["n1"], "hots": 1}, "hots: is not a known field; hosts is"),
         ({"hosts": ["n1"], "scratch": "/srv/$(id)"}, "scratch: must be a full path"),
     ],

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from experiments.models import Project, State, Trial
-from tests.workers.clusters.trials import run
+from tests.workers.clusters.trials import PlainLink, run
+from workers import launchers
+from workers.agent import process_table
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
 from workers.trial.disturbances import disturbances, missing_cores
@@ -21,7 +23,7 @@ STILL = MachineSample(0.0, 0.0, 0.0, 1 << 30, 1, 0.0, cores=2)
 BUSY = "while True: pass"
 
 
-def after(second: float, **changes: float) -> Sample:
+def after(second: float, **changes: Any) -> Sample:
     """A sample of the machine n1 with these counters."""
     return Sample(int(second * 1e9), replace(STILL, **changes), (HostSample("n1", 0.0, 0.0, 0, 0),))
 
@@ -36,7 +38,7 @@ def reported(*samples: Sample, ranks: tuple[RankUsage, ...] = (), own_machines: 
 
 def test_it_reports_what_others_took_while_no_core_was_free() -> None:
     busy = after(10, cpu_user_s=20.0, cpu_ours_s=11.2)
-    assert reported(after(0), busy) == "other programs took 44\u202f% of the processors while no core was free"
+    assert reported(after(0), busy) == "other programs took 44\u202f% of this trial's cores while none was free"
     stolen = after(10, cpu_user_s=11.2, cpu_stolen_s=8.8, cpu_ours_s=11.2)
     assert "other programs took 44" in reported(after(0), stolen)
 
@@ -79,7 +81,7 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
     ranks = rank(0, "n1", 15.4), rank(1, "n2", 15.0)
     assert reported(begun, last, ranks=ranks, own_machines=True) == ""
     assert reported(begun, last, ranks=ranks[:1], own_machines=True).endswith(
-        "of the processors on n2 while no core was free"
+        "of this trial's cores on n2 while none was free"
     )
 
 
@@ -98,6 +100,61 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
 def test_it_reports_swapping_throttling_and_a_clock_that_was_set(counters: dict[str, float], words: str) -> None:
     said = reported(after(0), after(1, cpu_idle_s=2.0, **counters))
     assert said.startswith(words) if words else said == ""
+
+
+def test_disturbances_judges_the_cores_of_the_ranks() -> None:
+    """The machine's other cores are idle, or taken by others."""
+    idle = {"cpu_user_s": 20.0, "cpu_idle_s": 60.0, "cpu_ours_s": 10.0, "cores": 8}
+    seen = reported(after(0, cores=8), after(10, **idle, rank_cores_s=20.0, rank_cores_taken_s=9.0))
+    assert seen == "other programs took 45\u202f% of this trial's cores while none was free"
+    taken = {"cpu_user_s": 80.0, "cpu_ours_s": 10.0, "cores": 8}
+    assert reported(after(0, cores=8), after(10, **taken, rank_cores_s=20.0, rank_cores_taken_s=0.5)) == ""
+
+
+def test_disturbances_of_unseen_ranks_count_no_core_that_the_trial_may_not_use() -> None:
+    pinned = [
+        after(second, cpu_user_s=2.0 * second, cpu_idle_s=6.0 * second, cpu_ours_s=second) for second in range(11)
+    ]
+    assert reported(*pinned) == "other programs took 50\u202f% of this trial's cores while none was free"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param({"cpu_idle_s": -3.0}, id="idle time goes back"),
+        pytest.param({"cpu_user_s": 20.0}, id="more than the cores can do"),
+        pytest.param({"cpu_user_s": -20.0}, id="user time goes back"),
+    ],
+)
+def test_disturbances_takes_no_odd_counter_for_a_program(odd: dict[str, float]) -> None:
+    course = []
+    for second in range(11):
+        counters = {"cpu_user_s": 30.0 + second, "cpu_idle_s": 30.0 + second, "cpu_ours_s": float(second)}
+        course.append(after(second, **{k: v + (odd.get(k, 0.0) if second >= 5 else 0.0) for k, v in counters.items()}))
+    assert reported(*course) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        ({"cores": 4}, {"cores": 2}, "from 4 cores to 2 cores"),
+        ({"cores": 2}, {"cores": 4}, "from 2 cores to 4 cores"),
+        (
+            {"cores": 3, "core_numbers": "0-1, 5"},
+            {"cores": 3, "core_numbers": "2-3, 5"},
+            "from 3 cores (0-1, 5) to 3 cores (2-3, 5)",
+        ),
+    ],
+)
+def test_disturbances_reports_cores_that_changed(first: dict[str, Any], last: dict[str, Any], words: str) -> None:
+    idle = {"cpu_idle_s": 8.0}
+    assert (
+        reported(after(0, **first), after(1, **first), after(2, **last, **idle))
+        == f"the cores changed during the trial, {words}"
+    )
+    back = (after(0, **first), after(1, **last), after(2, **first, **idle))
+    assert reported(*back) == f"the cores changed during the trial, {words}"
+    assert reported(after(0, **first), after(2, **first, **idle)) == ""
 
 
 def test_it_reports_machines_with_fewer_cores_than_threads() -> None:
@@ -155,6 +212,43 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
     # The first ends while the second waits: no more trials may wait then.
     assert [item.attempt for item in (first, second, repeat)] == [1, 1, 2]
     assert repeat.repetition == second.repetition
+
+
+PINNED = "import os, time\nos.sched_setaffinity(0, {{{core}}})\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
+    beside: bool, make_job: Callable[..., Job], eventually: Callable[..., object]
+) -> None:
+    """Bounds that hold beside any load: what the loop used, what the rank left."""
+    core, other = sorted(os.sched_getaffinity(0))[:2]
+    source = PINNED.format(core=core if beside else other, seconds=60)
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
+        loop = subprocess.Popen(["/usr/bin/python3", "-c", source])
+        try:
+            eventually(lambda: os.sched_getaffinity(loop.pid) == {core if beside else other})
+            job = make_job(session, "/usr/bin/python3", "-c", PINNED.format(core=core, seconds=4))
+            first, used_s = session.sample().machine, cpu_s(loop.pid)
+            process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+            while process.wait(0.5) is None:
+                session.sample()
+            last, used_s = session.sample().machine, cpu_s(loop.pid) - used_s
+        finally:
+            loop.kill()
+            loop.wait()
+    (usage,) = read_rank_usage(job.report_dir)
+    cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
+    assert 3.0 < cores_s < process.elapsed_s + 1.0, "the rank's core alone"
+    assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.5  # of its start, when it was not pinned
+    if beside:
+        assert taken_s >= used_s - (process.elapsed_s - 4) - 0.05 * cores_s
+
+
+def cpu_s(pid: int) -> float:
+    entry = process_table.read(pid)
+    assert entry is not None
+    return entry.user_s + entry.system_s
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:

@@ -26,6 +26,8 @@ from workers.launchers.schedulers.queue import Queue
 from workers.launchers.ssh_words import SSH_FAILED, why_unreached
 
 AGENT_WAIT_S = 120
+NAME_LENGTH = 15
+"""Limit of a job's name in some versions of PBS."""
 TEST_PENDING_S = 60.0
 SSH_OPTIONS_WITH_VALUE = "|".join(f"-{letter}" for letter in "bceFiIJLlmoOpQRSwWDEB")
 """As patterns of a shell: the value is the next word (ssh(1))."""
@@ -43,6 +45,11 @@ class Allocation:
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     since: float = dataclasses.field(default_factory=time.monotonic)
 
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return job_name(self.scratch)
+
     def alive(self) -> bool:
         """Return whether the job has its nodes; a silent scheduler does not mean an end."""
         state = self.queue.states([self.job]).get(self.job)
@@ -53,7 +60,7 @@ class Allocation:
         return self.queue.left_s(self.job, time.monotonic() - self.since)
 
     def close(self) -> None:
-        self.queue.cancel(self.job)
+        self.queue.cancel(self.name)
 
 
 class SchedulerLauncher(HostsLauncher):
@@ -117,7 +124,7 @@ class SchedulerLauncher(HostsLauncher):
         rehearsal = super().rehearse(job)
         first, last = job.hosts[0], job.hosts[-1]
         nodes = f"{first} is the node" if first == last else f"{first} to {last} are the nodes"
-        batch = self.queue.wrap(self.queue.submit_argv(len(job.hosts)))
+        batch = self.queue.wrap(self.queue.submit_argv(len(job.hosts), "rankwire-RANDOM"))
         notes = [f"{nodes} that {self.kind.title} allocates and names.", *rehearsal.notes]
         return dataclasses.replace(rehearsal, preparation=[batch], notes=notes)
 
@@ -126,7 +133,7 @@ class SchedulerLauncher(HostsLauncher):
         if problems := self.probe():
             raise ClusterUnavailable(" ".join(problems))
         scratch = Path(self.settings.scratch, f"rankwire-{secrets.token_hex(6)}")
-        job = self.queue.submit(host_count, self.script(scratch, lasting=lasting))
+        job = self.queue.submit(host_count, self.script(scratch, lasting=lasting), job_name(scratch))
         try:
             nodes = self.queue.nodes(self.queue.wait_for_start(job, tell))
             if len(nodes) != host_count:
@@ -138,7 +145,7 @@ class SchedulerLauncher(HostsLauncher):
             if partition := self.queue.partition(job):
                 facts["partition"] = partition
         except BaseException:
-            self.queue.cancel(job)
+            self.queue.cancel(job_name(scratch))
             raise
         return Allocation(self.queue, job, nodes, scratch, lasting, facts)
 
@@ -191,6 +198,11 @@ class SchedulerSession(RemoteSession):
         if not isinstance(error, ClusterUnavailable) and not self.allocation.alive():
             return HostsLost(self.why_lost(error))
         return super().as_lost(error)
+
+
+def job_name(scratch: Path) -> str:
+    """Return the unique name of the job that uses a scratch directory."""
+    return scratch.name[:NAME_LENGTH]
 
 
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:

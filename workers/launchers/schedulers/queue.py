@@ -1,11 +1,15 @@
 """Queue of a scheduler: a job is submitted, waits, holds its nodes, ends.
 
 A missing answer is never a success. Subclasses give the exact commands and parse their answers; waiting is common to all.
+Login scripts and sites' wrappers print before the answers: what a login host prints is cut by a marker, and every answer is
+read by a strict pattern. Jobs are cancelled by their unique names, which are known even if their numbers are not.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 import shlex
 import subprocess
 import time
@@ -15,13 +19,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from analysis.numbers import amount
+from experiments.cluster_kinds.hosts import as_alias
 from experiments.cluster_kinds.scheduler import SchedulerSettings
+from workers.agent.variables import FORGET_JOB, without_job
 from workers.errors import ClusterUnavailable
+from workers.launchers.ssh_words import SSH_FAILED
 
 COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 20.0
 SILENCE_LIMIT_S = 120.0
+SHOWN_LENGTH = 300  # of an answer that cannot be read
+MARKED = f"""{FORGET_JOB}; printf '\\n%s\\n' "$0"; "$@"; status=$?; printf '\\n%s\\n' "$0"; exit $status"""
 END_LIMIT_S = 10.0  # until the scheduler has noticed the end that a broken connection showed first
 
 Phase = Literal["waiting", "running", "ending", "ended"]
@@ -67,6 +76,8 @@ class Answer:
 class Queue(ABC, Generic[S]):
     """Commands of a scheduler, run here or on the login host."""
 
+    job_line: ClassVar[re.Pattern[str]]
+    """A line by which the submit command reports a job; its group is the number."""
     good_end: ClassVar[str] = ""
     """The state of a job whose script ended by itself: not a reason why its hosts were lost."""
 
@@ -76,16 +87,17 @@ class Queue(ABC, Generic[S]):
         self.title = title
 
     @abstractmethod
-    def submit_argv(self, nodes: int) -> list[str]:
+    def submit_argv(self, nodes: int, name: str) -> list[str]:
         """Return the submit command for whole nodes; the script is its input. Pure."""
 
-    @abstractmethod
     def job_in(self, output: str) -> str | None:
-        """Return the job's number in the output of the submit command, or None. Pure."""
+        """Return the one job that the submit command reports; None for none or several."""
+        jobs = {match[1] for line in output.splitlines() if (match := self.job_line.fullmatch(line.strip()))}
+        return jobs.pop() if len(jobs) == 1 else None
 
     @abstractmethod
-    def cancel_argv(self, job: str) -> list[str]:
-        """Give a job's nodes back. Pure."""
+    def cancel_argv(self, name: str) -> list[str]:
+        """Return the command that cancels a job by its name. Pure."""
 
     @abstractmethod
     def states(self, jobs: Iterable[str]) -> dict[str, JobState]:
@@ -93,13 +105,17 @@ class Queue(ABC, Generic[S]):
 
     def nodes(self, state: JobState) -> tuple[str, ...]:
         """Return a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
-        if names := self.node_names(state.nodes):
-            return names
-        raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}.")
+        try:
+            names = tuple(map(as_alias, self.node_names(state.nodes)))
+        except ValueError as error:
+            raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}: {error}.") from None
+        if not names:
+            raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}.")
+        return names
 
     @abstractmethod
     def node_names(self, nodes: str) -> tuple[str, ...]:
-        """Return the names of nodes in the scheduler's short form."""
+        """Return the nodes of the scheduler's short form. Pure; raises ValueError."""
 
     def partition(self, job: str) -> dict[str, Any]:
         """Return name and `hosts` limit of a job's queue; empty if unknown."""
@@ -119,25 +135,57 @@ class Queue(ABC, Generic[S]):
         login = self.settings.login
         return list(argv) if login is None else [*login.ssh(login.host), "exec " + shlex.join(argv)]
 
+    def clean(self, argv: Sequence[str]) -> list[str]:
+        """Return the command of `wrap`, without job variables of logins."""
+        return self.wrap(argv if self.settings.login is None else ["sh", "-c", f'{FORGET_JOB}; exec "$@"', "sh", *argv])
+
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
         """Run one command with `text` as its input. Raises ClusterUnavailable."""
+        marker = None if self.settings.login is None else f"rankwire-{secrets.token_hex(8)}"
+        command = argv if marker is None else ["sh", "-c", MARKED, marker, *argv]
         try:
             result = subprocess.run(
-                self.wrap(argv), input=text, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
-            )
+                self.wrap(command), input=text, capture_output=True, encoding="utf-8", errors="replace",
+                timeout=COMMAND_LIMIT_S, check=False, env=without_job(os.environ),
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Answer(None, "", "")
         except OSError as error:
             raise ClusterUnavailable(f"{self.title}'s command {argv[0]} cannot be run: {error.strerror}.") from error
-        return Answer(result.returncode, result.stdout, result.stderr.strip())
+        if marker is None:
+            return Answer(result.returncode, result.stdout, result.stderr.strip())
+        _, _, answer = result.stdout.partition(f"\n{marker}\n")
+        answer, ended, _ = answer.partition(f"\n{marker}\n")
+        if not ended:  # the login did not run the command to its end
+            return Answer(result.returncode or SSH_FAILED, "", f"{result.stdout}{result.stderr}".strip())
+        return Answer(result.returncode, answer, result.stderr.strip())
 
-    def submit(self, nodes: int, script: str) -> str:
-        """Submit a batch script; return the job's number. Raises ClusterUnavailable."""
-        argv = self.submit_argv(nodes)
-        answer = self.run(argv, script)
-        if answer.status == 0 and (job := self.job_in(answer.output)):
-            return job
-        raise ClusterUnavailable(f"{self.title} did not accept the job: {self.refusal(answer, argv[0])}.")
+    def submit(self, nodes: int, script: str, name: str) -> str:
+        """Submit a batch script; return the job's number, else leave no job.
+
+        Raises ClusterUnavailable.
+        """
+        argv = self.submit_argv(nodes, name)
+        try:
+            answer = self.run(argv, script)
+            job = self.job_in(answer.output) if answer.status == 0 else None
+            number = job and self.number_of(job)
+        except BaseException:
+            self.cancel(name)
+            raise
+        if number:
+            return number
+        reason = self.refusal(answer, argv[0])
+        if answer.status == 0:
+            said = " ".join(f"{answer.output} {answer.stderr}".split())[:SHOWN_LENGTH]
+            reason = f"{argv[0]} reported no job number that can be read, but {f'“{said}”' if said else 'nothing'}"
+        if answer.status in (0, None, SSH_FAILED):
+            reason += f". Job {name} {'was cancelled' if self.cancel(name) else 'may remain: cancel it'}"
+        raise ClusterUnavailable(f"{self.title} did not accept the job: {reason}.")
+
+    def number_of(self, job: str) -> str | None:
+        """Return the number by which other commands report a job, or None."""
+        return job
 
     def refusal(self, answer: Answer, program: str) -> str:
         """Return the scheduler's own reason without its decoration. Pure."""
@@ -146,9 +194,9 @@ class Queue(ABC, Generic[S]):
         lines = [line.strip().rstrip(".") for line in answer.stderr.splitlines() if line.strip()]
         return lines[-1] if lines else f"{program} ended with status {answer.status}"
 
-    def cancel(self, job: str) -> None:
-        """Cancel a job; an ended job is no error."""
-        self.run(self.cancel_argv(job))
+    def cancel(self, name: str) -> bool:
+        """Cancel a job by its name, if it has not ended; return whether that worked."""
+        return self.run(self.cancel_argv(name)).status == 0
 
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep

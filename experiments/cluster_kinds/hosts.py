@@ -1,0 +1,87 @@
+"""Host names and lists of them, as users and schedulers write them. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+import math
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
+
+MOST_HOSTS: Final = 10_000
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST: Final = re.compile(rf"(?!.{{254}})(?:{_LABEL}\.)*{_LABEL}\.?")
+_RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def as_host(text: str) -> str:
+    """Return a host name or an IP address as it is written. Raise ValueError."""
+    if "_" in text:
+        raise ValueError(f"{text[:80]!r} is not a host name: it has an underscore. Use its address")
+    return as_alias(text)
+
+
+def as_alias(text: str) -> str:
+    """Return a name that ssh or a scheduler resolves, as written. Raise ValueError."""
+    if _is_address(text) or (_HOST.fullmatch(text.replace("_", "0")) and not re.fullmatch(r"[0-9.]+", text)):
+        return text
+    if "@" in text:
+        why = "the user has a field of its own"
+    elif re.search(r"[^:]:[0-9]+$|=[0-9]+$", text):
+        why = "slots and ports have fields of their own"
+    else:
+        why = "letters, digits, “-” and “.” make one, or an IP address"
+    raise ValueError(f"{text[:80]!r} is not a host name: {why}")
+
+
+HostAlias = Annotated[str, AfterValidator(as_alias)]
+
+
+def host_names(text: str) -> list[str]:
+    """Return the hosts of a list; ``n[01-04,7]`` is five. Raise ValueError."""
+    names: list[str] = []
+    for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
+        names += _expanded(word)
+        if len(names) > MOST_HOSTS:
+            raise ValueError(f"are more than {MOST_HOSTS} hosts")
+    return names
+
+
+def one_spelling(host: str) -> str:
+    """Return the spelling by which names and addresses of hosts are compared."""
+    return str(ipaddress.ip_address(host)) if _is_address(host) else host.lower().rstrip(".")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text)) and "%" not in text
+    except ValueError:
+        return False
+
+
+def _expanded(word: str) -> list[str]:
+    """Return the names of one word; odd parts of the split are what brackets enclose."""
+    parts = re.split(r"\[([^\[\]]*)\]", word)
+    choices = [_numbers(part, word) if place % 2 else [part] for place, part in enumerate(parts)]
+    if math.prod(map(len, choices)) > MOST_HOSTS:
+        raise ValueError(f"{word!r} is more than {MOST_HOSTS} hosts")
+    if re.search(r"[\[\]]", "".join(parts[::2])):
+        raise _no_range(word)
+    return [name for name in map("".join, itertools.product(*choices)) if name]
+
+
+def _numbers(ranges: str, word: str) -> list[str]:
+    numbers: list[str] = []
+    for part in ranges.replace(" ", "").split(","):
+        match = _RANGE.fullmatch(part)
+        low, high = match.groups() if match else ("1", "0")
+        if not 0 <= int(high or low) - int(low) <= MOST_HOSTS:
+            raise _no_range(word)
+        numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
+    return numbers
+
+
+def _no_range(word: str) -> ValueError:
+    return ValueError(f"{word[:80]!r} is not a range of hosts; write for example n[01-04]")
