@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -18,30 +20,33 @@ class Hands:
         self.steps: list[str] = []
         self.pressed = 0
 
-    def press(self, name: str) -> None:
-        """Go to a link or button, and press it."""
-        self.go_to(name)
-        self._key("Enter")
+    def follow(self, instructions: Sequence[tuple[str, str]]) -> None:
+        """Carry out steps of a guide: press each control, or give it the text after it; text without a control is keys."""
+        words = list(instructions)
+        while words:
+            control, key = words.pop(0)
+            if key:
+                self.keys(key)
+            elif words and words[0][1]:
+                self.type(control, words.pop(0)[1])
+            else:
+                self.press(control)
 
-    def tick(self, name: str) -> None:
-        """Go to a box, and tick it."""
+    def press(self, name: str) -> None:
+        """Go to a link, a button or a box, and press or tick it."""
         self.go_to(name)
-        self._key("Space")
+        self._key("Space" if self._focused("type") == "checkbox" else "Enter")
 
     def type(self, name: str, text: str, *, is_step: bool = True) -> None:
-        """Replace the text of a field; a text that is not a `step` is not in the guide."""
+        """Replace the text of a field, or choose it in a list; a text that is not a `step` is not in the guide."""
         self.go_to(name)
-        self._key("ControlOrMeta+A")
+        is_list = self._focused("tagName") == "SELECT"
+        if not is_list:
+            self._key("ControlOrMeta+A")
         self.page.keyboard.type(text)
+        if is_list:
+            assert self.page.evaluate("document.activeElement.selectedOptions[0].textContent.trim()") == text
         self.steps += [text] if is_step else []
-
-    def choose(self, name: str, option: str) -> None:
-        """Go to a list of choices, and choose by its first letters."""
-        self.go_to(name)
-        self.page.keyboard.type(option)
-        chosen = self.page.evaluate("document.activeElement.selectedOptions[0].textContent.trim()")
-        assert chosen == option, chosen
-        self.steps.append(option)
 
     def keys(self, *names: str) -> None:
         """Keys, or the text that one types, from wherever the focus is."""
@@ -73,6 +78,9 @@ class Hands:
         for role in _ROLES:
             found = found.or_(self.page.get_by_role(role, name=begun))  # type: ignore[arg-type]
         return found.filter(visible=True)
+
+    def _focused(self, property_name: str) -> Any:
+        return self.page.evaluate("name => document.activeElement[name]", property_name)
 
     def _key(self, name: str) -> None:
         self.page.keyboard.press(name)
