@@ -37,8 +37,9 @@ def blocks(document: Path) -> list[Block]:
 
 
 def controls(document: Path) -> set[str]:
-    """Return the words in italics or in bold: what pages of Rankwire call their parts."""
-    return {re.sub(r"\s+", " ", words) for words in _emphasised(MarkdownIt().parse(document.read_text()))}
+    """Return the words in italics or in bold, which pages of Rankwire show; without those that steps press."""
+    text = _STEP.sub(lambda step: step[0].replace("**", ""), document.read_text())
+    return {re.sub(r"\s+", " ", words) for words in _emphasised(MarkdownIt().parse(text))}
 
 
 def _emphasised(tokens: list[Token]) -> Iterator[str]:

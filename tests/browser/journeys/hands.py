@@ -62,6 +62,8 @@ class Hands:
         self.steps.append(name)
         target = self._named(name)
         expect(target.first).to_be_visible()
+        exact = self._named(name, "$")
+        target = exact if exact.count() else target
         stops: list[str] = []
         for _ in range(MOST_STOPS):
             self._key("Tab")
@@ -71,8 +73,8 @@ class Hands:
             stops.append(self.page.evaluate("document.activeElement.textContent.trim().slice(0, 30)"))
         raise AssertionError(f"Tab never reached {name!r}; it stopped at {stops}")
 
-    def _named(self, name: str) -> Locator:
-        begun = re.compile(rf"^{re.escape(name)}\b")
+    def _named(self, name: str, end: str = r"\b") -> Locator:
+        begun = re.compile(rf"^{re.escape(name)}{end}")
         summary = self.page.locator("summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}"))
         found = summary.or_(self.page.locator(f'summary[aria-label^="{name}"]'))
         for role in _ROLES:

@@ -70,7 +70,8 @@ def words(installation: Installation, bench: tuple[str, str], session_directory:
         "NAME": "mira",
         "DIR": "backups",
         "TRIAL": str(trial["id"]),
-        "water-quick": fast,
+        "reparse water-quick": f"reparse {fast}",
+        "workload water": "workload ring",
         "http://127.0.0.1:8000": installation.address,
         "sudo install": "install",
         "var/admin-password": str(installation.var / "admin-password"),
@@ -167,6 +168,7 @@ ADDRESSES: Final = {
         "/clusters/new/?kind=gridengine",
         "/clusters/testbed/",
         "templates/clusters/cluster.html",
+        "templates/clusters/_test.html",
     ),
     "change-the-network": ("/experiments/SLUG/", "/experiments/new/?from=SLUG"),
     "compare-experiments": ("/experiments/", "/compare/?of=e:SLUG,e:OTHER"),
@@ -190,14 +192,14 @@ ADDRESSES: Final = {
     "measure-network-needs": ("/experiments/SLUG/", "/experiments/new/?network=SLUG"),
     "predict-another-network": ("/network/", "templates/network/_yours.html", "templates/network/_stops.html"),
     "run-without-a-browser": ("/trials/TRIAL/",),
-    "share-a-report": ("/experiments/SLUG/", "templates/reports/page.html", "templates/reports/form.html"),
+    "share-a-report": ("/experiments/SLUG/", "templates/reports/page.html", "dashboard/reports/writing.py"),
     "share-machines": ("/projects/", "/experiments/SLUG/"),
     "use-a-token": ("/account/",),
     "work-in-projects": (
         "/projects/",
         "/projects/default/",
         "/experiments/SLUG/",
-        "/experiments/SLUG/share/",
+        "/experiments/SLUG/edit/",
         "/account/",
     ),
     "your-cluster": (
@@ -245,7 +247,7 @@ STEPS: Final = {
     "Plot a metric": ("/", "match"),
     "Export an experiment": ("/experiments/SLUG/", "Bundle"),
     "Share an experiment": ("/experiments/SLUG/", "Copy the link now"),
-    "Study the network needs of an experiment": ("/experiments/SLUG/", "Start 20 trials"),
+    "Study the network needs of an experiment": ("/experiments/SLUG/", "configurations, about"),
 }
 """Headings above steps -> the page on which the steps begin, and a text of the page to which they lead."""
 
