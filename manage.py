@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line. `script/manage` is the same with the embedded services up."""
+"""Command line of Django; `script/manage` also starts the embedded services."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Packet analysis of MPI traffic: from a capture to the metrics of the catalogue, without Django.
+"""Packet analysis of MPI traffic: captures to metrics, without Django.
 
 ``analyse(path)`` returns a CaptureAnalysis, ``read_capture(path)`` the columnar PacketTable. All errors of captures are
 CaptureErrors (``analysis.errors``). Public names are loaded on first use, so that ``import analysis`` is cheap.

@@ -1,4 +1,4 @@
-"""The addresses of a table's hosts: 16 bytes each, and text only for those that a result names.
+"""Addresses of a table's hosts: 16 bytes each, with text only on demand.
 
 Most results name a few hundred of the up to 65 536 hosts.
 """
@@ -24,9 +24,10 @@ Numbers = npt.NDArray[np.integer[Any]]
 
 
 class Addresses(Sequence[str]):
-    """IP addresses by the numbers of their hosts, which stay the same from table to table; text on demand.
+    """IP addresses by host number, which stays the same from table to table.
 
-    A decoder may append to the words, and never changes them: the addresses of earlier tables stay valid.
+    Text is made on demand. A decoder may append to the words, and never changes them: the addresses of earlier tables
+    stay valid.
     """
 
     __slots__ = ("_words",)

@@ -25,7 +25,10 @@ _NO_MPI = "no MPI traffic: no port range specified and no handshake of an MPI li
 
 @dataclass(frozen=True, slots=True)
 class CaptureAnalysis:
-    """Results of a capture. ``metrics`` by catalogue id; ``not_available``: reasons for absent ones."""
+    """Results of a capture.
+
+    ``metrics`` by catalogue id; ``not_available``: reasons for absent ones.
+    """
 
     file: str
     capture: dict[str, Any]

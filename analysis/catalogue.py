@@ -1,4 +1,4 @@
-"""Catalogue of all metrics, the source of pages, REST, CSV headers, the command line and docs/reference/metrics.md."""
+"""Catalogue of all metrics: source of pages, REST, CSV, command line and docs."""
 
 # ruff: noqa: E501 - one metric per line reads as the table it is
 
@@ -109,13 +109,13 @@ _MPI: Final[list[Row]] = [
     ("mpi_input_output_share", "In MPI input and output", SHARE, "lower", "Time inside calls on files / windows of all ranks.", _INSIDE),
     ("mpi_calls", "MPI calls", "1", "neutral", "Calls of the functions that are counted, all ranks and threads; what the library calls itself is not counted.", _INSIDE),
     ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
-    ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program asked.", f"{_INSIDE}; Open MPI's monitoring component"),
+    ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program requested.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "Bytes passed to collectives by each rank: count x size of the type.", _INSIDE),
     ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
     ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and sends blocked by a closed window / windows of all ranks.", _CALLS),
     ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, or the last rank of a collective came, while that rank had a processor, of the time in long waits; the first of eight shares that add up to 1.", _CALLS),
     ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),
-    ("mpi_wait_under_way_share", "Waits for data under way", SHARE, "neutral", "Handed over and not arrived while the link was not full (latency, round trips; on links of unknown rate, within a host and in collectives all of the transfer), of the time in long waits.", _CALLS),
+    ("mpi_wait_under_way_share", "Waits for data in transit", SHARE, "neutral", "Handed over and not arrived while the link was not full (latency, round trips; on links of unknown rate, within a host and in collectives all of the transfer), of the time in long waits.", _CALLS),
     ("mpi_wait_retransmission_share", "Waits for lost packets", SHARE, "lower", "While bytes were missing that had been sent, of the time in long waits.", _CALLS),
     ("mpi_wait_closed_window_share", "Waits for a closed window", SHARE, "lower", "While the receiver's TCP window had no room for what had been handed over, of the time in long waits.", _CALLS),
     ("mpi_wait_receiver_share", "Waits after the last packet", SHARE, "neutral", "From the last packet to the end of the call while the receiver had a processor, of the time in long waits.", _CALLS),
@@ -210,7 +210,7 @@ _STRUCTURES: Final[list[Metric]] = [
     Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
     Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", _OWN, "interarrival", shape="table"),
     Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
-    Metric("chain_volume_s", "Critical-path bytes", "s", "lower", "Time that the links need, at the rate asked for, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
+    Metric("chain_volume_s", "Critical-path bytes", "s", "lower", "Time that the links need, at the requested rate, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),
     Metric("chain_latency_s", "Critical-path latency", "s", "lower", "Sum over the same chain of the unloaded path from the capture point to the host that answers and back; at most this: a host may have had no need to wait.", _CHAIN, "matrices"),
     Metric("chain_messages", "Critical-path messages", "1", "lower", "Times that a host on the same chain had waited for a message, or for the ACK of a full window.", _CHAIN, "matrices"),
     Metric("chain_retransmission_s", "Critical-path retransmissions", "s", "lower", "Silence before the segments on the same chain that were sent again.", _CHAIN, "matrices"),

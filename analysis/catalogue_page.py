@@ -1,4 +1,7 @@
-"""Generator of docs/reference/metrics.md: ``python -m analysis.catalogue_page > docs/reference/metrics.md``."""
+"""Generator of docs/reference/metrics.md.
+
+``python -m analysis.catalogue_page > docs/reference/metrics.md``
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ class UnreadableCapture(CaptureError):
 
 
 class UnsupportedCapture(CaptureError):
-    """The decoder does not support the format, the link type or a feature of the capture."""
+    """The format, the link type or a feature of the capture is not supported."""
 
 
 class DecoderError(CaptureError):

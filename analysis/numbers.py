@@ -141,7 +141,7 @@ def between(low: float | None, high: float | None, unit: str = "", digits: int =
 
 
 class Ends(Protocol):
-    """Anything that has a lower and an upper end, such as ``analysis.statistics.Interval``."""
+    """An object with a lower and an upper end, as ``analysis.statistics.Interval``."""
 
     @property
     def low(self) -> float | None: ...
@@ -229,7 +229,7 @@ def plural(count: float, one: str, many: str = "", digits: int = _DIGITS) -> str
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One scale for a whole column or chart, so that its numbers can be compared at a glance and all marks share the axis."""
+    """One scale for a whole column or chart, so that its numbers compare."""
 
     exponent: int
     unit: str

@@ -1,4 +1,4 @@
-"""The columnar packet table: one numpy column per header field, one row per captured frame."""
+"""The columnar packet table: one numpy column per field, one row per frame."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Measurements of the product against truths that do not depend on it; benchmarks/RESULTS.md holds the figures."""
+"""Measurements of the product against independent truths; see RESULTS.md."""

@@ -1,4 +1,4 @@
-"""How fast captures are analysed, beside the tools that people use: one command prints the table.
+"""Speed of the analysis of captures, beside the tools that people use.
 
     python -m benchmarks.analysis_speed [--capture FILE] [--large PACKETS ...] [--short] [--hostile MB]
 
@@ -94,7 +94,7 @@ def cold_start(path: Path) -> float:
 
 
 def cold_cpu_s(*argv: str) -> float:
-    """Least CPU time of a fresh interpreter with these arguments: other programs on the machine disturb it less than wall time."""
+    """Return the least CPU time, which other programs disturb least, of a start."""
     times = []
     for _ in range(5):
         before = sum(os.times()[2:4])
@@ -136,7 +136,7 @@ def plain_python(path: Path) -> float:
 
 
 def in_turn(path: Path, runs: int = 30) -> list[str]:
-    """Ours and tcptrace one after the other, so that both meet the same load: least and median, wall and CPU time in ms."""
+    """Time ours and tcptrace in turn, for equal load: least, median, wall, CPU."""
     times: dict[str, list[tuple[float, float]]] = {"analysis.analyse": [], "tcptrace -n -l -W -r": []}
     calls: tuple[Callable[[], object], ...] = (
         lambda: analysis.analyse(path),
@@ -172,7 +172,7 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 
 
 def most_resident_mb(path: Path) -> float:
-    """Return the value of a process that analyses ``path``; getrusage would include its parent."""
+    """Return the value of a process that analyses ``path``, without its parent."""
     done = subprocess.run([sys.executable, "-c", _RESIDENT, str(path)], capture_output=True, check=True)
     return int(done.stdout) * 1024 / 1e6
 
@@ -197,7 +197,7 @@ print(time.process_time() - begin, int(result.metrics["packets"]), int(result.me
 
 
 def costs_of_hostile_captures(place: Path, mb: float) -> Iterator[str]:
-    """CPU time without the start, and the most that a process was resident with, of each kind."""
+    """Return CPU time without the start, and peak resident size, of each kind."""
     path = place / "hostile.pcap"
     for name, made in (hostile.GENERATORS | hostile.LARGE).items():
         each = (len(made(600)) - len(made(300))) / 300
@@ -247,7 +247,7 @@ def rows_of(path: Path, place: Path) -> list[Row]:
 
 
 def generate(path: Path, model: Path, packets: int) -> None:
-    """The packets of ``model`` again and again, time going on: sequence numbers repeat, volume and memory do not lie."""
+    """Repeat ``model`` with times that go on: sequence numbers repeat, sizes hold."""
     records = list(oracle.records(model))
     period = records[-1].time_ns - records[0].time_ns + 1_000_000
     with path.open("wb") as file:

@@ -1,7 +1,7 @@
-"""How often an experiment's head line is right, silent and wrong, on simulated experiments of known truth; takes up to five minutes.
+"""Rate of right, silent and wrong head lines on simulated experiments.
 
-python -m benchmarks.answers [--trials 100] [--seconds 180] [--order sequential]
-python -m benchmarks.answers --drift [--trials 100] [--seconds 180]
+Their truth is known. Takes up to five minutes. python -m benchmarks.answers [--trials 100] [--seconds 180] [--order
+sequential] python -m benchmarks.answers --drift [--trials 100] [--seconds 180]
 
 --order: the order of the trials is known to the answer. --drift: conclusive and false answers of experiments without any effect whose
 trials are slower, each by so much than the one before.
@@ -65,7 +65,10 @@ def tally(
 
 
 def drifts(trials: int, seconds: float) -> int:
-    """Print how many experiments of 100 without any effect are conclusive and false; return 1 if over 5 are, on average of an order."""
+    """Print how many experiments of 100 without any effect claim one.
+
+    Return 1 if over 5 are conclusive and false, on average of an order.
+    """
     start, head = perf_counter(), [f"{drift:.1%}" for drift in DRIFTS]
     means: dict[Order, list[float]] = defaultdict(list)
     print("conclusive and false of 100 experiments, mean (largest) over 3 to 6 sizes, by drift per trial\n")
@@ -103,7 +106,7 @@ def _false(
 
 
 def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
-    """Share of experiments without any effect, one of whose points scatters by 20 % and the others by 1 %, that claim one."""
+    """Return how many experiments without effect, but a noisy point, claim one."""
     random, wrong = np.random.default_rng([points, repetitions]), 0
     for _ in range(trials):
         scatters = [*[0.01] * (points - 1), 0.2]
@@ -115,8 +118,10 @@ def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
 def disturbed(
     points: int, repetitions: int, sd: float, *, effect: float, trials: int = 300, factor: float = 0.0
 ) -> float:
-    """Share of experiments, of whose trials one in 20 takes ``factor`` times as long (0: 1.5 to 3 times), that do not claim that the last
-    point takes ``effect`` times as long as the first; without an effect, that claim any difference.
+    """Return the share of disturbed experiments that miss, or invent, an effect.
+
+    One in 20 of their trials takes ``factor`` times as long (0: 1.5 to 3 times). Counted are those that do not claim
+    that the last point takes ``effect`` times as long as the first; without an effect, those that claim any difference.
     """
     random, count = np.random.default_rng([points, repetitions, round(1000 * sd), round(10 * factor)]), 0
     for _ in range(trials):
@@ -132,7 +137,7 @@ def disturbed(
 
 
 def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float:
-    """Share of the points' intervals that hold the true median of times with an exponential tail (on the logarithm)."""
+    """Return the share of intervals that hold the median of exponential tails."""
     random, truth, held = np.random.default_rng([points, repetitions]), 2**sd, 0
     for _ in range(trials):
         claims = SimultaneousIntervals(list(np.exp(random.exponential(sd, (points, repetitions)))))
@@ -142,7 +147,7 @@ def skewed(points: int, repetitions: int, sd: float, trials: int = 300) -> float
 
 
 def compared(ratio: float, repetitions: int, sd: float, trials: int = 300) -> float:
-    """Share of comparisons of two sides, one of which takes ``ratio`` times as long, that claim a difference."""
+    """Return the share of comparisons of ``ratio`` that claim a difference."""
     random, claimed = np.random.default_rng([repetitions, round(100 * ratio), round(1000 * sd)]), 0
     for _ in range(trials):
         sides = {
@@ -233,7 +238,7 @@ def main() -> int:
 
 
 def broken_bounds(total: Counter[str]) -> int:
-    """Return the exit status: 1 if over 5 % of the head lines, or of the claims without an effect, are wrong, or one breaks a check."""
+    """Return 1 if over 5 % of the head lines or claims are wrong, or a check fails."""
     shares = (total["wrong"] / max(total["all"], 1), total["false"] / max(total["no effect"], 1))
     return int(max(shares) > WRONG or total["broken"] > 0)
 

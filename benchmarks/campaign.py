@@ -1,7 +1,8 @@
-"""Harm a whole server from outside and compare what REST reports with what was requested: `python -m benchmarks.campaign --faults 500`.
+"""Harm a whole server and compare what REST reports with the requests.
 
-`script/server` runs in a PID namespace of its own, so that every process of it can be harmed and none other, on a small disk of its
-own. One line at the end has the figures; the exit status is 1 if a trial was lost or doubled, or if a process did not come back.
+``python -m benchmarks.campaign --faults 500``. `script/server` runs in a PID namespace of its own, so that every
+process of it can be harmed and none other, on a small disk of its own. One line at the end has the figures; the exit
+status is 1 if a trial was lost or doubled, or if a process did not come back.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class Campaign:
         }
 
     def kinds(self, number: int) -> list[str]:
-        """Return the kinds of ``number`` faults in random order, every kind in proportion and at least once."""
+        """Return the kinds of ``number`` faults in random order, each at least once."""
         rare = [kind for kind, weight in WEIGHTS.items() for _ in range(max(round(number * weight), 1))]
         kinds = rare + ["kill"] * (number - len(rare))
         self.chance.shuffle(kinds)
@@ -283,7 +284,7 @@ def run(options: argparse.Namespace, var: Path) -> int:
 
 
 def token(server: Server) -> str:
-    """Return a token of the administrator, made by a command inside the namespace's installation."""
+    """Return a token of the administrator, made inside the namespace."""
     environment = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "api_token", "admin", f"campaign {secrets.token_hex(4)}"],

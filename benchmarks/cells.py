@@ -1,4 +1,4 @@
-"""Overhead of the sandbox: trials on `local` with and without it, in turn, on services of the benchmark.
+"""Overhead of the sandbox: trials on `local` with and without it, in turn.
 
     python -m benchmarks.cells [--pairs 12] [--json FILE]
 
@@ -76,7 +76,7 @@ def without_a_cell() -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """Return the measurement of an experiment, in ms, or in percent of that without a sandbox."""
+    """Measurement of an experiment, in ms, or in percent of that without sandbox."""
 
     name: str
     measure: Callable[[Any], float]
@@ -129,7 +129,7 @@ def elapsed_ms(experiment: Any) -> float:
 
 
 def row(name: str, seen: Sequence[tuple[float, float]], unit: str) -> dict[str, Any]:
-    """The median of the differences and its interval: the outermost ranks that contain it with 95 %."""
+    """Return the median of the differences and its 95 % interval by ranks."""
     differences = sorted(inside - outside for inside, outside in seen)
     skipped = max(1, int(stats.binom.ppf(0.025, len(differences), 0.5)))
     low, high = differences[skipped - 1], differences[-skipped]

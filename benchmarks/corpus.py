@@ -1,4 +1,4 @@
-"""Is anything wrong silently? Every capture of a directory against capinfos, tshark and a count of its own.
+"""Silent errors: captures of a directory against capinfos, tshark and a count.
 
     python -m benchmarks.corpus DIRECTORY [--json FILE] [--timeout SECONDS] [--limit FILES] [--jobs FILES]
 
@@ -113,7 +113,7 @@ def last_of(values: str) -> str:
 
 
 def by_tshark(path: Path, timeout_s: float) -> dict[str, float]:
-    """Return the values of tshark and a count of its fields; empty if tshark refuses the file."""
+    """Return tshark's values and a count of its fields; empty if it refuses."""
     argv = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=a", "-d", "udp.port==8472,vxlan"]
     argv += [word for preference in PREFERENCES for word in ("-o", preference)]
     done = run([*argv, *(word for name in FIELDS for word in ("-e", name))], timeout_s)
@@ -159,7 +159,7 @@ def _count(row: dict[str, str], counts: Counter[str], seen: dict[tuple[str, ...]
 
 
 def by_us(path: Path, timeout_s: float) -> tuple[dict[str, Any] | None, str]:
-    """(what the command line prints, or None where it refuses; its sentence). Raises RuntimeError for anything else."""
+    """Return (output or None if refused, its sentence). Raise RuntimeError else."""
     argv = [sys.executable, "-m", "analysis", "stats", "--json", str(path)]
     done = subprocess.run(
         argv, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, cwd=ROOT
@@ -194,7 +194,7 @@ def judged(path: Path, timeout_s: float) -> Outcome | None:
 
 
 def distinct(directory: Path) -> Iterator[Path]:
-    """The files below a directory, each content once: collections hold copies of each other."""
+    """Return the files below a directory, each content once."""
     seen: set[bytes] = set()
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         content = hashlib.sha256(path.read_bytes()).digest()

@@ -1,4 +1,4 @@
-"""Cost of comparison, explorer, histories, a trial and the list of trials as the repository grows.
+"""Cost of comparison, explorer, histories and trials in a growing repository.
 
     python -m benchmarks.explorer [--sizes 1000 100000] [--requests 40] [--measurements 60] [--only PAGE ...] [--json FILE]
 
@@ -68,7 +68,7 @@ def measure(sizes: list[int], requests: int, measurements: int, only: list[str])
 
 
 def ask(requests: int, only: list[str]) -> dict[str, Cost]:
-    """Ask for every page (of those named, if any) as both people; addresses change from request to request where they can."""
+    """Request every page (or those named) as both people, with new addresses."""
     from django.contrib.auth import get_user_model
     from django.test import Client
 

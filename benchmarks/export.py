@@ -60,7 +60,7 @@ def measure(trials: int, forms: list[str]) -> None:
 
 
 def copied() -> tuple[float, float]:
-    """Seconds, and seconds of a processor, that PostgreSQL and psycopg need to hand all measurements over."""
+    """Return PostgreSQL's and psycopg's seconds, and CPU, for all measurements."""
     from django.db import connection
 
     began, used = time.perf_counter(), cpu_ms()
@@ -71,7 +71,7 @@ def copied() -> tuple[float, float]:
 
 
 def write(form: str, rows: str) -> int:
-    """Print bytes, seconds, processor seconds, peak and first resident size in MB, and trials."""
+    """Print bytes, seconds, CPU seconds, first and peak resident MB, and trials."""
     import django
 
     django.setup()
@@ -93,7 +93,7 @@ def write(form: str, rows: str) -> int:
 
 
 def resident() -> float:
-    """Most MB so far: getrusage would tell the most of the process that started this one, too."""
+    """Return the peak MB so far; getrusage would include the parent process."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

@@ -1,4 +1,4 @@
-"""How exactly foreign load is measured: trials on the test-bed beside a program whose share is known, one table.
+"""Error of measured foreign load: trials beside a program of known share.
 
     python -m benchmarks.foreign_load [--rounds 3] [--loads 0 0.2 0.5 1] [--seconds 2]
 
@@ -146,7 +146,7 @@ def load(share: float) -> Iterator[subprocess.Popen[bytes] | None]:
 
 
 def others_s(program: subprocess.Popen[bytes] | None) -> float:
-    """Return the CPU time so far of the load and of all processes that this one has not started."""
+    """Return CPU seconds of the load and of processes that this one did not start."""
     started = {os.getpid(), *(entry.pid for entry in process_table.tree(os.getpid()))} - {program.pid if program else 0}
     others = [entry for entry in process_table.entries() if entry.pid not in started]
     return sum(entry.user_s + entry.system_s + entry.waited_for_s for entry in others)

@@ -1,4 +1,4 @@
-"""Generated trials, to measure what pages cost with a large repository. All are in one project, written by PostgreSQL's COPY."""
+"""Generated trials in one project, by COPY, to measure a large repository."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST_VACUUM_S: Final = 60
 
 
 def generate(trials: int, measurements: int = MEASUREMENTS) -> int:
-    """Add about ``trials`` finished trials with so many measurements each; return how many."""
+    """Add about ``trials`` finished trials with measurements; return how many."""
     load_defaults()
     project, _ = Project.objects.get_or_create(slug=PROJECT, defaults={"name": "Generated rows, not measurements"})
     per_experiment = len(HOSTS) * len(MTUS) * REPETITIONS
@@ -53,7 +53,7 @@ def generate(trials: int, measurements: int = MEASUREMENTS) -> int:
 
 
 def _vacuum() -> None:
-    """Leave the tables as autovacuum would: a page counts as visible to all only when no older snapshot lives, such as autovacuum's own."""
+    """Vacuum the tables as autovacuum would, once no older snapshot lives."""
     deadline = time.monotonic() + _LONGEST_VACUUM_S
     with connection.cursor() as cursor:
         cursor.execute("VACUUM (ANALYZE) experiments_configuration, experiments_experiment, experiments_trial")
@@ -70,7 +70,7 @@ def _vacuum() -> None:
 
 
 def stop_triggers(cursor: Any) -> None:
-    """Turn off what works row by row: summaries, which one query makes for all, and foreign keys. The role is a superuser."""
+    """Turn off triggers of rows: summaries, made by one query, and foreign keys."""
     cursor.execute("SET LOCAL session_replication_role = replica")
 
 
@@ -176,7 +176,7 @@ def _copy_measurements(cursor: Any, configurations: list[Configuration], keys: l
 
 
 def _value(name: str, own: Configuration, later: float) -> float:
-    """Elapsed by the Universal Scalability Law, traffic by ring neighbours; the rest only has a size and grows with hosts."""
+    """Return elapsed time by the Universal Scalability Law, traffic by a ring."""
     hosts, molecules, mtu = own.hosts, own.parameters["molecules"], own.parameters["link.mtu"]
     elapsed = later * molecules / 500 * (1 + 0.06 * (hosts - 1) + 0.004 * hosts * (hosts - 1)) / hosts
     return float(_SHAPES.get(name, lambda e, h, m, u: 1.0 + h)(elapsed, hosts, molecules, mtu))

@@ -1,4 +1,4 @@
-"""How long `/healthz` takes while many people sign in at once, against a running installation: one command prints the figures.
+"""Latency of `/healthz` on a running installation during many sign-ins.
 
     python -m benchmarks.health http://127.0.0.1:8000 [--people 50] [--seconds 15]
 

@@ -1,4 +1,6 @@
-"""Are messages and bytes that are known beforehand found on real links? RANKWIRE_VAR=DIR python -m benchmarks.known_needs
+"""Known messages and bytes on the critical path, as found on real links.
+
+RANKWIRE_VAR=DIR python -m benchmarks.known_needs
 
 DIR is an installation with studies of a ring or a ping-pong over links (`ring-network-quick`, `pingpong-network-quick`; take a copy: its
 tables are brought up to date). Messages and bytes on the critical path are compared with those by construction, and the bound on

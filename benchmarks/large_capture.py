@@ -1,4 +1,4 @@
-"""A capture that is larger than memory: how fast it is analysed, in how much memory, and with which progress.
+"""Analysis of a capture larger than memory: speed, memory and progress.
 
     python -m benchmarks.large_capture [--gb 20] [--at DIRECTORY]
 
@@ -57,7 +57,7 @@ print(json.dumps({
 def steady_packets(
     path: Path,
 ) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Records of the packets within connections, the time of each from the first one, and by how much seq and ack move on in a turn."""
+    """Return records of packets within connections, and seq and ack per turn."""
     table = analysis.read_capture(path)
     content = np.fromfile(path, np.uint8)[24:]
     heads = np.flatnonzero((table.kind & (TCP | IPV4)) == TCP | IPV4)

@@ -1,4 +1,4 @@
-"""Measured and configured values of links of the test-bed: one command prints the table.
+"""Measured and configured values of links of the test-bed, as a table.
 
     python -m benchmarks.link_certificate [--rounds 3] [--delays-ms 0 4 16] [--bandwidth 3e8] [--topology "two sites"] [--busy 0]
 

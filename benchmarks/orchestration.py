@@ -204,7 +204,7 @@ def observer_effect(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
 
 def profile_cost(_trials: int, rounds: int, _home: Path) -> list[Row]:
-    """Return the overhead of the profile in elapsed time and packets of water: with and without it, in turn."""
+    """Return the profile's overhead on elapsed time and packets of water."""
     from experiments.models import Measurement
 
     seen: dict[tuple[str, str], list[float]] = {}
@@ -231,7 +231,7 @@ def profile_cost(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
 
 def change(values: Sequence[float], without: Sequence[float]) -> list[float]:
-    """Percent between pairs: the lower end of the interval of 95 %, the mean, the upper end."""
+    """Return percent between pairs: low end of 95 %, mean, high end."""
     ratios = [math.log(value / other) for value, other in zip(values, without, strict=True)]
     mean = statistics.mean(ratios)
     half = float(stats.t.ppf(0.975, len(ratios) - 1)) * statistics.stdev(ratios) / math.sqrt(len(ratios))
@@ -269,7 +269,7 @@ def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
 
 
 def follower() -> subprocess.Popen[str]:
-    """A process that looks at the running trial's page as a browser does; returns once it looks."""
+    """Yield a process that follows the running trial's page, once it does."""
     argv = [sys.executable, "-m", "benchmarks.orchestration", "--follow"]
     reader = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert reader.stdout is not None
@@ -278,7 +278,7 @@ def follower() -> subprocess.Popen[str]:
 
 
 def follow() -> int:
-    """Until it is killed: ask for what changes on the page of the trial that runs, as often as the page does."""
+    """Poll the page of the running trial as a browser does, until killed."""
     import django
 
     django.setup()
@@ -339,7 +339,7 @@ class Reframe:
         (home / "check.py").write_text(REFRAME_CHECK.format(trials=trials))
 
     def overhead_s(self) -> float:
-        """Seconds per trial beside the second that each sleeps, by ReFrame's own clock of its session."""
+        """Return seconds per trial beyond its sleep of one, by ReFrame's own clock."""
         subprocess.run(
             [
                 *(str(self.home / "venv/bin/reframe"), "-c", "check.py", "--run", "--exec-policy=serial"),

@@ -1,4 +1,6 @@
-"""How far the network model may be believed, over real studies: RANKWIRE_VAR=DIR python -m benchmarks.predictions
+"""Accuracy of the network model over real studies.
+
+RANKWIRE_VAR=DIR python -m benchmarks.predictions
 
 DIR is an installation with experiments over several links (take a copy: its tables are brought up to date). The studies that come with
 Rankwire make the data, half an hour where nothing else runs:
@@ -115,7 +117,7 @@ def _coverage(outcomes: Sequence[Outcome]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ReplayedLink:
-    """One link other than that of the trace: the prediction by replay, and what its trials took."""
+    """A link other than the trace's: the prediction by replay, and its trials."""
 
     error: float
     inside: int

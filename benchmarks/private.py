@@ -1,4 +1,4 @@
-"""A PostgreSQL and a Redis of a benchmark's own, in a temporary directory, with Django set up on them and an empty repository."""
+"""A benchmark's own PostgreSQL and Redis, with Django and no rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.services.redis import Redis
 
 @contextmanager
 def services(*, durable: bool) -> Iterator[Path]:
-    """The directory of services that the environment names; all of it goes at the end. Django is not set up yet."""
+    """Yield the directory of services that the environment names, then remove it."""
     with tempfile.TemporaryDirectory() as directory:
         home, password = Path(directory), secrets.token_urlsafe(16)
         postgres = Postgres(home / "postgres", password=password, log=home / "postgres.log", durable=durable)
@@ -33,7 +33,7 @@ def services(*, durable: bool) -> Iterator[Path]:
 
 @contextmanager
 def laboratory() -> Iterator[None]:
-    """The project on services of its own, migrated, with the built-in and published experiments; all of it goes at the end."""
+    """Set up the migrated project with all library experiments, for the block."""
     with services(durable=False):
         _set_up()
         yield

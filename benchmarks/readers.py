@@ -1,4 +1,4 @@
-"""Fifty people who read beside a trial that is measured: their errors and waits, and what the trial feels of them.
+"""Fifty readers beside a measured trial: their errors and waits, its slow-down.
 
     python -m benchmarks.readers [--people 50] [--seconds 60] [--trials 2000] [--rounds 6] [--hosts 1]
 
@@ -215,7 +215,7 @@ def measure_one(hosts: int) -> float:
 def effect_on_trials(
     port: int, pages: Sequence[tuple[str, str]], cookies: Sequence[str], options: argparse.Namespace
 ) -> tuple[float, float, float]:
-    """Percent between trials with readers and without: lower end of the interval, mean, upper end."""
+    """Return percent between trials with readers and without: low, mean, high."""
     ratios = []
     for number in range(options.rounds):
         times = {}

@@ -1,4 +1,4 @@
-"""Record what Extra-P makes of its own examples, for tests/analysis/scaling/test_pmnf.py.
+"""Record Extra-P's results on its own examples, for test_pmnf.py.
 
 Extra-P needs numpy 1 and a Qt toolkit, so it cannot live in the environment of the project. To record again:
 
@@ -25,7 +25,7 @@ RECORD = Path(__file__).with_name("scaling_extrap.json")
 
 
 def model(x: list[float], values: list[list[float]]) -> dict[str, object]:
-    """Extra-P's basic modeler with falling exponents allowed: its function, and its terms as [power, logs]."""
+    """Return function and terms ([power, logs]) of Extra-P's basic modeler."""
     modeler = SingleParameterModeler()
     modeler.allow_negative_exponents = True
     measured = [

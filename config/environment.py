@@ -151,7 +151,7 @@ class Environment(BaseModel):
     RANKWIRE_MAX_TRIAL_HOURS: int = setting(24, "Hours that the time limit of one trial may be", ge=1)
     RANKWIRE_QUOTA_QUEUED_TRIALS: int = setting(
         20_000,
-        "Waiting trials of a project; 0: no limit, as for the next three. The administrator can give projects other quotas",
+        "Queued trials of a project; 0: no limit, as for the next three. The administrator can give projects other quotas",
         ge=0,
     )
     RANKWIRE_QUOTA_MACHINE_HOURS: int = setting(

@@ -1,4 +1,4 @@
-"""Web worker: waitress inside a gunicorn worker, so that slow clients occupy no thread.
+"""Web worker: waitress in a gunicorn worker; slow clients occupy no thread.
 
 One loop reads the requests and writes the answers of all connections. A thread gets a complete request and is free again
 when its answer is in the buffer.
@@ -51,9 +51,10 @@ _FOLDED: Final = re.compile(rb"\r\n[ \t]")
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
-    """A request whose body exceeds the limit of its path reaches the application without it and is refused there.
+    """Request that reaches the application without a body beyond its limit.
 
-    Its connection is closed after the answer: what follows is the rest of the body and must never be read as a request.
+    The application refuses it. Its connection is closed after the answer: what follows is the rest of the body and must
+    never be read as a request.
     """
 
     adj: Any
@@ -61,7 +62,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     path = ""
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Refuse framings that proxies and servers read in different ways (RFC 9112, 5.2 and 6.1)."""
+        """Refuse framings that servers read differently (RFC 9112, 5.2 and 6.1)."""
         if _FOLDED.search(header_plus):
             raise ParsingError("a header continues on a second line")
         try:
@@ -115,12 +116,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class _Server:
-    """Server with a thread of its own for health checks, which are answered while all others are busy."""
+    """Server whose own thread answers health checks while all others are busy."""
 
     channel_class = Channel
 
     def handle_accept(self) -> None:
-        """Accept all waiting connections, not one per turn of the loop: a crowd must not delay later clients."""
+        """Accept all waiting connections: a crowd must not delay later clients."""
         for _ in range(ACCEPTED_AT_ONCE):
             before = len(self.active_channels)  # type: ignore[attr-defined]
             super().handle_accept()  # type: ignore[misc]
@@ -142,7 +143,7 @@ class UnixServer(_Server, UnixWSGIServer):  # type: ignore[misc]
 
 
 class BufferedWorker(Worker):  # type: ignore[misc]
-    """Worker that gunicorn starts with the listening sockets, supervises by a heartbeat, and ends."""
+    """Worker of gunicorn: gets listening sockets, sends a heartbeat, and ends."""
 
     def run(self) -> None:
         connection_created.connect(limit_statements)
@@ -213,7 +214,7 @@ def limit_statements(connection: Any, **_: Any) -> None:
 
 
 def drop_late(channels: list[Channel]) -> None:
-    """Close connections that exceed their time limit and, beyond the maximum, those that wait for the client longest."""
+    """Close late connections, and beyond the maximum those with the longest waits."""
     now = time.monotonic()
     owing = sorted((each for each in channels if each.owes), key=lambda each: each.waits_since)
     too_many = set(owing[: max(len(channels) - MOST_CONNECTIONS, 0)])
@@ -223,7 +224,7 @@ def drop_late(channels: list[Channel]) -> None:
 
 
 def logged(application: Callable[..., Any], log: Any) -> Callable[..., Any]:
-    """Return ``application`` with a line of gunicorn's access log for each answer, written when its body begins."""
+    """Return ``application`` that logs each answer when its body begins."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         began, answer = time.monotonic(), SimpleNamespace(status="-", headers=[], sent=None)

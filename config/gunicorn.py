@@ -1,4 +1,4 @@
-"""Configuration of gunicorn for script/server and the container: `--config python:config.gunicorn`."""
+"""Configuration of gunicorn: ``--config python:config.gunicorn``."""
 
 from config import settings
 from config.log import logging_config

@@ -35,8 +35,8 @@ def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:
 
 
 CHIPS: Final = {
-    **{str(state): _chip(state.word, state.tone) for state in State},
-    State.LOST: _chip(State.LOST.word, State.LOST.tone, glyph="?"),
+    **{str(state): _chip(state.label, state.tone) for state in State},
+    State.LOST: _chip(State.LOST.label, State.LOST.tone, glyph="?"),
     # trust of a capture, and finished trials with an untrusted capture
     TrustLevel.GOOD: _chip("Good", Tone.OK),
     TrustLevel.ESTIMATED: _chip("Estimated", Tone.NONE, "info-circle"),
@@ -45,7 +45,7 @@ CHIPS: Final = {
     "flagged": _chip("Flagged", Tone.WARN),
     # experiments as a whole; states of trials look the same
     Status.EMPTY: _chip("No trials", Tone.TODO),
-    Status.WAITING: _chip(State.QUEUED.word, Tone.TODO),
+    Status.WAITING: _chip(State.QUEUED.label, Tone.TODO),
     Status.HELD: _chip("On hold", Tone.WARN),
     "incomplete": _chip("Finished with failures", Tone.WARN),
     "published": _chip("Published", Tone.NONE, "book"),

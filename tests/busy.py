@@ -1,4 +1,4 @@
-"""Other programs that want the machine's cores, while the body of a test or a benchmark runs."""
+"""Other programs that want the machine's cores, during a block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Real services for the tests: a PostgreSQL and a Redis of this session's own, started when a test first needs them.
+"""Real services for the tests: PostgreSQL and Redis of this session.
 
-Nothing has to run beforehand, sessions can run side by side, and pure tests pay nothing. All files lie below
-`settings.VAR`, which is a directory of this session.
+They start when a test first needs them. Nothing has to run beforehand, sessions can run side by side, and pure tests
+pay nothing. All files lie below `settings.VAR`, which is a directory of this session.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ os.environ["PATH"] = ":".join(part for part in os.environ["PATH"].split(":") if 
 
 @dataclass(frozen=True)
 class Services:
-    """The session's servers; fault tests may stop and start them, they keep their addresses."""
+    """The session's servers."""
 
     postgres: Postgres
     redis: Redis
@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """A test that its time limit ended may leave a transaction open, in which all later tests would fail."""
+    """Roll back what a timed-out test left open: later tests would fail."""
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block:
             connection.in_atomic_block, connection.savepoint_ids, connection.atomic_blocks = False, [], []
@@ -115,7 +115,7 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Files are handed out in the order of `_turn`, not by how many tests they have: those of a browser are few and long."""
+    """Hand out files in the order of `_turn`, not by their number of tests."""
     config.option.loadscopereorder = False
 
 
@@ -136,8 +136,10 @@ def pytest_collection_finish() -> None:
 
 
 class OneForTheMachine(LoadScopeScheduling):
-    """With ``-n``: what takes the machine runs in one process, a test at a time; all else in the others, file by file,
-    so that what a file shares among its tests is made once."""
+    """Scheduler for ``-n``: tests that take the machine run one at a time.
+
+    All others run file by file, so that what a file shares among its tests is made once.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         if _takes_the_machine(nodeid):
@@ -186,7 +188,7 @@ def services() -> Iterator[Services]:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(services: Services) -> None:
-    """Points Django at the session's PostgreSQL before the test database is made in it."""
+    """Point Django at the session's PostgreSQL before the test database."""
     address = {"HOST": "127.0.0.1", "PORT": str(services.postgres.port), "PASSWORD": services.postgres.password}
     # Kept connections would hold the server's threads of a live server open between tests.
     connections.settings["default"].update(address, USER="rankwire", NAME="rankwire", CONN_MAX_AGE=0)
@@ -194,7 +196,7 @@ def django_db_modify_db_settings(services: Services) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_keepdb() -> bool:
-    """The whole server goes away at the end: dropping the database first would only wait for open sessions."""
+    """Keep the database at the end, as the whole server goes away."""
     return True
 
 
@@ -210,7 +212,7 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def bucket(s3_server: S3Server, settings: Any, tmp_path: Path) -> Bucket:
-    """Files of trials are kept in an empty part of a bucket, and VAR is a directory of this test's own."""
+    """Store files of trials in an empty part of a bucket; VAR is the test's own."""
     settings.VAR = tmp_path / "var"
     settings.VAR.mkdir()
     variables = {**s3_server.variables, "RANKWIRE_STORE_PREFIX": tmp_path.name}
@@ -220,14 +222,14 @@ def bucket(s3_server: S3Server, settings: Any, tmp_path: Path) -> Bucket:
 
 @pytest.fixture
 def empty_redis(services: Services) -> Redis:
-    """The session's Redis with nothing in it: no queued task, no cached value of an earlier test."""
+    """Return the session's Redis, emptied of tasks and cached values."""
     services.redis.flush()
     return services.redis
 
 
 @pytest.fixture(scope="session")
 def make_celery_worker(services: Services, django_db_setup: None) -> Iterator[Callable[..., CeleryWorker]]:
-    """Starts real worker processes on the *test* database; they are killed at the end of the session."""
+    """Start real workers on the *test* database; kill them at the end."""
     started: list[CeleryWorker] = []
 
     def start(*, variables: Mapping[str, str] = MappingProxyType({}), **options: object) -> CeleryWorker:
@@ -257,8 +259,10 @@ def make_celery_worker(services: Services, django_db_setup: None) -> Iterator[Ca
 
 @pytest.fixture
 def start_celery_worker(make_celery_worker: Callable[..., CeleryWorker]) -> Iterator[Callable[..., CeleryWorker]]:
-    """For tests that do harm to their worker; others share `celery_worker`. Its arguments are `CeleryWorker.start`'s, and
-    variables that the worker's environment has besides. A failed test leaves no worker that would take what the next one queues.
+    """Start a worker of the test's own, for harm.
+
+    Other tests share `celery_worker`. Its arguments are `CeleryWorker.start`'s, and variables that the worker's
+    environment has besides. A failed test leaves no worker that would take what the next one queues.
     """
     started: list[CeleryWorker] = []
 
@@ -286,7 +290,7 @@ def celery_worker(
     make_celery_worker: Callable[..., CeleryWorker],
     shared_celery_worker: list[CeleryWorker],
 ) -> Iterator[CeleryWorker]:
-    """A running worker, shared by the tests of a module that leave it idle and alive; rows must be committed for it to see them."""
+    """A worker that the tests of a module share, and leave idle and alive."""
     if not (shared_celery_worker and shared_celery_worker[0].alive):
         shared_celery_worker[:] = [make_celery_worker()]
     worker = shared_celery_worker[0]

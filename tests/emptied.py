@@ -1,4 +1,4 @@
-"""The database as it was after its migrations, between tests whose rows are committed.
+"""The database as after its migrations, between tests that commit rows.
 
 Django's `flush` truncates every table and fills in content types and permissions anew: a tenth of a second and more for each
 of hundreds of tests, nearly all of it for tables in which nothing was. Here the tables that hold rows are emptied,

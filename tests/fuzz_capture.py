@@ -1,4 +1,6 @@
-"""Mutated captures must give a result or one CaptureError: never a crash, a hang, a read out of bounds or endless memory.
+"""Mutated captures must give a result or one CaptureError.
+
+Never a crash, a hang, a read out of bounds or endless memory.
 
     python tests/fuzz_capture.py [--count N | --seconds S] [--seed K] [--keep DIRECTORY]
     NUMBA_BOUNDSCHECK=1 python tests/fuzz_capture.py       every read and index checked
@@ -159,7 +161,7 @@ def told_by_capinfos(paths: list[Path]) -> dict[str, tuple[int, int]]:
 
 
 def beside_capinfos(count: int, seed: int, keep: Path) -> int:
-    """Exit status: 1 where packets or bytes of a mutant differ, and trust is good; those mutants are kept."""
+    """Return 1 if a mutant's packets or bytes differ although trust is good."""
     ours: dict[str, tuple[str, int, int]] = {}
     compared, equal, wrong = 0, 0, []
     with tempfile.TemporaryDirectory() as place:

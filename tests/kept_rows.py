@@ -1,4 +1,4 @@
-"""Rows that hundreds of tests begin with: made once a session, then copied back as PostgreSQL wrote them out.
+"""Rows that hundreds of tests begin with, made once a session and copied.
 
 Rows come back with their keys. That is safe, because sequences never go back, not even with a test's transaction.
 """
@@ -14,9 +14,9 @@ from experiments.models import Project
 
 
 class KeptRows:
-    """Rows that ``make`` stores in an empty repository; ``restore`` gives the same rows to each later test.
+    """Rows that ``make`` stores in an empty repository.
 
-    ``also`` names tables that are not Rankwire's own.
+    ``restore`` gives the same rows to each later test. ``also`` names tables that are not Rankwire's own.
     """
 
     def __init__(self, make: Callable[[], object], *, also: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Network needs of a ring and a ping-pong by construction, to compare with studies of the network."""
+"""Network needs of a ring and a ping-pong by construction."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HANDSHAKE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class KnownNeeds:
-    """One-way messages that wait for each other, and bytes of the Ethernet frames that hold them (one direction, ACKs left out)."""
+    """Sequential one-way messages, and bytes of the frames that hold them."""
 
     messages: float
     frame_bytes: float
 
 
 def known_needs(workload: str, parameters: Mapping[str, Any]) -> KnownNeeds:
-    """Return what one measured time holds: all steps of a ring, one way of a ping-pong. KeyError for other workloads."""
+    """Return the needs of one measured time; KeyError for other workloads."""
     times = {"ring": parameters.get("steps", 0), "pingpong": 1}[workload]
     size = int(parameters["message_bytes"]) + _HEADER_BYTES
     messages = 1 if size <= EAGER_BYTES else 1 + _HANDSHAKE

@@ -1,4 +1,4 @@
-"""A server that speaks S3, as a process of its own: it checks signatures, and its files survive its death."""
+"""A server that speaks S3, as a process: checked signatures, real files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class S3Server:
         self.process.wait()
 
     def pause(self) -> None:
-        """Let it take connections and answer none, as behind a network that loses everything."""
+        """Take connections and answer none, as behind a network that loses all."""
         self.process.send_signal(signal.SIGSTOP)
 
     def go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""Generated trials of the benchmarks: complete, summarised and in a project of their own."""
+"""Generated trials of benchmarks: complete, summarised, own project."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The web server as it really runs, gunicorn and waitress, on the session's test database."""
+"""The web server, gunicorn and waitress, on the session's test database."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Site:
 
 @contextmanager
 def running_site(services: Services, **variables: str) -> Iterator[Site]:
-    """One process of it, with ``variables`` in its environment; it writes to web.log of the session."""
+    """Run one process of it, with ``variables``; it logs to web.log."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port, number = listener.getsockname()[1], listener.fileno()
         argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]

@@ -9,7 +9,7 @@ from analysis.numbers import NARROW
 
 
 def plain(text: str) -> str:
-    """`text` with the narrow no-break spaces of its numbers as plain ones, so that it can be written and read in a test."""
+    """Return `text` with plain spaces for narrow no-break ones."""
     return text.replace(NARROW, " ")
 
 

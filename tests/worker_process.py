@@ -72,7 +72,7 @@ class CeleryWorker:
         return False
 
     def kill(self) -> None:
-        """SIGKILL for the worker; its pool processes die with it (config/celery.py) and are waited for."""
+        """Send SIGKILL to the worker; wait for its pool, which dies with it."""
         if not self.alive:  # its number may be another process's by now
             return
         family = psutil.Process(self.pid).children(recursive=True)

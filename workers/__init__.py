@@ -1,1 +1,1 @@
-"""Doing it: launchers, the virtual test-bed, capture, sampling, and the pipeline of one trial."""
+"""Trial execution: launchers, test-bed, capture, sampling and the pipeline."""

@@ -1,4 +1,4 @@
-"""Messages that no worker has taken yet: a periodic message is sent only if there are none.
+"""Waiting messages: a periodic message is sent only if none waits.
 
 Messages carry no expiry (Celery's `expires`), because the clocks of sender and worker would have to agree: a worker whose clock
 is ahead would drop every message.

@@ -1,6 +1,7 @@
-"""Libraries compiled from C when first needed, stored next to the sources or in the user's cache.
+"""Libraries compiled from C when first needed.
 
-The compiler is a Python package with the C libraries of old systems, so that one library loads on hosts with glibc 2.17 or newer.
+They are stored next to the sources or in the user's cache. The compiler is a Python package with the C libraries of old
+systems, so that one library loads on hosts with glibc 2.17 or newer.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Library:
         return "" if self.path(machine).is_file() or find_spec("ziglang") else COMPILER_MISSING
 
     def built(self, machine: str = platform.machine()) -> Path:
-        """Return the library; build it if it is missing. Raise NotCompiled with the reason."""
+        """Return the library; build it if missing. Raise NotCompiled with the reason."""
         if obstacle := self.obstacle(machine):
             raise NotCompiled(obstacle)
         made = self.path(machine)
@@ -81,7 +82,7 @@ class Library:
         return made
 
     def _places(self) -> Iterator[Path]:
-        """Yield directories that other users cannot write: they would choose the code that runs."""
+        """Yield directories that no other user can write and so choose the code."""
         if os.access(self.home, os.W_OK):
             yield self.home / "__pycache__"
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / f"rankwire-{self.name}"

@@ -25,7 +25,7 @@ class HostsLost(ClusterUnavailable):
 
 
 class AllocationEnded(HostsLost):
-    """The scheduler ended the job that held the hosts of many trials; not the trial's fault."""
+    """The scheduler ended the job of many trials' hosts; not the trial's fault."""
 
 
 class LaunchFailed(TrialFailed):

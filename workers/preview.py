@@ -1,4 +1,4 @@
-"""Preview of an experiment: the exact commands, estimates of time and size. Writes nothing."""
+"""Preview of an experiment: commands, time and size. Writes nothing."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _on_threads(threads: int, ranks: int) -> list[str]:
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
-    """Return the expected elapsed time per configuration on the specification's cluster.
+    """Return the expected elapsed time per configuration on its cluster.
 
     The median of its own past trials; else the workload's guess, scaled by the error of that guess for past trials of other
     configurations, if possible those with as many ranks.
@@ -119,7 +119,7 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
 
 
 def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
-    """Return the workload's guess for the machine, and the time of its bytes on the link, s."""
+    """Return the workload's guess, and the time of its bytes on the link, s."""
     workload = workloads.get(spec.workload, spec.parameters)
     workload_parameters = design.workload_parameters(spec.workload, parameters)
     bandwidth = parameters.get("link.bandwidth")
@@ -128,7 +128,7 @@ def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) ->
 
 
 def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
-    """Return measured time / guess of the newest trials by ranks, without the link's time."""
+    """Return measured time / guess of the newest trials by ranks, without link."""
     rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
     misses: dict[int, list[float]] = {}
     past = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
@@ -151,7 +151,7 @@ def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:
-    """Return the expected time of the experiment in seconds: trials run one after another."""
+    """Return the expected seconds of the experiment: one trial after another."""
     return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
 
 
@@ -172,7 +172,7 @@ def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) 
 
 
 def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
-    """Return sizes by configuration hash, and bytes per second by ranks, of the newest captures."""
+    """Return newest captures' sizes by configuration, bytes per second by ranks."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
         scope="all",

@@ -59,9 +59,9 @@ def submit(
 
 
 def revise(experiment: Experiment, spec: ExperimentSpec, *, author: Any = None) -> int:
-    """Make ``spec`` the current version and wake a worker; return the number of added trials.
+    """Make ``spec`` the current version; return the number of added trials.
 
-    If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
+    A worker is woken. If outputs are parsed differently now, stored outputs are parsed again. Raise InvalidSpec.
     """
     before = _reading(experiment)
     with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
@@ -122,7 +122,7 @@ def resume(experiment: Experiment) -> int:
 
 
 def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -> int:
-    """Queue ``count`` more repetitions of every configuration; return the number of trials."""
+    """Queue ``count`` more repetitions of each configuration; return how many."""
     with quotas.within_quotas(experiment.project):
         queued = experiment.add_repetitions(count, author=author)
     return _wake_if_queued(experiment, queued)

@@ -1,4 +1,4 @@
-"""Trials whose worker is gone: marked LOST, and queued again if the experiment allows it."""
+"""Trials whose worker is gone: marked LOST, and requeued if allowed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ log = structlog.get_logger()
 
 
 def reap() -> int:
-    """Mark trials LOST whose worker died or is silent; return how many. Safe at any time.
+    """Mark trials LOST whose worker died or is silent; return how many.
 
-    The trial of a stopped worker is requeued, uncounted: an update of the installation is not its fault.
+    Safe at any time. The trial of a stopped worker is requeued, uncounted: an update of the installation is not its
+    fault.
     """
     lost = 0
     for trial in Trial.objects.active().select_related("experiment"):
@@ -65,6 +66,6 @@ def _reap_tests() -> None:
     """End cluster checks without a worker: they hold hosts and block the next check."""
     for test in ClusterTest.objects.filter(ended_at=None).select_related("cluster"):
         if test.begun_at is not None and is_gone(test.worker):
-            test.give_up("Its worker process ended in the middle of the test.")
+            test.give_up("Its worker process ended in the middle of the check.")
         elif test.is_silent:
-            test.give_up("No worker has started it." if test.begun_at is None else "Its worker has been silent.")
+            test.give_up("No worker has started it." if test.begun_at is None else "Its worker stopped reporting.")

@@ -1,4 +1,4 @@
-"""Replay of a trial's calls with SimGrid's smpirun, limited in time, memory and output."""
+"""Replay of a trial's calls with SimGrid's smpirun, within limits."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def available() -> bool:
 def replay(
     traces: Traces, link: Link, calibration: Calibration, *, places: Sequence[int], topology: Topology = "star"
 ) -> float:
-    """Return the duration of the traced calls on ``link``, from the first to the last, in s.
+    """Return the duration of the traced calls on ``link``, s.
 
-    ``places``: the host of each rank, from 0. Raise NotReplayable with a sentence.
+    From the first to the last. ``places``: the host of each rank, from 0. Raise NotReplayable with a sentence.
     """
     program = shutil.which(PROGRAM)
     if program is None:

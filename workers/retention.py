@@ -1,4 +1,4 @@
-"""Retention: removal of old captures, events, messages, exports, request keys and deleted experiments."""
+"""Retention: removal of old captures, events, exports, keys and experiments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def remove_old_captures() -> int:
 
 
 def remove_old_exports() -> int:
-    """Remove old background tasks with their files, and unknown files; return how many tasks."""
+    """Remove old background tasks with files, and unknown files; return how many."""
     old = BackgroundTask.objects.filter(ended_at__lt=Now() - timedelta(days=settings.EXPORT_DAYS))
     forgotten = 0
     for task in old.iterator():
@@ -68,7 +68,7 @@ def remove_old_keys() -> int:
 
 
 def remove_old_events() -> int:
-    """Remove events and messages older than the setting; return how many. 0 days: never."""
+    """Remove events and messages older than the setting (0: never); return how many."""
     if not settings.EVENT_DAYS:
         return 0
     ended = Delivery.objects.exclude(state=Delivery.State.WAITING)
@@ -80,7 +80,7 @@ def remove_old_events() -> int:
 
 
 def forget_deleted() -> int:
-    """Remove experiments from the trash that are older than the setting; return how many."""
+    """Remove experiments that are in the trash for too long; return how many."""
     forgotten = deletion.forget_old()
     if forgotten:
         log.info("deleted_experiments_forgotten", count=forgotten, older_than_days=settings.DELETED_DAYS)

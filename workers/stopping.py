@@ -1,4 +1,4 @@
-"""Stopping of a worker: its processes claim no more trials and requeue what takes too long."""
+"""Stopping of a worker: it claims no trial and requeues slow ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _since() -> float:
 
 
 def record_on_disk(worker: str) -> None:
-    """Record on disk that a worker is stopping while the database is away, for the reaper."""
+    """Record on disk, for the reaper, that a worker stops without a database."""
     with suppress(OSError):
         _file(worker).parent.mkdir(parents=True, exist_ok=True)
         _file(worker).touch()

@@ -1,4 +1,4 @@
-"""Comparison of rows and files of trials: unnamed files, and rows with missing or changed files."""
+"""Comparison of rows and files of trials: unnamed, missing, changed files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def check(*, hashes: bool = False) -> StoreDifferences:
 
 
 def delete_orphans(store: StoreDifferences) -> list[PurePath]:
-    """Delete orphans that were not written for a day; return and remove them from ``store``."""
+    """Delete orphans older than a day; return them, removed from ``store``."""
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
         return _delete_from_bucket(current_store, store)

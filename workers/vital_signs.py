@@ -1,4 +1,4 @@
-"""Heartbeats of beat and workers; a worker's first process stores them while tasks run."""
+"""Heartbeats of beat and of workers, from a worker's first process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def record(role: str, name: str) -> None:
 
 
 def keep_recording(name: str, queues: Container[str]) -> None:
-    """Store a heartbeat every ``EVERY_S`` seconds from now on; only the first call of a process counts."""
+    """Store a heartbeat every ``EVERY_S`` seconds; call once per process."""
     if os.getpid() not in _threads:
         thread = threading.Thread(target=_run, args=(role_of(queues), name), name="heartbeats", daemon=True)
         _threads[os.getpid()] = thread

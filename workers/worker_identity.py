@@ -1,4 +1,4 @@
-"""Identity of workers: a name that stays valid after a crash, so that dead ones are found at once."""
+"""Identity of workers: valid after a crash, to find dead ones at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psutil
 
 
 def identity() -> str:
-    """Return ``host:pid:start``; the start time (boot clock) distinguishes reused numbers."""
+    """Return ``host:pid:start``; the start (boot clock) distinguishes pids."""
     return f"{socket.gethostname()}:{os.getpid()}:{_start(os.getpid())}"
 
 

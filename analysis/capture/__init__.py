@@ -1,1 +1,1 @@
-"""From the bytes of a capture file to packet tables: sources, formats, decoder, stream."""
+"""Capture files to packet tables: sources, formats, decoder, stream."""

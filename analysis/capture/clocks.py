@@ -16,9 +16,10 @@ FEWEST: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A clock minus another: ``ns`` at ``at_ns`` of the other, growing by ``per_ns``; accurate to ``unsure_ns``.
+    """Offset of a clock from another: ``ns`` at ``at_ns`` of the other.
 
-    ``change_ns`` is the change from the first half of the frames to the second.
+    It grows by ``per_ns`` and is accurate to ``unsure_ns``. ``change_ns`` is the change from the first half of the
+    frames to the second.
     """
 
     ns: float
@@ -38,8 +39,7 @@ class Offset:
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """Frames that a recording contains exactly once, sorted by ``key``: a hash of their headers, the time of each,
-    and the number of the recording whose host sent it."""
+    """Frames that a recording contains once, sorted by ``key``, a hash of headers."""
 
     key: npt.NDArray[np.uint64]
     time_ns: Int64

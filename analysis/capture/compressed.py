@@ -1,4 +1,4 @@
-"""Compressed captures: the standard library unpacks gzip, bzip2 and xz, the package zstandard unpacks Zstandard.
+"""Compressed captures: gzip, bzip2, xz and, by the package zstandard, Zstandard.
 
 Content before damage is returned, a stream without its end mark has a problem, and the unpacked size is bounded.
 """
@@ -28,9 +28,10 @@ _ZSTD_HEADER: Final = 18
 
 
 class CompressedSource:
-    """The content of a compressed file; ``readinto`` returns 0 at its end or at a ``problem``.
+    """Content of a compressed file.
 
-    Captures shrink to a third or a tenth; 100 MB that hold a terabyte of zeros are an attack.
+    ``readinto`` returns 0 at its end or at a ``problem``. Captures shrink to a third or a tenth; 100 MB that hold a
+    terabyte of zeros are an attack.
     """
 
     def __init__(self, file: io.FileIO, size: int, compression: str) -> None:
@@ -43,7 +44,7 @@ class CompressedSource:
 
     @property
     def unverified(self) -> str | None:
-        """Return the reason why damage may be unnoticed; None if the content has checksums."""
+        """Return why damage may be unnoticed; None if the content has checksums."""
         if isinstance(self._stream, _Streams | _ZstdFile) and not self._stream.is_checked:
             return f"the {self.compression} stream has no checksum, so its content is not verified"
         return None
@@ -75,7 +76,7 @@ class CompressedSource:
 
 
 class _Streams:
-    """Consecutive streams of bzip2 or xz; ``BZ2File`` and ``LZMAFile`` ignore damage at the start of a second stream."""
+    """Consecutive streams of bzip2 or xz; library readers miss damage between them."""
 
     def __init__(self, file: io.FileIO, begin: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
         self._file = file
@@ -117,7 +118,7 @@ class _Streams:
 
 
 class _ZstdFile:
-    """Consecutive frames of Zstandard; zstandard's own reader does not notice a missing end."""
+    """Consecutive frames of Zstandard; zstandard's own reader misses a lost end."""
 
     def __init__(self, file: io.FileIO) -> None:
         import zstandard  # slow to import, and plain captures need none of it

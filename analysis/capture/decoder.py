@@ -1,4 +1,4 @@
-"""Frames to packet tables, with the state that persists between chunks: hosts and flows."""
+"""Frames to packet tables, with the hosts and flows that persist between chunks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from analysis.capture.stream import CaptureReader
 
 @dataclass(frozen=True, slots=True)
 class LiveCounters:
-    """Totals so far, and the packets since the previous poll. Rates are per second of wall-clock time."""
+    """Totals so far, and packets since the last poll; rates by wall-clock time."""
 
     packets: int = 0
     wire_bytes: int = 0
@@ -35,9 +35,9 @@ class LiveCounters:
 
 
 class Follower:
-    """Reads the packets appended to a capture since the last ``poll``; incomplete records wait.
+    """Reader of the packets appended to a capture since the last ``poll``.
 
-    The file need not exist yet. Use as a context manager, or ``close`` it.
+    Incomplete records wait. The file need not exist yet. Use as a context manager, or ``close`` it.
     """
 
     def __init__(self, path: str | Path) -> None:

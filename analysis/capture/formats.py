@@ -1,4 +1,4 @@
-"""The two capture formats: headers are read here, the records by the framing kernels.
+"""The two capture formats: their headers; framing kernels read the records.
 
 Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng. Pure: bytes in, offsets out.
 """
@@ -39,7 +39,7 @@ _DTYPES: Final = Columns(offset=np.int64, link=np.int64, **COLUMNS)
 
 
 class Block:
-    """Room for ``capacity`` packets. Framing fills lengths and stamps, decoding the other columns."""
+    """Room for ``capacity`` packets, filled by framing and then by decoding."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -108,7 +108,7 @@ class PcapFormat:
 
 
 class PcapngFormat:
-    """The pcapng format: any number of sections, each with its byte order and its interfaces."""
+    """The pcapng format: sections, each with its byte order and its interfaces."""
 
     header_bytes: Final = 0
     """A section header is read like other blocks."""

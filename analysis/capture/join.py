@@ -1,4 +1,4 @@
-"""The recordings of several hosts as one capture in which every frame is counted once.
+"""Recordings of several hosts as one capture that counts every frame once.
 
 A frame between two hosts is in both of their recordings. All frames of a pair are taken from the recording of the first of them:
 a connection keeps the times of one clock, and its round trips are those that this host saw. Stamps of other hosts are corrected by
@@ -33,7 +33,7 @@ _SECTION: Final = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Result of joining. ``clocks``: offset of each host's clock from the first's, if frames determine it."""
+    """Result of joining. ``clocks``: offset of each host's clock, if determined."""
 
     packets: int
     hosts: tuple[str, ...]

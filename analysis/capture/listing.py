@@ -23,7 +23,7 @@ _FORMAT: Final = ",".join(f'"{title}","{content}"' for title, content in _COLUMN
 
 @dataclass(frozen=True, slots=True)
 class PacketLine:
-    """One packet of the list; `time_s` counts from the first packet, None if no time is recorded."""
+    """One packet of the list; ``time_s`` from the first one, None if not recorded."""
 
     number: int
     time_s: float | None

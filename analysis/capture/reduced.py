@@ -90,7 +90,7 @@ class _Reducer(CaptureReader):
 
 
 class _Writer:
-    """Takes the place of a decoder: gets frames in the buffer, and writes their headers."""
+    """Substitute for a decoder: gets frames in the buffer and writes their headers."""
 
     def __init__(self, target: IO[bytes], hide: Anonymiser | None) -> None:
         self._target, self._hide = target, hide

@@ -1,4 +1,4 @@
-"""One host's share of a joined capture, computed independently of the others' shares.
+"""One host's share of a joined capture, computed independently of the others.
 
 A share is a directory of plain arrays: the frames taken from the recording, sorted by its clock (``blocks``, ``time_ns``,
 ``length``), and the data for clock offsets (``keys``, ``key_time_ns``, ``key_owner``). It is processed in windows, so that neither
@@ -37,7 +37,7 @@ _NANOSECONDS: Final = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One host's pcapng file, in the byte order of this machine, and the addresses of the host."""
+    """One host's pcapng file, in this machine's byte order, and the host's addresses."""
 
     host: str
     path: Path

@@ -21,7 +21,7 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 
 
 class PlainSource:
-    """The bytes of a file or pipe that is not compressed; ``readinto`` returns 0 at the (present) end."""
+    """Bytes of a file or pipe that is not compressed; reads return 0 at its end."""
 
     compression = "none"
 

@@ -1,6 +1,7 @@
-"""tshark as the second decoder: the same PacketTable for link types and encapsulations that the native one does not support.
+"""tshark as second decoder, for link types that the native one does not support.
 
-The innermost IP packet counts, as in the native decoder; packets quoted in ICMP errors do not. About 30 us per packet, at least 100
+It also reads encapsulations that the native decoder does not support, into the same PacketTable. The innermost IP
+packet counts, as in the native decoder; packets quoted in ICMP errors do not. About 30 us per packet, at least 100
 times the native decoder's time.
 """
 

@@ -1,4 +1,4 @@
-"""Arguments of the command line; the commands are in ``analysis.command_line.commands``.
+"""Arguments of the command line; ``command_line.commands`` has the commands.
 
 Exit status: 0 success, 1 usage error, 2 a capture that could not be analysed (one line on standard error).
 """

@@ -1,4 +1,4 @@
-"""Conclusions of an experiment: observations with intervals, rules, causes, one answer. Pure.
+"""Conclusions of an experiment: observations, rules, causes, one answer. Pure.
 
 ``answer(asked)`` answers the question of a design, ``diagnose(study)`` applies every rule to its study, and ``facts`` adds
 the findings of the rules to the answer.

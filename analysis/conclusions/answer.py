@@ -1,4 +1,4 @@
-"""Answers: question, head line, figures with intervals, causes, strength and recommended trials."""
+"""Answers: question, head line, figures, causes, strength, recommended trials."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A cause in one sentence; ``explains`` is its part of the change, in ``unit`` (s or share)."""
+    """A cause in a sentence; ``explains`` is its part of the change, in ``unit``."""
 
     statement: str
     explains: float | None = None
@@ -52,7 +52,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ChangePart:
-    """One part of a time at two points, seconds, and its change with a 95 % confidence interval; None without repetitions."""
+    """One part of a time at two points, s, and its change.
+
+    The change has a 95 % confidence interval; None without repetitions.
+    """
 
     name: str
     before_s: float

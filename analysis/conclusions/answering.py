@@ -1,4 +1,4 @@
-"""The answer of an experiment: by slices, without drift, with outliers and other load. Pure."""
+"""The answer of an experiment: by slices, without drift, with outliers. Pure."""
 
 from __future__ import annotations
 

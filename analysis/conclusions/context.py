@@ -1,4 +1,4 @@
-"""The question of an experiment's design: factors, deciding metric and kind of sweep."""
+"""Question of an experiment's design: factors, deciding metric, kind of sweep."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Deciding:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """A swept parameter. ``unit`` is the base unit of its values ("s", "bit/s", "B", "share"), "" for counts and words."""
+    """A swept parameter.
+
+    ``unit`` is the base unit of its values ("s", "bit/s", "B", "share"), "" for counts and words.
+    """
 
     name: str
     label: str
@@ -55,7 +58,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The load that one link carries; ``first`` is the resource that is used up first, or None."""
+    """Load that one link carries; ``first`` is the resource used up first, or None."""
 
     capacity_bps: float
     jobs: float | None

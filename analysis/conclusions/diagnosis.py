@@ -1,4 +1,4 @@
-"""Diagnoses of studies: the report, and the sizes, times, models and next points of each slice.
+"""Diagnoses of studies: the report, and each slice's sizes, times and models.
 
 A diagnosis holds plain values without their arrays, so that it can be cached.
 """
@@ -43,7 +43,7 @@ _CURVE_POINTS: Final = 61
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A model over the sizes ``x``: value and 95 % band in the metric's unit; None without a band."""
+    """A model over the sizes ``x``, in the metric's unit; 95 % band or None."""
 
     model: str
     title: str

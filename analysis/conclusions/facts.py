@@ -96,7 +96,7 @@ def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
 
 
 def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], factors: Sequence[Factor]) -> Fact:
-    """Merge the findings of one rule into the fact of the slice that it explains most of."""
+    """Merge the findings of one rule into the fact of the slice it explains most of."""
     largest = max(alike, key=lambda finding: finding.explains or 0.0)
     is_everywhere = len(alike) == len(slices)
     at = ""

@@ -1,4 +1,4 @@
-"""Numbers in sentences: shares, factors, sizes, values of the swept parameters and of the deciding metric."""
+"""Numbers in sentences: shares, factors, sizes and values of parameters."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
 
 
 def _ratio(ratio: float) -> str:
-    """Return two digits, three near one: a measurable difference never reads "1 times"."""
+    """Return two digits, three near one: no measurable difference reads "1 times"."""
     digits = 2 if ratio < 0.9 or 1.5 <= ratio < 10 else 3
     return numbers.significant(ratio, digits) if ratio < ANY else f"over {numbers.grouped(ANY)}"
 

@@ -1,4 +1,4 @@
-"""Kernels compiled by numba: loops over arrays, whose callers have checked all arguments.
+"""Kernels compiled by numba: loops over arrays; callers check all arguments.
 
 Kernels release the interpreter lock, so two of them run in parallel in threads of one process. None uses numba's own
 threading layer, which does not survive a fork (Celery prefork).

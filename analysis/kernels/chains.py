@@ -1,4 +1,4 @@
-"""Critical path of messages, in one pass over the packets. Definitions: analysis.traffic.chains."""
+"""Critical path of messages, in one pass (definitions: analysis.traffic.chains)."""
 
 from __future__ import annotations
 

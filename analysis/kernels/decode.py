@@ -1,4 +1,4 @@
-"""Headers of captured frames to columns: link layer, the innermost IPv4 or IPv6, TCP, UDP, ICMP.
+"""Headers of captured frames to columns: link layer, innermost IP, TCP, UDP, ICMP.
 
 Sources: RFC 791, 8200, 9293, 768. ``end``, the address behind the captured bytes, bounds every read. Only ``decode``
 accesses arrays: see kernels.raw.
@@ -183,7 +183,7 @@ def usual_content(frame: int, end: int, link: int, wire: int) -> int:
 
 
 class Columns(NamedTuple):
-    """Arrays of shape (N,): offset and link type of each frame, then the columns of a PacketTable."""
+    """Arrays (N,): offset and link type of frames, columns of a PacketTable."""
 
     offset: Any
     link: Any

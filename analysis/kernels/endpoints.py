@@ -1,4 +1,4 @@
-"""Hash tables of hosts and flows, reached by the address of one record (see kernels.raw)."""
+"""Hash tables of hosts and flows, by the address of one record (kernels.raw)."""
 
 from __future__ import annotations
 

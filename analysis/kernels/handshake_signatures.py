@@ -1,4 +1,4 @@
-"""First bytes of MPI libraries on a TCP connection: the rank, or at least the use of MPI.
+"""First bytes of MPI libraries on a TCP connection: the rank, or the use of MPI.
 
 Open MPI since 3  jobid, rank, "OPAL-TCP-BTL" (docs/reference/metrics.md, Matrices); 24 bytes from either side
 UCX               the magic number of its TCP transport, 0xCAFEBABE12345678, before the data of its connection manager

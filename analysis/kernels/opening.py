@@ -1,4 +1,4 @@
-"""Opening of connections: initial state, SYNs, the handshake, and windows, whose scale it negotiates."""
+"""Opening of connections: initial state, SYNs, the handshake, and windows."""
 
 from __future__ import annotations
 

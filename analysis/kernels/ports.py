@@ -1,4 +1,4 @@
-"""Bytes through every host's port and direction in the last milliseconds, and their maximum."""
+"""Bytes through every host's port in the last milliseconds, and their maximum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums, size histogram, time bins, sliding windows and inter-arrival gaps of a stream of packets.
+"""Sums, sizes, time bins, sliding windows and gaps of a stream of packets.
 
 Every array has one row per class of traffic: OTHER, MPI. All traffic is the sum of both rows, except gaps, clocks and windows,
 which have rows for the scopes ALL and MPI.

@@ -1,7 +1,7 @@
-"""Lists of byte ranges per direction: bytes seen (for retransmissions), and bytes waiting for their ACK (for RTT).
+"""Lists of byte ranges per direction: bytes seen, and bytes waiting for an ACK.
 
-All lists share one array of nodes; a released node is reused first, so that few occupy the cache. A list at its limit drops its
-oldest entry and counts that.
+The first are for retransmissions, the second for the RTT. All lists share one array of nodes; a released node is reused
+first, so that few occupy the cache. A list at its limit drops its oldest entry and counts that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""State machines of all connections, in one pass over the packets. Definitions: analysis.traffic.tcp."""
+"""State machines of all connections, in one pass (see analysis.traffic.tcp)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Memory layout of the TCP pass: one record per connection, two per connection for its directions, shared list nodes.
+"""Memory layout of the TCP pass: one record per connection and direction.
 
-Row ``2 * connection`` of the directions is the side that sends without ``REVERSE``, row ``2 * connection + 1`` the other.
-Sequence numbers are unwrapped: 64-bit offsets from ``base``, the first number seen, so that 4 GiB are no boundary.
-Times are nanoseconds; lengths, windows and offsets are bytes. Counts of packets have 32 bits: four billion in one direction.
+A connection has one record, and two for its directions, with shared list nodes. Row ``2 * connection`` of the
+directions is the side that sends without ``REVERSE``, row ``2 * connection + 1`` the other. Sequence numbers are
+unwrapped: 64-bit offsets from ``base``, the first number seen, so that 4 GiB are no boundary. Times are nanoseconds;
+lengths, windows and offsets are bytes. Counts of packets have 32 bits: four billion in one direction.
 """
 
 from __future__ import annotations

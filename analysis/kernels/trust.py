@@ -1,4 +1,4 @@
-"""Differences between a capture and the wire: duplicate frames, segments longer than the wire carries."""
+"""Differences between a capture and the wire: duplicates, too long segments."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ BETWEEN: Final = "a rank came after the root, and may or may not have passed the
 
 @dataclass(frozen=True, slots=True)
 class _Meetings:
-    """Collectives of all members of a communicator, in order: ``function`` (n,), the others (n, ranks)."""
+    """Collectives of a communicator, in order: ``function`` (n,), others (n, ranks)."""
 
     ranks: tuple[int, ...]
     function: Int64

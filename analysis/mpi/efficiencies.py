@@ -1,6 +1,7 @@
-"""The efficiencies of the POP project from useful and waiting time: multiplicative, each a factor of the one above it.
+"""Efficiencies of the POP project from useful and waiting time.
 
-Source: co-design.pop-coe.eu/metrics. Useful time is the time outside MPI between MPI_Init and MPI_Finalize.
+They are multiplicative, each a factor of the one above it. Source: co-design.pop-coe.eu/metrics. Useful time is the
+time outside MPI between MPI_Init and MPI_Finalize.
 """
 
 from __future__ import annotations
@@ -49,7 +50,10 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A size against the smallest: ``computation`` is how the useful time grew, ``whole`` the product with the parallel efficiency."""
+    """A size against the smallest.
+
+    ``computation`` is how the useful time grew, ``whole`` the product with the parallel efficiency.
+    """
 
     ranks: int
     computation: float

@@ -1,4 +1,4 @@
-"""The functions of MPI-3.1 that a profile counts: the one table of which the shim is made and profiles are read.
+"""The functions of MPI-3.1 that a profile counts, for the shim and the reader.
 
 Each row: name, number of arguments in C, and how many bytes this rank hands over, as a word and the places of arguments.
 ``message COUNT TYPE PEER COMM`` is a message to a rank, ``persistent ... REQUEST`` one that Start sends; ``block COUNT TYPE``

@@ -1,4 +1,4 @@
-"""The layout of a rank's profile: a C header for the shim, NumPy types for reading."""
+"""Layout of a rank's profile: a C header for the shim, NumPy types for reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends matched to receives by order, for ranks without a captured connection. Pure.
+"""Sends matched to receives by order, for ranks without a connection. Pure.
 
 Messages between two ranks arrive in the order of their sends, so in each communicator the n-th receive from a rank matches its
 n-th send; the status names the sender of a wildcard receive. Communicators with an unknown sender are not matched.
@@ -30,7 +30,7 @@ _OF_ANYONE: Final = [_NUMBERS[name] for name in ("Improbe", "Imrecv", "Start", "
 
 @dataclass(frozen=True, slots=True)
 class _Messages:
-    """Those of one sender in one communicator: receives (n,) of dtype CALL, and when each message was handed over (n,)."""
+    """Messages of a sender in a communicator: receives (n,), hand-over times (n,)."""
 
     sender: int
     receives: npt.NDArray[np.void]

@@ -1,4 +1,4 @@
-"""Streams between two ranks with the calls that sent them: causes of waits between packets. Pure."""
+"""Streams between two ranks with their sends: causes of waits between packets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _BY_CALLS: Final = [
 
 
 class Pair:
-    """A stream, and for each of its packets when the sender handed over its first bytes, for which the receiver waits."""
+    """A stream, and when the sender handed over the first bytes of each packet."""
 
     def __init__(
         self, calls: Calls, cores: Cores, wire: Wire, stream: Stream, ranks: tuple[int, int], rate_bps: float | None

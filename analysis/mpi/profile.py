@@ -1,4 +1,4 @@
-"""A trial's profile from those of its ranks: metrics by catalogue identifier, and the tables that its page shows."""
+"""A trial's profile from those of its ranks: metrics, and tables of its page."""
 
 from __future__ import annotations
 

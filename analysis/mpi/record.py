@@ -1,4 +1,4 @@
-"""A rank's profile: the shim's bytes as numbers. Hosts are not trusted: everything is checked."""
+"""A rank's profile: the shim's bytes as numbers; everything is checked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NotAProfile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One function: ``seconds`` inside, of it ``longest_s`` in one call; ``bytes`` as the program asked."""
+    """One function: ``seconds`` inside, the ``longest_s`` call, requested ``bytes``."""
 
     name: str
     calls: int
@@ -33,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The last calls. ``rows``: structured as `layout.EVENT`, began and ended in nanoseconds of the host's CLOCK_MONOTONIC."""
+    """The last calls: ``rows`` of `layout.EVENT`, ns of the host's CLOCK_MONOTONIC."""
 
     rows: npt.NDArray[np.void]
     left_out: int
@@ -41,11 +41,12 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RankProfile:
-    """One rank from the end of MPI_Init to the start of MPI_Finalize, or to its end. Times in seconds.
+    """One rank from the end of MPI_Init to the start of MPI_Finalize.
 
-    ``useful_s + mpi_s`` is ``window_s``. ``no_core_s`` is the part of the useful time, ``blocked_s`` that of the time inside MPI in
-    which the thread was on no processor; ``delay_s`` is of each of them (outside, inside) the run delay: the thread was runnable.
-    None if the kernel does not count it. ``of_others``: calls of threads other than the one that began MPI; their time is not in the split.
+    Without MPI_Finalize, to its end. Times in seconds. ``useful_s + mpi_s`` is ``window_s``. ``no_core_s`` is the part
+    of the useful time, ``blocked_s`` that of the time inside MPI in which the thread was on no processor; ``delay_s``
+    is of each of them (outside, inside) the run delay: the thread was runnable. None if the kernel does not count it.
+    ``of_others``: calls of threads other than the one that began MPI; their time is not in the split.
     """
 
     rank: int
@@ -91,9 +92,9 @@ class RankProfile:
 
 
 def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
-    """Read a profile; ``killed_ns`` is the end of a killed program on its host's clock.
+    """Read a profile; ``killed_ns`` is the end of a killed program.
 
-    Raises NotAProfile.
+    ``killed_ns`` is on the clock of the program's host. Raises NotAProfile.
     """
     page, slots, peers = _parts(data)
     rate = _ticks_per_s(page)

@@ -1,4 +1,4 @@
-"""Streams of bytes between ranks: one for each pair and direction, from captured packets.
+"""Streams of bytes between ranks: one for each pair and direction.
 
 The handshake of Open MPI's TCP transport names the rank at each end of a connection. Of several connections of a pair the one
 with most bytes is followed.
@@ -27,11 +27,12 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Packets with payload from one rank to another, by time: arrays (n,); ``start`` and ``end`` count bytes of the stream.
+    """Packets with payload from one rank to another, by time.
 
-    ``lost_ns`` (m, 2): when bytes were missing at the receiver that had been sent, from where that can be seen to where they came;
-    one behind the other. ``opened_ns``: when the receiver's window let each packet pass; after the packet before it only
-    where it had been closed since that. ``ports``: the sender's host and the receiver's, keys of ``Wire.ports``.
+    Arrays have shape (n,); ``start`` and ``end`` count bytes of the stream. ``lost_ns`` (m, 2): when bytes were missing
+    at the receiver that had been sent, from where that can be seen to where they came; one behind the other.
+    ``opened_ns``: when the receiver's window let each packet pass; after the packet before it only where it had been
+    closed since that. ``ports``: the sender's host and the receiver's, keys of ``Wire.ports``.
     """
 
     time_ns: Int64
@@ -53,7 +54,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Frames that a host sent or received on connections of ranks, by time: ``bytes_before`` has one entry more."""
+    """Frames of a host's rank connections by time; ``bytes_before`` has one more."""
 
     time_ns: Int64
     bytes_before: Int64
@@ -67,7 +68,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """All streams by (sender, receiver), and the ports of their hosts; nothing is known of what came after ``known_until_ns``."""
+    """All streams by (sender, receiver), and their ports, to ``known_until_ns``."""
 
     streams: Mapping[tuple[int, int], Stream]
     ports: Mapping[tuple[int, str], Port]
@@ -85,7 +86,7 @@ def spent_until(spans: Int64, time_ns: Int64) -> Int64:
 
 
 class StreamAccumulator:
-    """Collects the packets between ranks over successive tables whose ``flow`` numbers mean the same."""
+    """Collector of packets between ranks over successive tables of equal flows."""
 
     def __init__(self, most_packets: int = MOST_PACKETS) -> None:
         self._left = most_packets
@@ -195,7 +196,7 @@ def _unwrapped(numbers: Int64, base: int) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """Acknowledgements of a stream, by time: the first missing byte, and the length of the headers."""
+    """Acknowledgements of a stream, by time: first missing byte, length of headers."""
 
     time_ns: Int64
     lacking: Int64

@@ -16,9 +16,10 @@ Shares = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Steps of equal length. ``inside`` and ``waiting`` (ranks, steps): shares of each step inside MPI, and of it in long waits.
+    """Steps of equal length.
 
-    NaN where the calls of a rank are not known: before the first one that its trace kept, and after its last.
+    ``inside`` and ``waiting`` (ranks, steps): shares of each step inside MPI, and of it in long waits. NaN where the
+    calls of a rank are not known: before the first one that its trace kept, and after its last.
     """
 
     ranks: tuple[int, ...]
@@ -28,7 +29,7 @@ class Timeline:
 
 
 def span_of(calls: Calls) -> tuple[int, int]:
-    """Return the start of the first call and the end of the last one, ns since the epoch.
+    """Return the start of the first and the end of the last call, ns since the epoch.
 
     Raises ValueError without calls.
     """

@@ -1,4 +1,4 @@
-"""Waiting time by pair of ranks and cause, while it is gathered and when it is whole. Pure."""
+"""Waiting time by pair of ranks and cause, while gathered and when whole. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_RANKS: Final = -2
 
 @dataclass(frozen=True, slots=True)
 class PairWaits:
-    """Waits of ``receiver`` for ``sender`` (or UNKNOWN_RANK, ALL_RANKS): ``seconds`` by cause, in the order of CAUSES."""
+    """Waits of ``receiver`` for ``sender`` (or UNKNOWN_RANK, ALL_RANKS), by cause."""
 
     sender: int
     receiver: int
@@ -35,7 +35,10 @@ class PairWaits:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """By pair, the longest first; ``unknown_s``: reasons of unexplained seconds; ``run_delay_known``: the kernel counts it."""
+    """Waits by pair, the longest first.
+
+    ``unknown_s``: reasons of unexplained seconds; ``run_delay_known``: the kernel counts it.
+    """
 
     pairs: tuple[PairWaits, ...]
     unknown_s: Mapping[str, float]

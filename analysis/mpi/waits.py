@@ -1,10 +1,11 @@
-"""Causes of waits: every long receive or wait of a traced run, explained by the packets that ended it. Pure.
+"""Causes of the long waits of a traced run, from packets. Pure.
 
-A wait is over when its last bytes have come. Who sent them is whom the call names, else the rank whose packet came last. Between
-two packets of that stream the wait is split at the moment at which the sender handed over the first bytes of the second: before it the
-sender was late, or had no processor; after it bytes were missing (a loss), or the receiver's window was closed to them, or they were on
-their way, of which the link took what it needs for the frames that it carried. What follows on the last packet is the receiver's, or was
-without a processor.
+Every long receive or wait is explained by the packets that ended it. A wait is over when its last bytes have come. Who
+sent them is whom the call names, else the rank whose packet came last. Between two packets of that stream the wait is
+split at the moment at which the sender handed over the first bytes of the second: before it the sender was late, or had
+no processor; after it bytes were missing (a loss), or the receiver's window was closed to them, or they were on their
+way, of which the link took what it needs for the frames that it carried. What follows on the last packet is the
+receiver's, or was without a processor.
 
 Which bytes belong to which message follows from the order: a message begins behind all that was on the wire when its call began,
 and behind the message before it.
@@ -99,14 +100,14 @@ def _explain_pair(sums: Sums, trial: _Known, ranks: tuple[int, int], waits: npt.
 
 
 def is_long_wait(rows: npt.NDArray[np.void], long_ns: int = LONG_WAIT_NS) -> npt.NDArray[np.bool_]:
-    """Return which calls, of dtype CALL, are receives or waits of at least ``long_ns``."""
+    """Return which calls, of dtype CALL, receive or wait for at least ``long_ns``."""
     long = rows["ended_ns"] - rows["began_ns"] >= long_ns
     which: npt.NDArray[np.bool_] = long & np.isin(rows["function"], [_NUMBERS[name] for name in _WAITS])
     return which
 
 
 def _senders(waits: npt.NDArray[np.void], receiver: int, wire: Wire, sent: Sent) -> Int64:
-    """Return the awaited rank of each wait: named, or the last to send; else UNKNOWN_RANK."""
+    """Return the awaited rank of each wait: named, or last to send, or UNKNOWN_RANK."""
     streams = {sender: stream for (sender, to), stream in wire.streams.items() if to == receiver}
     senders, came_ns = np.full(len(waits), UNKNOWN_RANK, np.int64), np.full(len(waits), NEVER)
     if streams:
@@ -178,7 +179,7 @@ def _explain(sums: Sums, pair: Pair, waits: npt.NDArray[np.void]) -> None:
 
 
 def _between(values: npt.NDArray[np.float64], first: Int64, behind: Int64) -> npt.NDArray[np.float64]:
-    """Return the sums of rows from ``first`` to before ``behind``, (len(first), columns)."""
+    """Return sums of rows from ``first`` to before ``behind``, (len(first), columns)."""
     before = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     summed: npt.NDArray[np.float64] = before[np.maximum(first, behind)] - before[first]
     return summed

@@ -20,7 +20,7 @@ _MOST_SHIFT: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """SYNs of both ends (0, 1) of a connection: shifts of their windows (NO_SCALE: none) and maximum segments."""
+    """SYNs of both ends of a connection: window shifts (or NO_SCALE), segments."""
 
     shifts: dict[int, int] = field(default_factory=dict)
     segments: dict[int, int] = field(default_factory=dict)

@@ -1,1 +1,1 @@
-"""Replaying the calls of a traced trial on another network, for SimGrid 3.32: time-independent traces, platforms, calibration. Pure."""
+"""Replay of a traced trial's calls on another network, by SimGrid 3.32. Pure."""

@@ -1,4 +1,4 @@
-"""Calls of all ranks of a traced trial -> the time-independent traces that ``smpirun -replay`` of SimGrid 3.32 reads."""
+"""Calls of a traced trial's ranks to traces for ``smpirun -replay`` (3.32)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ _ASSUMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """``lines``: actions of each rank, from 0. ``window_s``: measured time from the first call of any rank to the end of the last.
-    ``assumed``: sentences on assumptions about missing data of the trace.
+    """Traces of one trial.
+
+    ``lines``: actions of each rank, from 0. ``window_s``: measured time from the first call of any rank to the end of
+    the last. ``assumed``: sentences on assumptions about missing data of the trace.
     """
 
     lines: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""Overhead of messages beyond delay and rate of a link's certificate, from ping-pongs on the same links."""
+"""Overhead of messages beyond a link's certificate, from ping-pongs on it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A message of n bytes takes k (delay + overhead) + 8 n / (share x rate); k is 1 up to EAGER_BYTES.
+    """A message of n bytes takes k (delay + overhead) + 8 n / (share x rate).
 
-    ``scatter``: standard deviation of the logarithm of the residuals. ``exchanges``: their number.
+    k is 1 up to EAGER_BYTES. ``scatter``: standard deviation of the logarithm of the residuals. ``exchanges``: their
+    number.
     """
 
     overhead_s: float

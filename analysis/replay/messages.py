@@ -1,4 +1,4 @@
-"""Matching of messages and receives: traces name destinations of messages, not all sources of receives, and no tags."""
+"""Matching of messages and receives: traces have destinations but no tags."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CallIndex = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class MatchedMessages:
-    """Messages sent and received by call; calls in neither had no partner (MPI_PROC_NULL)."""
+    """Messages sent and received by call; calls in neither had no partner."""
 
     sent: Mapping[CallIndex, Message]
     taken: Mapping[CallIndex, Message]

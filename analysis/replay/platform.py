@@ -1,4 +1,4 @@
-"""The networks of a replay, as platform files of SimGrid: a star around one switch, or two sites with one link between them."""
+"""Networks of a replay, as SimGrid platforms: a star, or two sites."""
 
 from __future__ import annotations
 

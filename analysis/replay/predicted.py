@@ -16,7 +16,7 @@ _LEAST_CHANGE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Another measured link: seconds of the calls replayed on it, and the geometric mean of its trials."""
+    """Another measured link: replayed seconds, and its trials' geometric mean."""
 
     replayed_s: float
     measured_s: float
@@ -24,7 +24,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Seconds of one trial's calls: measured, replayed on the same link, and replayed on another link."""
+    """Seconds of one trial's calls: measured, and replayed on this or another link."""
 
     window_s: float
     here_s: float
@@ -39,7 +39,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class PredictedTime:
-    """A time with a prediction interval for single trials, in seconds; ``error`` is that of a change."""
+    """A time with a prediction interval for single trials, s; error of a change."""
 
     value: float
     low: float

@@ -1,4 +1,4 @@
-"""Scaling of a study: speed-up and efficiency, models, where the time goes, and what to measure next. Pure."""
+"""Scaling of a study: speed-up, models, where the time goes, next points. Pure."""
 
 from analysis.scaling.breakdown import TimeRow, WireRow, time_breakdown, wire_part
 from analysis.scaling.choice import ModelChoice, fit_models

@@ -1,4 +1,4 @@
-"""Division of time: computing, waiting, imbalance, and waiting that the network explains.
+"""Division of time: computing, waiting, imbalance, waiting for the network.
 
 POP's model (Performance Optimisation and Productivity, metrics of 2015): parallel efficiency = load balance x communication
 efficiency. It asks for useful computation, which is the time outside of MPI if every trial has a profile. Otherwise there is
@@ -51,7 +51,7 @@ class TimeRow:
 
 
 def cpu_per_rank(study: Study, point: Point) -> float | None:
-    """Return the median CPU time of a rank: measured, or the sum over the ranks divided."""
+    """Return the median CPU time of a rank: measured, or the sum divided by ranks."""
     direct = point.median("cpu_mean_rank_s")
     if direct is not None:
         return direct
@@ -125,7 +125,7 @@ def _row(study: Study, size: float, point: Point, elapsed: float, cpu: float, sc
 
 @dataclass(frozen=True, slots=True)
 class WireRow:
-    """Network figures of one size; None if the capture or the link does not provide them."""
+    """Network figures of one size; None if the capture or link has none."""
 
     size: float
     mean_bps: float | None

@@ -1,4 +1,4 @@
-"""Model selection: all that apply are fitted, one that predicts is chosen with a reason."""
+"""Model selection: all that apply are fitted, one that predicts is chosen."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def fit_models(study: Study, metric: str | None = None, *, resamples: int = RESA
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Models against the data before any criterion: they must vary, turn and predict like them."""
+    """Models against the data, which they must vary, turn and predict like."""
 
     fits: tuple[Fit, ...]
     groups: Sequence[Floats] = field(repr=False)
@@ -131,7 +131,7 @@ class _Trial:
 
     @property
     def varies(self) -> bool:
-        """Return whether the sizes differ by more than scatter, or 5 % without repetitions."""
+        """Return whether sizes differ by more than scatter, or 5 % without repetitions."""
         if self.turns:
             return True
         same = equal_means(self.groups)

@@ -1,4 +1,4 @@
-"""Fitting models that are linear in their coefficients to repeated measurements, with bootstrap and cross-validation.
+"""Fits of models that are linear in their coefficients, with bootstrap.
 
 Every law of this package is y(x) = sum of c_k f_k(x), so one weighted least-squares solver serves them all. Errors are taken
 as relative (5 % of a long run is more seconds than 5 % of a short one), so rows are divided by the mean at their size; on
@@ -29,7 +29,7 @@ _SEED: Final = 2007
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One metric over the sizes: means and the pooled spread, shape (m,) each, values in the metric's unit."""
+    """One metric over the sizes: means and pooled spread, (m,), in its unit."""
 
     metric: str
     x: Floats
@@ -124,9 +124,9 @@ def aicc(data: Sample, solution: Solution, parameters: int) -> float | None:
 
 
 def cross_validation_error(data: Sample, basis: Basis, *, nonnegative: bool) -> float | None:
-    """Return the leave-one-size-out error: mean |error| / mean of truth and prediction.
+    """Return the leave-one-size-out error.
 
-    None below three sizes.
+    It is mean |error| / mean of truth and prediction. None below three sizes.
     """
     if len(data.x) < 3:
         return None

@@ -107,7 +107,7 @@ GUSTAFSON = Law(
 
 
 def fit_law(law: Law, study: Study, metric: str, *, resamples: int = RESAMPLES) -> Fit | None:
-    """Fit one law; None with fewer sizes than coefficients, or unless values are positive."""
+    """Fit one law; None if sizes are fewer than coefficients or not all positive."""
     data = sample(study, metric, reciprocal=law.reciprocal)
     if data is None or len(data.x) < law.basis(data.x).shape[1]:
         return None

@@ -26,7 +26,7 @@ _METHOD = "bootstrap of residuals, 95 % percentiles"
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The model at one size; the interval is that of the model's value, not of a single further trial."""
+    """The model at one size, with the interval of its value, not of a trial."""
 
     size: float
     value: float
@@ -89,7 +89,7 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class Fit(FittedModel):
-    """A fitted model that predicts: with its basis, its coefficients and their bootstrap."""
+    """A fitted model that predicts: its basis, coefficients and their bootstrap."""
 
     basis: Basis = field(repr=False)
     coefficients: Floats = field(repr=False)

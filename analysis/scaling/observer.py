@@ -1,4 +1,4 @@
-"""Capture overhead: the time of trials against that of control runs without capture."""
+"""Capture overhead: trials against control runs without capture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class ObserverEffect:
-    """Medians in seconds; ``relative`` is with / without - 1, its 95 % interval None if it is not known."""
+    """Medians in seconds; ``relative`` is with / without - 1, interval or None."""
 
     with_s: float
     without_s: float

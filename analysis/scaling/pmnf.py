@@ -1,8 +1,9 @@
-"""Performance model normal form: f(x) = c0 + sum of c_k x^i_k log2(x)^j_k (Calotoiu et al. 2013), by search.
+"""Performance model normal form: f(x) = c0 + sum of c_k x^i_k log2(x)^j_k.
 
-Every hypothesis of one term, and of two terms that add up, is fitted and predicted leaving out one size at a time; the smallest
-error wins within a number of terms, and the number of terms must pay for itself: by AICc, which charges two parameters per
-term (coefficient and exponents), or, without repetitions, by halving the cross-validation error.
+The search is after Calotoiu et al. 2013. Every hypothesis of one term, and of two terms that add up, is fitted and
+predicted leaving out one size at a time; the smallest error wins within a number of terms, and the number of terms must
+pay for itself: by AICc, which charges two parameters per term (coefficient and exponents), or, without repetitions, by
+halving the cross-validation error.
 
 Differences from Extra-P: falling terms are always in the search (strong scaling falls with hosts), residuals are relative
 (absolute ones on request: then one term gives the same coefficients), two terms may be used with one parameter, and a constant
@@ -74,7 +75,7 @@ _TERMS: Final = terms()
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """The terms after the constant, and the error of predicting each size from the others (SMAPE / 100)."""
+    """Terms after the constant, and the error of leaving sizes out (SMAPE / 100)."""
 
     terms: tuple[Term, ...]
     cv_error: float

@@ -1,4 +1,4 @@
-"""Next points: configurations that most reduce the uncertainty of a prediction, within a budget.
+"""Next points: configurations that most reduce a prediction's uncertainty.
 
 Every bootstrap draw of every plausible model is one possible truth: its value at each candidate size and the answer.
 Measuring a candidate narrows the answer by their covariance (conditioning of a joint normal, as in Bayesian
@@ -66,7 +66,7 @@ def suggest_points(
     sizes: Sequence[float],
     choice: ModelChoice | None = None,
 ) -> list[Suggestion]:
-    """Return up to five configurations that narrow the predicted best size, best first.
+    """Return up to five configurations that narrow the best size, best first.
 
     Their repetitions add up to at most ``budget_trials``.
 

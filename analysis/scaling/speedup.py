@@ -1,4 +1,4 @@
-"""Speed-up, efficiency, serial fraction and cost of every size against the smallest measured one."""
+"""Speed-up, efficiency, serial fraction and cost against the smallest size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from analysis.statistics.spread import if_bounded
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its interval; the interval is None where the repetitions do not give one."""
+    """A value with its interval; None if the repetitions do not give one."""
 
     value: float
     interval: Interval | None = None
@@ -40,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRow:
-    """One size of a strong or weak scaling study. Ratios are against ``reference``, the smallest size."""
+    """One size of a scaling study; ratios are to ``reference``, the smallest."""
 
     size: float
     ranks: int | None

@@ -78,7 +78,7 @@ class Point:
 
 
 class AnswerIntervals(Protocol):
-    """Intervals of the typical value of a point, and of the ratio of two, by their parameters, or None."""
+    """Intervals of a point's typical value, and of the ratio of two, or None."""
 
     def value(self, parameters: Mapping[str, Any]) -> Interval | None: ...
     def ratio(self, over: Mapping[str, Any], under: Mapping[str, Any]) -> Interval | None: ...
@@ -86,7 +86,10 @@ class AnswerIntervals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """One sweep. ``axis`` names the parameter that scales; its values are numbers (hosts, ranks, jobs)."""
+    """One sweep.
+
+    ``axis`` names the parameter that scales; its values are numbers (hosts, ranks, jobs).
+    """
 
     points: Sequence[Point]
     name: str = ""

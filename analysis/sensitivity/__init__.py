@@ -1,4 +1,4 @@
-"""Network needs of a program: elapsed time over delay, rate and loss, fitted to trials on certified links. Pure."""
+"""Network needs of a program: elapsed time over delay, rate and loss. Pure."""
 
 from analysis.sensitivity.design import Known, Range, propose
 from analysis.sensitivity.fit import Fit, fit

@@ -1,7 +1,8 @@
-"""Proposed links: the few points over delay, rate and loss from which slopes and bends follow.
+"""Proposed links: the few points that determine slopes and bends.
 
-Both slopes need a point where their effect is about as large as the program's own time, and both bends points on the way there:
-the delays and inverse rates halve from the harshest one. One corner shows whether the two add up.
+They vary delay, rate and loss. Both slopes need a point where their effect is about as large as the program's own time,
+and both bends points on the way there: the delays and inverse rates halve from the harshest one. One corner shows
+whether the two add up.
 """
 
 from __future__ import annotations

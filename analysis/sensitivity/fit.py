@@ -147,7 +147,7 @@ def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floa
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The identifiable parts of the model. Columns are scaled to their effect at the harshest level."""
+    """Identifiable parts of the model, scaled to the effect at the harshest level."""
 
     delay: bool
     rate: bool

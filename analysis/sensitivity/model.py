@@ -91,7 +91,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """The model as many equally plausible parameter sets, shape (draws,) each: every derived quantity gets its interval from them."""
+    """The model as equally plausible parameter sets, shape (draws,) each."""
 
     base: Floats
     """T0, seconds."""
@@ -148,7 +148,7 @@ class Quantity:
 
 
 def quantity(values: npt.ArrayLike, *, level: float = LEVEL) -> Quantity:
-    """Return the median of the draws and its central interval; unbounded ends are None."""
+    """Return median and central interval of the draws; unbounded ends are None."""
     drawn = np.asarray(values, dtype=np.float64)
     tail = (1 - level) / 2
     low, middle, high = np.quantile(drawn, [tail, 0.5, 1 - tail], method="nearest")

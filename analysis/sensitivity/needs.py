@@ -21,9 +21,10 @@ _REACH: Final = 1.03
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The harshest link on which the program stays within ``tolerated`` of its time on ``here``; each bound with the other left as here.
+    """Harshest link on which the program stays within ``tolerated`` of its time.
 
-    None if the factor was not swept or has no measurable effect.
+    The time is that on ``here``; each bound is with the other as on ``here``. None if the factor was not swept or has
+    no measurable effect.
     """
 
     here: Link

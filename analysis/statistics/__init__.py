@@ -1,4 +1,4 @@
-"""Statistics for repeated trials: summaries, comparison of groups, steps over time. Pure; see each module for its sources."""
+"""Statistics for repeated trials: summaries, comparison, steps over time. Pure."""
 
 from analysis.statistics.changes import History, HistoryPoint, detect_changes
 from analysis.statistics.comparison import Comparison, compare_groups, differs_anywhere

@@ -1,4 +1,4 @@
-"""Histories of one configuration: steps in its level, the baseline, and recorded changes."""
+"""Histories of one configuration: steps, the baseline, and recorded changes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The level that the newest trials are judged by: those since the last step, expected or not."""
+    """Level that the newest trials are judged by: those since the last step."""
 
     first: int
     last: int
@@ -80,7 +80,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Steps, the baseline, and the newest trial against the earlier trials of its level."""
+    """Steps, the baseline, and the newest trial against earlier ones of its level."""
 
     changes: tuple[Change, ...]
     baseline: Baseline | None
@@ -153,7 +153,7 @@ def _strongest_by_chance(ranks: bytes) -> Floats:
 
 
 def _placed(x: Floats, at: int) -> int:
-    """Return the exact first trial of a step near ``at``, by distances from the medians."""
+    """Return the exact first trial of a step near ``at``, by distances to medians."""
 
     def distance(split: int) -> float:
         return float(sum(np.abs(part - np.median(part)).sum() for part in (x[:split], x[split:])))
@@ -163,7 +163,7 @@ def _placed(x: Floats, at: int) -> int:
 
 
 def _strongest(ranks: Floats) -> tuple[Floats, Any]:
-    """Return the largest standardised rank-sum of each row and its split (Pettitt 1979)."""
+    """Return the largest standardised rank-sum of rows and its split (Pettitt 1979)."""
     n = ranks.shape[1]
     sizes = np.arange(SHORTEST, n - SHORTEST + 1)
     error = np.sqrt(ranks[0].var(ddof=1) * sizes * (n - sizes) / n)

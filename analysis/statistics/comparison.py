@@ -1,4 +1,4 @@
-"""Groups of trials against a baseline: ratio with interval, test, multiplicity control and effect size."""
+"""Groups of trials against a baseline: ratio, test, multiplicity, effect size."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def effect_word(delta: float) -> str:
 
 
 def hedges_g(a: Floats, b: Floats) -> float | None:
-    """Return Hedges' g, corrected for small samples (Hedges 1981); None without spread."""
+    """Return Hedges' g, corrected for small samples (1981); None without spread."""
     freedom = len(a) + len(b) - 2
     if freedom < 1:
         return None

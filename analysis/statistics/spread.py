@@ -1,6 +1,7 @@
-"""Scatter of repetitions over several configurations together, on logarithms of positive values: pooled, compared, and tested by.
+"""Scatter of repetitions over several configurations, pooled, on logarithms.
 
-Three configurations of two repetitions give three degrees of freedom; each alone gives one.
+Values are positive. Scatters are compared, and means are tested by them. Three configurations of two repetitions give
+three degrees of freedom; each alone gives one.
 """
 
 from __future__ import annotations
@@ -83,9 +84,10 @@ def _welch(means: Floats, variances: Floats, counts: Floats) -> float:
 
 
 class PooledIntervals:
-    """Intervals of several configurations' values and ratios, by the pooled scatter if it is equal, else by their own.
+    """Intervals of several configurations' values and ratios.
 
-    An interval whose ends differ by more than ten times is none. Values are positive; others have no interval.
+    They use the pooled scatter if it is equal, else each its own. An interval whose ends differ by more than ten times
+    is none. Values are positive; others have no interval.
     """
 
     def __init__(self, groups: Sequence[Sequence[float] | Floats], *, level: float = 0.95) -> None:

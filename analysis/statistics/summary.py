@@ -1,4 +1,4 @@
-"""Summaries of repetitions: centre, spread, interval, outliers, and repetitions needed."""
+"""Summaries of repetitions: centre, spread, interval, outliers, trials needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEED: Final = 2007
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, in the unit of the values, and how it was made. None is an end that the data do not bound."""
+    """A confidence interval, in the unit of the values; None is an open end."""
 
     low: float | None
     high: float | None
@@ -36,7 +36,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class SampleSummary:
-    """Repetitions of one quantity. ``interval`` is of the mean ("t") or the median ("bootstrap") as its method says."""
+    """Repetitions of one quantity, with the interval of the mean or the median."""
 
     n: int
     median: float
@@ -170,9 +170,9 @@ def _middle_places(n: int) -> tuple[Places, Places | None]:
 def ratio_interval(
     numerator: Sequence[float] | Floats, denominator: Sequence[float] | Floats, *, level: float = 0.95
 ) -> Interval | None:
-    """Return the interval of the ratio of two geometric means: Welch's t on logarithms.
+    """Return the interval of the ratio of two geometric means.
 
-    None if a value is not positive or a side has fewer than two values.
+    Welch's t on logarithms. None if a value is not positive or a side has fewer than two values.
     """
     a, b = checked(numerator), checked(denominator)
     if min(len(a), len(b)) < 2 or min(a.min(), b.min()) <= 0:
@@ -228,9 +228,9 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
 def repetitions_needed(
     values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
 ) -> int | None:
-    """Return the repetitions for a t interval of this half-width; None below two values.
+    """Return the repetitions for a t interval of this half-width, or None.
 
-    The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
+    None below two values. The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
     """
     x = checked(values)
     if len(x) < 2 or x.mean() == 0:

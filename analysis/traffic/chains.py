@@ -1,7 +1,7 @@
-"""The critical path of messages that wait for each other: latency, bytes and retransmissions that no overlap hides.
+"""The critical path of messages that wait for each other.
 
-Every data packet continues a chain: that of the last data its host sent, or of the data its host has heard, whichever explains more
-time.
+Its latency, bytes and retransmissions are not hidden by any overlap. Every data packet continues a chain: that of the
+last data its host sent, or of the data its host has heard, whichever explains more time.
 
 latency
     a host that has been silent on a connection for a turn (capture point - host - capture point, smallest of its handshakes:
@@ -44,7 +44,7 @@ _NO_SKIP: Final = np.zeros(0, np.bool_)
 
 
 class ChainAccumulator:
-    """Follows the chains of all hosts over successive tables whose host and flow numbers mean the same."""
+    """Follower of all hosts' chains over successive tables of equal numbers."""
 
     def __init__(self, link_rate_bps: float | None = None) -> None:
         """Prepare tables; ``link_rate_bps`` is the rate of every host's link."""

@@ -1,4 +1,4 @@
-"""Burstiness over time: index of dispersion, iteration period, Hurst exponent, from packets per bin."""
+"""Burstiness over time: index of dispersion, iteration period, Hurst exponent."""
 
 from __future__ import annotations
 

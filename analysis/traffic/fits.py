@@ -1,7 +1,7 @@
-"""Distributions fitted to inter-arrival times by maximum likelihood, location fixed at 0.
+"""Distributions fitted to inter-arrival times by maximum likelihood.
 
-Samples are values x with weights w (how often each occurs), all x > 0. Estimators: Johnson, Kotz, Balakrishnan,
-Continuous Univariate Distributions, volume 1.
+Location is fixed at 0. Samples are values x with weights w (how often each occurs), all x > 0. Estimators: Johnson,
+Kotz, Balakrishnan, Continuous Univariate Distributions, volume 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inter-arrival times of every connection and direction, on request: they need 13 bytes per packet."""
+"""Inter-arrival times of connections by direction: 13 bytes per packet."""
 
 from __future__ import annotations
 

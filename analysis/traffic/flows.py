@@ -48,7 +48,7 @@ IDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Data dropped for bounded memory; all zero (and a share of 1) on ordinary captures."""
+    """Data dropped for bounded memory: zeros (a share of 1) on ordinary captures."""
 
     untracked_packets: int = 0
     gaps_forgotten: int = 0
@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class FlowSet:
-    """All connections of a capture: ``records`` has shape (C,) and dtype FLOW, in order of their first packets."""
+    """All connections of a capture by first packet; ``records`` (C,) of FLOW."""
 
     records: npt.NDArray[np.void]
     hosts: Addresses = field(default_factory=Addresses)

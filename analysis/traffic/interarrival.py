@@ -24,7 +24,7 @@ _CURVE_POINTS: Final = 200
 
 
 class GapStore:
-    """All gaps d_i of a scope: grouped by relative width, and individually up to ``most_gaps``."""
+    """All gaps d_i of a scope: grouped, and individually up to ``most_gaps``."""
 
     def __init__(self, most_gaps: int = MOST_GAPS) -> None:
         self._most = most_gaps
@@ -88,7 +88,7 @@ def absent(reason: str) -> dict[str, str]:
 
 
 class Interarrival:
-    """Quantiles, distribution and fits of the gaps of one scope; ``duration_ns`` is T > 0."""
+    """Quantiles, distribution and fits of one scope's gaps; ``duration_ns`` is T > 0."""
 
     def __init__(self, gaps: GapStore, duration_ns: int, bootstrap: int = 0) -> None:
         """Compute ``metrics``, ``not_available`` and ``details``."""

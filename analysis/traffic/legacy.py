@@ -1,4 +1,4 @@
-"""The report of the 2011 shell script, digit by digit: published figures stay comparable.
+"""The report of the 2011 shell script, digit by digit, for published figures.
 
 The script used ``bc -l`` at scale 20, which truncates every division; its printed digits come back only in the same
 order of operations. ``CAVEATS`` are the errors of these figures, printed with them.

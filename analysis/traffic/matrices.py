@@ -1,4 +1,4 @@
-"""Traffic matrices: host x host over all IP packets, rank x rank over MPI connections.
+"""Traffic matrices: host x host over IP packets, rank x rank over connections.
 
 Rows send, columns receive. Messages between ranks of one host that use shared memory never reach the wire; the launchers pin
 ``--mca btl tcp,self`` against that, and the result states it.
@@ -40,7 +40,7 @@ Records = npt.NDArray[np.void]
 
 
 class MatrixAccumulator:
-    """Counts packets between hosts over successive tables whose ``src`` and ``dst`` numbers mean the same."""
+    """Counter of packets between hosts over successive tables of equal numbers."""
 
     def __init__(self, most_pairs: int = MOST_PAIRS) -> None:
         self._slots = reserved(1 << (2 * most_pairs - 1).bit_length(), np.int32)

@@ -1,6 +1,7 @@
-"""Ranks by host, for MPI libraries that do not name the rank on a connection (MPICH, Intel MPI, UCX).
+"""Ranks by host, for MPI libraries that do not name the rank on a connection.
 
-A host with one rank identifies it; packets do not distinguish several ranks of a host.
+These are MPICH, Intel MPI and UCX. A host with one rank identifies it; packets do not distinguish several ranks of a
+host.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SILENT: Final = "the MPI library does not name the rank on a connection"
 
 @dataclass(frozen=True, slots=True)
 class PlacedRanks:
-    """Connections that carry MPI, and their ends whose rank follows from the host only."""
+    """Connections that carry MPI, and their ends whose rank follows from the host."""
 
     of_mpi: Rows
     """Shape (C,)."""

@@ -1,4 +1,4 @@
-"""Load of the busiest link: the largest rate through one host's port in one direction.
+"""Load of the busiest link: the largest rate of one port in one direction.
 
 A capture on a bridge has the traffic of all links, so its total is not the load of any of them: with four hosts on 1 Gbit/s the
 bridge may carry 4 Gbit/s. The load of a link is the traffic that one host sends, or receives.
@@ -23,7 +23,7 @@ _NO_SKIP: Final = np.zeros(0, np.bool_)
 
 
 class PortAccumulator:
-    """Counts bytes of every host's port over successive tables with the same host numbers."""
+    """Counter of every host's bytes over successive tables of equal numbers."""
 
     def __init__(self) -> None:
         self._hosts = 0

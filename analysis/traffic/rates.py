@@ -155,7 +155,10 @@ class RateAccumulator:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRates:
-    """Section 3 of one scope. ``sums`` by the slots of the tally kernel; lengths in bytes, times in ns."""
+    """Section 3 of one scope.
+
+    ``sums`` by the slots of the tally kernel; lengths in bytes, times in ns.
+    """
 
     sums: list[int]
     sizes: Int64

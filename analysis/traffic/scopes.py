@@ -1,4 +1,4 @@
-"""Scopes: all traffic and MPI traffic, their flows, volume, rates and inter-arrival times."""
+"""Scopes: all and MPI traffic, their flows, volume, rates and gaps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ScopeAnalysis:
 
 
 class MpiFlows:
-    """MPI flows: TCP with an end in the launcher's port range, else flows with a handshake of an MPI library."""
+    """MPI flows: TCP in the launcher's port range, or a library's handshake."""
 
     def __init__(self, ports: tuple[int, int] | None) -> None:
         self._ports = ports

@@ -53,12 +53,13 @@ _NO_SKIP: Final = np.zeros(0, np.bool_)
 
 
 class TcpAccumulator:
-    """Follows all TCP connections through successive tables with the same flow numbers (capture.stream).
+    """Follower of all TCP connections through successive tables.
 
-    Memory is bounded: packets of more than ``max_connections`` connections are counted and left out. Each direction remembers at most
-    ``max_outstanding`` unacknowledged segments and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes.
-    ``max_samples`` round trips, response latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of
-    them, chosen by ordinal. ``FlowSet.limits`` counts what was dropped. Splitting the packets into other chunks never changes a result.
+    Their flow numbers are the same (capture.stream). Memory is bounded: packets of more than ``max_connections``
+    connections are counted and left out. Each direction remembers at most ``max_outstanding`` unacknowledged segments
+    and ``max_gaps`` gaps, all lists together ``max_nodes`` entries of 32 bytes. ``max_samples`` round trips, response
+    latencies and flight sizes are kept for quantiles (16 bytes each); beyond it an even share of them, chosen by
+    ordinal. ``FlowSet.limits`` counts what was dropped. Splitting the packets into other chunks never changes a result.
     """
 
     def __init__(

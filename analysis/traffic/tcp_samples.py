@@ -1,4 +1,4 @@
-"""Round trips, latencies and flight sizes of the TCP pass: their log, and quantiles per connection."""
+"""Round trips, latencies and flight sizes of the TCP pass: log and quantiles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHORT: Final = 256
 
 
 class SampleLog:
-    """At most ``limit`` samples; beyond it an even share, chosen by ordinal: half, a quarter, ..."""
+    """At most ``limit`` samples; beyond it an even share by ordinal."""
 
     def __init__(self, limit: int, store: Any) -> None:
         self._limit = max(limit, state.SAMPLES_PER_PACKET)

@@ -53,7 +53,7 @@ _BEYOND_CAPACITY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class DropCounters:
-    """Report of the capture tool; None for missing counters. Capture files do not contain it."""
+    """Report of the capture tool, not in the file; None for missing counters."""
 
     captured: int | None = None
     received: int | None = None

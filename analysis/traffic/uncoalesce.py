@@ -1,4 +1,4 @@
-"""Segmentation-offload correction: the segments on the wire of frames that a network card joined.
+"""Segmentation-offload correction: wire segments of frames that a card joined.
 
 A sending card cuts a coalesced segment into full segments and a rest, a receiving card joins them: bytes and, except for segments that
 were not full, packets follow from the segment size. Times of single segments do not.

@@ -1,1 +1,1 @@
-"""Programs whose cause of slowness is known by construction, run and judged end to end."""
+"""Programs with a known cause of slowness, run and judged end to end."""

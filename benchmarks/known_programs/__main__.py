@@ -61,7 +61,7 @@ def main() -> int:
 
 @contextmanager
 def installation(var: Path) -> Iterator[Mapping[str, str]]:
-    """Keep services and a worker of an installation of its own running for the block; yield the environment of its commands."""
+    """Run services and a worker of our own for the block; yield their environment."""
     os.environ["RANKWIRE_VAR"] = str(var)
     own = Installation.of_environment()
     with embedded_services(own) as lease:

@@ -32,7 +32,7 @@ SECONDS: Final = 0.05
 
 @dataclass(frozen=True)
 class Judgement:
-    """An answer beside the truth. ``truth`` are the program's own seconds of each part: a change, or of the largest size."""
+    """An answer beside the truth: the program's own seconds of each part."""
 
     verdict: Verdict
     part: str
@@ -41,7 +41,7 @@ class Judgement:
 
 
 def own_parts(trial: Mapping[str, Any]) -> Parts:
-    """Return how a trial's loop time divides by the program's own clocks, seconds: the busiest rank is longest outside MPI."""
+    """Return the parts of a trial's loop time by the program's own clocks, s."""
     own = {name: trial["metrics"][f"command.{name}"] for name in FIGURES}
     return {
         COMPUTING: own["computing_s"],
@@ -58,7 +58,7 @@ def measured(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def truth_of(kind: Kind, trials: Sequence[Mapping[str, Any]]) -> Parts:
-    """Return the seconds of each part that explain the answer: more than at the best size, or at the largest size."""
+    """Return seconds of parts that explain the answer, against best or largest."""
     sizes: dict[int, list[Parts]] = defaultdict(list)
     times: dict[int, list[float]] = defaultdict(list)
     for trial in trials:
@@ -78,7 +78,7 @@ def _medians(trials: Sequence[Parts]) -> Parts:
 
 
 def judge(kind: Kind, answer: Mapping[str, Any], truth: Parts) -> Judgement:
-    """Judge the first cause of an answer: right, silent, other (a minor part), or OPPOSITE (a part that did not grow)."""
+    """Judge the first cause of an answer: right, silent, other or OPPOSITE."""
     part, explains = next(((c["part"], c["explains"]) for c in answer["causes"]), ("", None))
     verdict: Verdict = "other"
     if kind.form == "none" and sum(truth.values()) < NO_EFFECT_S:
@@ -94,7 +94,7 @@ def judge(kind: Kind, answer: Mapping[str, Any], truth: Parts) -> Judgement:
 
 
 def true_causes(kind: Kind, truth: Parts) -> frozenset[str]:
-    """Return the causes by construction; the largest part of the change instead, if other load made that another one."""
+    """Return the causes by construction, or the largest change under other load."""
     largest = max(truth, key=lambda name: truth[name])
     return kind.causes if largest in kind.causes else frozenset({largest})
 

@@ -1,4 +1,4 @@
-"""The kinds of programs, each with its sizes, its link and the parts of the time that explain its answer."""
+"""The kinds of programs: sizes, link and the parts that explain the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cost of the page of an experiment of 120 trials, from a cold cache: python -m benchmarks.pages.experiment [--rounds 5]
+"""Cost of the page of an experiment of 120 trials, from a cold cache.
+
+python -m benchmarks.pages.experiment [--rounds 5]
 
 With ``--trials 10000`` instead what everything that shows one experiment costs when it holds so many (``pages.many_trials``).
 
@@ -73,7 +75,7 @@ def main() -> int:
 
 
 def asked(slug: str) -> tuple[float, float, float, float]:
-    """Milliseconds of the page, of the diagnosis that it loads, of both; CPU time of both, without the database's."""
+    """Return milliseconds of page, diagnosis and both, and their CPU time."""
     from django.core.cache import cache as kept
 
     kept.clear()
@@ -131,7 +133,7 @@ def stored(name: str, specification: dict[str, Any]) -> str:
 
 
 def analysed(hosts: int) -> bytes:
-    """The stored analysis of a capture of so many hosts, each in touch with every other one."""
+    """Return the stored analysis of a capture of hosts that all communicate."""
     import json
 
     import zstandard

@@ -1,7 +1,8 @@
-"""Cost of the pages of an experiment of maximum size: the table of ``pages.experiment --trials``.
+"""Cost of the pages of an experiment of maximum size.
 
-The trials are stored as workers leave them (a command, conditions, a certificate, the facts of their machine, every metric of the
-catalogue and the stored analysis of a capture each), by PostgreSQL's COPY. A few have failed or are flagged.
+This is the table of ``pages.experiment --trials``. The trials are stored as workers leave them (a command, conditions,
+a certificate, the facts of their machine, every metric of the catalogue and the stored analysis of a capture each), by
+PostgreSQL's COPY. A few have failed or are flagged.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def report(trials: int, names: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of one answer: processor time of the process and its database, and growth of the process."""
+    """Cost of one answer: CPU time of the process and its database, and growth."""
 
     cpu_ms: float
     elapsed_ms: float
@@ -75,7 +76,7 @@ class Cost:
 
 
 def costs(slug: str) -> list[tuple[str, Cost]]:
-    """Ask for everything in the order in which a reader's browser does, and print it meanwhile."""
+    """Request everything in the order of a reader's browser, and print meanwhile."""
     from django.core.cache import cache
 
     from benchmarks.pages.experiment import reader
@@ -213,7 +214,7 @@ def stored(name: str, specification: dict[str, Any], count: int) -> str:
 
 
 def _end(experiment: Any) -> None:
-    """Let all trials have finished, one a second, but for some that failed and some whose captures are flagged."""
+    """End all trials, one a second, some of them failed and some flagged."""
     from datetime import timedelta
 
     from django.db.models import F, Value

@@ -78,7 +78,7 @@ def measure(pages: int, pairs: int) -> list[Row]:
 
 
 class Readers:
-    """A process that asks as the headers of so many pages do, and what it and its database used."""
+    """Process that asks as the headers of many pages do, and all its costs."""
 
     def __init__(self, pages: int) -> None:
         argv = [sys.executable, "-m", "benchmarks.pages.open", "--ask", "--pages", str(pages)]
@@ -93,7 +93,7 @@ class Readers:
 
 
 def ask(pages: int) -> int:
-    """Until it is killed: ask what the headers of so many open pages ask for, as often as they do."""
+    """Poll as the headers of so many open pages do, until killed."""
     import django
 
     django.setup()

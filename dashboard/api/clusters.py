@@ -29,7 +29,7 @@ _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class StepSerializer(serializers.Serializer[Any]):
-    """One step of a cluster test."""
+    """One step of a check of a cluster."""
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=["ok", "warning", "problem", "skipped"])
@@ -40,7 +40,7 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class ClusterTestSerializer(RowSerializer[ClusterTest]):
-    """The last test of a cluster; `ended_at` is null until it ends."""
+    """The last check of a cluster; `ended_at` is null until it ends."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)
@@ -108,12 +108,12 @@ class ClusterViewSet(RowsViewSet[Cluster]):
 
     @schema.row_action("post", {202: ClusterSerializer}, (403, 404))
     def test(self, request: Request, slug: str) -> Response:
-        """Test the cluster on a worker; its field `test` has the result."""
+        """Check the cluster on a worker; its field `test` has the result."""
         cluster = self.get_object()
         if not may_test_clusters(request.user):
-            raise PermissionDenied("Only maintainers and users who set up clusters may test them.")
+            raise PermissionDenied("Only maintainers and users who set up clusters may check them.")
         if cluster.elsewhere:
-            raise PermissionDenied("This cluster belongs to another installation: it cannot be tested here.")
+            raise PermissionDenied("This cluster belongs to another installation: it cannot be checked here.")
         queue.request_check(cluster)
         return Response(self.get_serializer(self.get_object()).data, status=202)
 

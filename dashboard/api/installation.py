@@ -87,7 +87,7 @@ class ProcessSerializer(serializers.Serializer[Any]):
 
 
 class StatusSerializer(serializers.Serializer[Any]):
-    """Running and waiting trials of the caller's projects, and of clusters in total."""
+    """Running and queued trials of the caller's projects, and of clusters in total."""
 
     time = serializers.DateTimeField(help_text="The server's clock.")
     running = serializers.IntegerField(help_text="Trials that are prepared, run or are analysed.")
@@ -103,7 +103,7 @@ class StatusView(APIView):
 
     @extend_schema(operation_id="status", responses={200: StatusSerializer, **schema.errors(400)})
     def get(self, request: Request) -> Response:
-        """Count running and waiting trials of the caller's projects and of clusters."""
+        """Count running and queued trials of the caller's projects and of clusters."""
         refuse_unknown(request, set())
         running, queued = Q(state__in=ACTIVE), Q(state=State.QUEUED)
         trials = access.visible_trials(request.user, Trial.objects.unfinished())

@@ -87,7 +87,7 @@ class PasswordLinkSerializer(serializers.Serializer[Any]):
 
 
 class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
-    """Accounts by name; changes follow the rules of the page *People* and are logged."""
+    """Accounts by name; changes follow the rules of the page *Users* and are logged."""
 
     queryset = get_user_model()._default_manager.none()
     serializer_class = PersonSerializer

@@ -71,7 +71,7 @@ class ProjectViewSet(RowsViewSet[Project]):
         """Delete a project without experiments and reports (superusers)."""
         project: Project = self.get_object()
         if not sees_everything(request.user) or not may_manage(request.user, project):
-            raise PermissionDenied("Only superusers remove projects.")
+            raise PermissionDenied("Only superusers may delete projects.")
         project.remove()
         return Response(status=204)
 

@@ -227,7 +227,7 @@ class CancelledSerializer(serializers.Serializer[Any]):
     """The answer to a cancellation."""
 
     cancelled = serializers.IntegerField(
-        read_only=True, help_text="Waiting trials that were cancelled and running trials that stop."
+        read_only=True, help_text="Queued trials that were cancelled and running trials that stop."
     )
 
 

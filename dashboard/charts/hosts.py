@@ -24,7 +24,7 @@ _MOST_MARKERS = 60
 
 @dataclass(frozen=True, slots=True)
 class HostLine:
-    """One host: per step its mean and (lowest, highest, samples), None without samples."""
+    """One host: per step its mean and (lowest, highest, samples), or None."""
 
     host: str
     means: Sequence[float | None]

@@ -25,7 +25,7 @@ class Spark:
 
 
 def sparkline(values: Sequence[float]) -> Spark | None:
-    """Return a line over equally spaced points from zero; None with fewer than 2 values."""
+    """Return a line over equally spaced points from zero; None below 2 values."""
     if len(values) < 2:
         return None
     top = max(values) or 1.0

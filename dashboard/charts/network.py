@@ -84,9 +84,9 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
 
 
 def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]]) -> Figure:
-    """Draw elapsed time (s) by number of hosts: (low, value, high) on the current link.
+    """Draw elapsed time (s) by number of hosts on the current link.
 
-    static/network.js fills the trace "Your network".
+    Each point is (low, value, high); static/network.js fills the trace "Your network".
     """
     y = Scale.of([high for *_, high in here], "s")
     data = [

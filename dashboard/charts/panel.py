@@ -31,7 +31,7 @@ class Chart:
 
     @property
     def is_named_at_length(self) -> bool:
-        """The legend needs more lines than a panel has room for: long names have one line each."""
+        """Return whether names are so long that the legend gives each its own line."""
         names = [str(trace.get("name", "")) for trace in self.figure.get("data", ()) if trace.get("showlegend", True)]
         return len(names) > _MOST_LINES and max(map(len, names)) > _SHORT
 

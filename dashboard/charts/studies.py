@@ -1,4 +1,4 @@
-"""Figures of the result parts: wall times against load, the tuning ladder, phases over nodes."""
+"""Figures of result parts: wall times against load, tuning ladder, phases."""
 
 from __future__ import annotations
 

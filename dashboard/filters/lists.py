@@ -51,7 +51,7 @@ class ExperimentFilter(ListFilter):
     owner = of_owner()
     state = django_filters.ChoiceFilter(
         method="filter_state",
-        choices=[("unfinished", "Running or waiting"), ("failed", "With failed trials"), ("over", "Finished")],
+        choices=[("unfinished", "Running or queued"), ("failed", "With failed trials"), ("over", "Finished")],
         empty_label="Any state",
         label="State",
         help_text="How far its trials are.",
@@ -181,7 +181,7 @@ class ConfigurationFilter(ListFilter):
     project = AnyOfFilter(field_name="project__slug", label="Project", help_text="Project.")
     tag = AnyOfFilter(method="filter_tags", label="Tag", help_text="Has each of these tags.")
     state = by_choice(
-        ((state.value, state.word) for state in State),
+        ((state.value, state.label) for state in State),
         "Has a trial that is",
         "Has a trial in this state.",
         method="filter_trial",

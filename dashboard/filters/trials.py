@@ -50,7 +50,7 @@ class TrialFilter(ListFilter):
     configuration = django_filters.CharFilter(
         field_name="configuration__hash", label="Configuration", help_text="Hash of the configuration."
     )
-    state = by_choice(((state.value, state.word) for state in State), "State", "State; may be repeated.")
+    state = by_choice(((state.value, state.label) for state in State), "State", "State; may be repeated.")
     kind = by_choice(Kind.choices, "Kind", "Purpose of the trial.")
     trust = by_choice(((level.value, chip_of(level).word) for level in TrustLevel), "Trust", "Trust in the capture.")
     workload = of_workload(field_name="experiment__workload")

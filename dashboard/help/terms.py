@@ -26,7 +26,7 @@ class Term:
 
 
 def term(name: str) -> Term | None:
-    """Return the term of a metric or of docs/reference/terms.md ("state.lost", "Speed-up")."""
+    """Return the term of a metric or of docs/reference/terms.md ("Speed-up")."""
     anchor = name if name in _meanings() else _by_words().get(name.casefold(), "")
     metric = name if name in METRICS else _by_label().get(name, "")
     if anchor:

@@ -42,7 +42,7 @@ def go_on(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def prioritise(request: HttpRequest, slug: str) -> HttpResponse:
-    """Set the priority of waiting trials within the project."""
+    """Set the priority of queued trials within the project."""
     experiment = find_experiment(request, slug)
     if experiment.published or not may_prioritise(request.user, experiment):
         raise PermissionDenied

@@ -28,7 +28,7 @@ _FACT_GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
     ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
     ("Price of a run", "For the cost of waiting: rent, or the price over the years of use.", 3),
-    ("Network", "For comparing loads with limits of real hosts. A cluster test fills in missing values.", 3),
+    ("Network", "For comparing loads with limits of real hosts. A check of the cluster fills in missing values.", 3),
 )
 """Headings of the form, each with its number of facts."""
 
@@ -90,7 +90,7 @@ def _processor(cluster: Cluster) -> str:
 
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a cluster with its facts, and its settings to users with the right to change them."""
+    """Show a cluster with its facts; its settings to users who can change them."""
     cluster = get_object_or_404(Cluster, slug=slug)
     may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
@@ -115,7 +115,7 @@ def test(request: HttpRequest, slug: str) -> HttpResponse:
     if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
     if not queue.request_check(cluster):
-        messages.info(request, "A test is running already.")
+        messages.info(request, "A check is already running.")
     return redirect("cluster", cluster.slug)
 
 
@@ -152,7 +152,7 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
     """Enable (``on``) or disable the cluster for new experiments."""
     cluster, on = _set_up(request, slug), "on" in request.POST
     if on and cluster.settings_errors:
-        messages.error(request, "Its settings are wrong: fix them first.", extra_tags="bad")
+        messages.error(request, "Not switched on: the settings are wrong. Fix them first.", extra_tags="bad")
         return redirect("cluster", cluster.slug)
     cluster.switch(on=on)
     words = "accepts experiments now" if on else "accepts no new experiments; running trials finish"

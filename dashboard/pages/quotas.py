@@ -16,10 +16,10 @@ from experiments.models import Project
 from experiments.selectors.quotas import Quota, quotas_of
 
 _THEN: Final = {
-    "queued_trials": "more trials are refused until fewer wait",
-    "machine_hours": "its trials wait until the use of the last 30 days is lower",
-    "disk_gib": "new trials are refused until files are removed",
-    "capture_gib": "new trials with a capture are refused until captures are removed",
+    "queued_trials": "more trials are refused until fewer are queued",
+    "machine_hours": "its trials wait until the usage of the last 30 days falls",
+    "disk_gib": "new trials are refused until files are deleted",
+    "capture_gib": "new trials with a capture are refused until captures are deleted",
 }
 """Effects of reached limits."""
 

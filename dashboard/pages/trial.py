@@ -185,7 +185,7 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
 
 
 def _point(trial: Trial) -> str:
-    """Return the swept values, or those that identify the configuration if it has none of them."""
+    """Return the swept values, or those that identify the configuration."""
     parameters = trial.configuration.parameters
     swept = parameters_sentence(parameters, swept_of(trial.experiment))
     return swept or parameters_sentence(parameters, telling(parameters))

@@ -60,7 +60,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at 
         model = Project
         fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
         labels: ClassVar = {
-            "most_queued_trials": "Waiting trials",
+            "most_queued_trials": "Queued trials",
             "most_machine_hours": "Machine hours",
             "most_disk_gib": "Files, GiB",
             "most_capture_gib": "Captures, GiB",
@@ -111,14 +111,14 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
         raise PermissionDenied
     project = _project(request, slug)
     if request.POST.get("name", "").strip() != project.name:
-        messages.error(request, f"Project not removed. Type its name, {project.name}, to confirm.", extra_tags="bad")
+        messages.error(request, f"Project not deleted. Type its name, {project.name}, to confirm.", extra_tags="bad")
         return redirect("project", slug)
     try:
         project.remove()
     except ProjectInUse as error:
         messages.error(request, str(error), extra_tags="bad")
         return redirect("project", slug)
-    messages.success(request, f"{project.name} removed.", extra_tags="ok")
+    messages.success(request, f"{project.name} is deleted.", extra_tags="ok")
     return redirect("projects")
 
 
@@ -209,7 +209,7 @@ def send_test_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def remove_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     _webhook(request, slug, pk).delete()
-    messages.success(request, "Webhook removed.", extra_tags="ok")
+    messages.success(request, "Webhook deleted.", extra_tags="ok")
     return redirect(f"{reverse('project', args=[slug])}#webhooks")
 
 

@@ -60,7 +60,7 @@ def _kept(response: Response) -> dict[str, Any]:
 def redirect_or_refuse(
     request: HttpRequest, act: Callable[[], HttpResponseRedirect], back: Any, words: Callable[[Any], str] = str
 ) -> HttpResponseRedirect:
-    """Return `idempotent_redirect`; on RepositoryError show its ``words`` and redirect ``back``."""
+    """Return `idempotent_redirect`; show a RepositoryError's words at ``back``."""
     try:
         return idempotent_redirect(request, act)
     except RepositoryError as error:

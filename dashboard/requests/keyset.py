@@ -48,7 +48,7 @@ class Slice:
 
 
 def slice_of(listing: Listing, *, after: str, before: str, most: int) -> Slice:
-    """Return the page after or before a position; by default the first. Raise InvalidPosition."""
+    """Return the page at a position, by default the first. Raise InvalidPosition."""
     if after and before:
         raise InvalidPosition("Give either after or before, not both.")
     position = _read(before or after, listing.key)

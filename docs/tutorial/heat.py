@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Heat flow along a rod that the ranks share: an example of an MPI program. Its argument is the number of grid points."""
+"""Heat flow along a rod that the ranks share; the argument is its grid points."""
 
 import sys
 import time

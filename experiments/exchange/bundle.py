@@ -30,7 +30,7 @@ MOST_TRIALS: Final = 10_000
 NO_LICENCE: Final = "No licence was stated: ask who made this bundle before you use it in public."
 _COMPRESSED: Final = (".zst", ".gz", ".zip", ".xz", ".parquet")
 _ABOUT: Final = {
-    "specification.yaml": "The specification: what was asked for.",
+    "specification.yaml": "The specification of the experiment.",
     "trials.csv": "A row for each trial with every parameter and everything measured; trials.csv-metadata.json says what "
     "the columns mean, with units.",
     "answer.json": "The answer to the question that the design asks.",

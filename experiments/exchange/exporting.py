@@ -89,7 +89,7 @@ class FileExporter:
         if artifact.removed_at is not None:
             raise _LeftOut("its time of retention was over")
         if capture and self.wanted.captures == "none":
-            raise _LeftOut("captures were not asked for")
+            raise _LeftOut("captures were not requested")
         with ExitStack() as block:
             try:
                 file = block.enter_context(artifact.intact())

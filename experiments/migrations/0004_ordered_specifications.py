@@ -1,4 +1,4 @@
-"""Keep the order in which the fields and the sweep of a specification were written."""
+"""Keep the written order of the fields and the sweep of a specification."""
 
 from django.db import migrations
 

@@ -43,7 +43,7 @@ FROM (SELECT DISTINCT configuration_id FROM experiments_trial WHERE trust IN ('d
 
 
 def define(apps: Any, schema_editor: Any) -> None:
-    """The function has to be there before summaries are made with it; every later migrate writes it anew."""
+    """Define the function before summaries need it; later migrates replace it."""
     define_in_database(using=schema_editor.connection.alias)
 
 

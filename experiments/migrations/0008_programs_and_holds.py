@@ -8,7 +8,7 @@ import experiments.models.ordered_json
 
 
 def leave_reading_out_of_identities(apps, schema_editor):
-    """Figures and patterns of a command are no part of what a configuration is any more: give stored ones their new hash.
+    """Give configurations identities without figures and patterns of a command.
 
     Where an experiment has two that differ in nothing else, the one of the current version gets it.
     """

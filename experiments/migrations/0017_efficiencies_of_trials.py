@@ -1,7 +1,7 @@
-"""Keep with every trial what twins on an ideal network say of it: serialisation and transfer efficiency.
+"""Keep serialisation and transfer efficiency with every trial.
 
-The same trigger as for summaries does it, whatever ends, replaces or removes a trial or a twin. Readers of measurements (REST, exports,
-the explorer, comparisons) then need to know nothing of twins.
+They follow from ideal-network runs. The same trigger as for summaries does it, whatever ends, replaces or removes a
+trial or a twin. Readers of measurements (REST, exports, the explorer, comparisons) then need to know nothing of twins.
 """
 
 from importlib import import_module

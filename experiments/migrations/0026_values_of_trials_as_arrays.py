@@ -1,6 +1,7 @@
-"""Keep the values of every trial as one array beside its measurements: exports read these (decision 21).
+"""Keep the values of every trial as one array beside its measurements.
 
-Triggers of the statement write them, whatever writes, changes or removes measurements.
+Exports read these (decision 21). Triggers of the statement write them, whatever writes, changes or removes
+measurements.
 """
 
 import django.contrib.postgres.fields

@@ -1,6 +1,7 @@
-"""Keep what each configuration adds to a history, so that neither one history nor their list reads all trials.
+"""Keep the part of each configuration in a history.
 
-The function that writes summaries writes it, whatever ends, replaces or removes a trial.
+Neither one history nor their list reads all trials. The function that writes summaries writes it, whatever ends,
+replaces or removes a trial.
 """
 
 from importlib import import_module

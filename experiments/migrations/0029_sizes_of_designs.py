@@ -1,7 +1,8 @@
-"""Keep how many configurations the design of each experiment has: the explorer counted all of them for every page.
+"""Keep the number of configurations of each design.
 
-Triggers of the statement add and take away what one adds or takes away, whatever writes, revises, removes or brings back
-configurations. Nothing is counted anew: of two transactions that change one design neither would see the other's rows.
+The explorer counted all of them for every page. Triggers of the statement add and take away what one adds or takes
+away, whatever writes, revises, removes or brings back configurations. Nothing is counted anew: of two transactions that
+change one design neither would see the other's rows.
 """
 
 import django.db.models.deletion

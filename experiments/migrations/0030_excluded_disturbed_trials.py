@@ -1,4 +1,4 @@
-"""Exclude disturbed trials from the summaries of configurations that have a clean one."""
+"""Exclude disturbed trials from summaries if there is a clean one."""
 
 from importlib import import_module
 

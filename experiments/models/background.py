@@ -35,9 +35,9 @@ class BackgroundTask(models.Model):
         REPLAY = "replay", "Replay"
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
+        WAITING = "waiting", "Queued"
         RUNNING = "running", "Running"
-        DONE = "done", "Done"
+        DONE = "done", "Finished"
         FAILED = "failed", "Failed"
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="background_tasks")

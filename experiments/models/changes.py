@@ -1,4 +1,4 @@
-"""Change log (django-auditlog) of the models in `AUDITLOG_INCLUDE_TRACKING_MODELS`.
+"""Change log (django-auditlog) of AUDITLOG_INCLUDE_TRACKING_MODELS.
 
 Actions that no field records are added here. Trials, measurements and files are never logged.
 """

@@ -1,4 +1,4 @@
-"""Cluster tests: checks that trials can run on the hosts. One row per cluster."""
+"""Checks of clusters: trials can run on the hosts. One row per cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Step = Mapping[str, Any]
 
 
 class ClusterTest(models.Model):
-    """The last test of a cluster."""
+    """The last check of a cluster."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="test")
     asked_at = models.DateTimeField()
@@ -36,7 +36,7 @@ class ClusterTest(models.Model):
     of_settings = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
-        return f"test of {self.cluster}"
+        return f"check of {self.cluster}"
 
     @classmethod
     def ask(cls, cluster: Cluster) -> bool:
@@ -79,7 +79,13 @@ class ClusterTest(models.Model):
 
     def give_up(self, reason: str) -> None:
         """End a test whose worker is gone."""
-        step = {"name": "Test", "state": PROBLEM, "value": "Not ended", "seen": reason, "remedy": "Test again."}
+        step = {
+            "name": "Check",
+            "state": PROBLEM,
+            "value": "Not ended",
+            "seen": reason,
+            "remedy": "Check the cluster again.",
+        }
         self.end([*self.steps, {**step, "commands": []}])
 
     @property

@@ -378,7 +378,7 @@ class Experiment(OfProject, models.Model):
         with transaction.atomic():
             self.wait_for_others()
             if self.trials.unfinished().exists():
-                raise StaleTrial(f"Trials of {self.name} wait or run: {advice}.")
+                raise StaleTrial(f"Trials of {self.name} are queued or running: {advice}.")
             yield
 
     def move_to(self, project: Project) -> None:

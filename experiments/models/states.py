@@ -26,7 +26,7 @@ class Tone(StrEnum):
 class State(models.TextChoices):
     """The states of a trial."""
 
-    QUEUED = "queued", "Waiting"
+    QUEUED = "queued", "Queued"
     PREPARING = "preparing", "Preparing"
     RUNNING = "running", "Running"
     ANALYSING = "analysing", "Analysing"
@@ -35,11 +35,6 @@ class State(models.TextChoices):
     ERRORED = "errored", "Errored"
     CANCELLED = "cancelled", "Cancelled"
     LOST = "lost", "Lost"
-
-    @property
-    def word(self) -> str:
-        """Return the label for pages: a finished trial is "Complete"."""
-        return "Complete" if self is State.FINISHED else str(self.label)
 
     @property
     def tone(self) -> Tone:
@@ -115,7 +110,7 @@ class Status(StrEnum):
 
 
 class Hold(models.TextChoices):
-    """The hold on an experiment's waiting trials."""
+    """The hold on an experiment's queued trials."""
 
     NONE = "", "They start"
     HELD = "held", "On hold: its first trial failed, and a user decides"

@@ -38,7 +38,7 @@ class CertificateStatus:
 
 
 def certificate_statuses(configurations: Collection[int]) -> dict[int, CertificateStatus]:
-    """Return the certificate status of each configuration with counted trials. One query."""
+    """Return the certificate status of configurations with trials, by one query."""
     trials = Trial.objects.counted().filter(configuration__in=configurations)
     rows: dict[int, list[tuple[str, Any]]] = defaultdict(list)
     for configuration, trust, certificate in trials.values_list("configuration_id", "trust", "certificate"):

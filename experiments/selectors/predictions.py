@@ -135,7 +135,7 @@ def plan_check(prediction: Prediction) -> MorePoints:
     if experiment.cluster_id != prediction.cluster_id:
         raise _refused("The experiment runs on another cluster now: make a new prediction.")
     if checks_of([prediction])[prediction.pk].waiting:
-        raise _refused("Trials that check this prediction wait or run already.")
+        raise _refused("Trials that check this prediction are already queued or running.")
     more = plan_configuration(experiment, prediction.parameters, TRIALS)
     if more is None:
         raise _refused(

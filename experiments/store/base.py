@@ -57,11 +57,11 @@ class Store(ABC):
 
     @abstractmethod
     def size(self, path: str) -> int:
-        """Return the length of a file. Raise FileNotFoundError, NotPlain, or StoreUnavailable."""
+        """Return a file's length. Raise FileNotFoundError, NotPlain, StoreUnavailable."""
 
     @abstractmethod
     def put(self, file: Path, path: str) -> None:
-        """Store a plain local file under a new path. Raise NotPlain, OSError, StoreUnavailable."""
+        """Store a local file at a new path. Raise NotPlain, OSError, StoreUnavailable."""
 
     @abstractmethod
     def remove(self, path: str) -> None:

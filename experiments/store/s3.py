@@ -129,7 +129,7 @@ class S3(S3Storage):  # type: ignore[misc]  # it has no types
 
     @contextmanager
     def _translated(self, path: str) -> Iterator[None]:
-        """Raise FileNotFoundError or StoreUnavailable for errors of boto3; fail fast while away."""
+        """Translate errors of boto3 to FileNotFoundError or StoreUnavailable, fast."""
         if time.monotonic() < self._away_until:
             raise StoreUnavailable("the store of files does not answer")
         try:

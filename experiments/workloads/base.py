@@ -188,7 +188,7 @@ class WorkloadDefinition:
         """Parse; raise OutputError, also if printed settings differ from requested ones."""
         parsed = self.parse(output, files)
         for name, ran, expected in parsed.contradictions(requested):
-            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {expected} was asked for")
+            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {expected} was requested")
         return parsed
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:

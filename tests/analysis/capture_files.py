@@ -1,4 +1,4 @@
-"""Writes capture files of every format that is read; shares no code with the readers under test."""
+"""Writer of capture files of every format, without code of the readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Order = Literal["<", ">"]
 
 @dataclass(frozen=True)
 class Frame:
-    """One captured frame: stamp in ns (None: without), its bytes as captured, its length on the wire."""
+    """One frame: stamp in ns (None: without), captured bytes, length on the wire."""
 
     time_ns: int | None
     data: bytes

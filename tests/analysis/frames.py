@@ -41,7 +41,10 @@ def ipv6(
 
 
 def ethernet(content: bytes, *, kind: int = 0x0800, vlans: tuple[tuple[int, int], ...] = (), pad: bool = True) -> bytes:
-    """``vlans``: (tag protocol, VLAN number) from the outside in. Frames are padded to 60 bytes as on a wire."""
+    """Return a frame padded to 60 bytes as on a wire.
+
+    ``vlans``: (tag protocol, VLAN number) from the outside in.
+    """
     tags = b"".join(struct.pack("!HH", protocol, number) for protocol, number in vlans)
     frame = bytes.fromhex("020000000002020000000001") + tags + struct.pack("!H", kind) + content
     return frame + b"\0" * (60 - len(frame)) if pad else frame
@@ -51,7 +54,7 @@ def roce(
     code: int, number: int, *, pair: int = 17, size: int = 64, marked: bool = False, source: str = "10.0.0.1",
     destination: str = "10.0.0.2",
 ) -> bytes:  # fmt: skip
-    """RoCEv2 in a whole frame: a base transport header, ``size`` bytes behind it, and an invariant CRC. ``marked``: ECN 11."""
+    """Return RoCEv2 in a frame: base header, ``size`` bytes, CRC; ``marked``: ECN 11."""
     transport = struct.pack("!BBHII", code, 0, 0xFFFF, pair, number & 0xFFFFFF) + bytes(size) + bytes(4)
     header = bytearray(ipv4(udp(50_000, 4791, transport), protocol=17, source=source, destination=destination))
     header[1] |= 3 if marked else 0

@@ -19,7 +19,7 @@ HEADER_BYTES = 54
 
 @dataclass(frozen=True)
 class Segment:
-    """One packet. ``seq`` and ``ack`` may exceed 32 bits: the table wraps them, as the wire does."""
+    """One packet."""
 
     time_ns: int
     side: int = 0
@@ -40,7 +40,10 @@ def table_of(
     hosts: tuple[str, ...] = ("10.0.0.1", "10.0.0.2", "10.0.0.3"),
     handshakes: Sequence[tuple[int, int, int]] = (),
 ) -> PacketTable:
-    """``endpoints`` per flow: host, port, host, port; side 0 of a segment is the first. ``handshakes``: row, jobid, vpid."""
+    """Return the table of segments.
+
+    ``endpoints`` per flow: host, port, host, port; side 0 of a segment is the first. ``handshakes``: row, jobid, vpid.
+    """
     columns: dict[str, Any] = {name: np.zeros(len(segments), _DTYPES[name]) for name in PacketTable.columns()}
     for row, segment in enumerate(segments):
         host_a, port_a, host_b, port_b = endpoints[segment.flow]
@@ -66,7 +69,7 @@ def table_of(
 
 
 def slices(table: PacketTable, cuts: Sequence[int]) -> list[PacketTable]:
-    """The table in pieces, cut before the rows ``cuts``; handshakes count from their piece's first row."""
+    """Return the table in pieces, cut before the rows ``cuts``."""
     bounds = [0, *sorted(cuts), len(table)]
     pieces = []
     for low, high in pairwise(bounds):

@@ -32,7 +32,7 @@ def test_the_headline_is_that_of_the_published_table() -> None:
 
 
 def test_every_metric_has_a_value_or_a_reason(mpi_capture: Path) -> None:
-    """Run metrics, those of MPI calls and the observer effect come from the trial, everything else from the capture."""
+    """Metrics of runs, MPI calls and overhead come from trials, others from captures."""
     result = analysis.analyse(mpi_capture)
     expected = {
         entry.id

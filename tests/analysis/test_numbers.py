@@ -1,4 +1,4 @@
-"""Numbers for readers: one table of cases for the rule, and what must hold for all numbers."""
+"""Numbers for readers: one table of cases, and properties of all numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nginx and caddy as they stand in front of a site: programs of Debian's packages, with a configuration of their own, over TLS."""
+"""nginx and caddy in front of a site, over TLS: programs of Debian."""
 
 from __future__ import annotations
 

@@ -110,6 +110,6 @@ def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experime
     finish(claimed())
     finish(claimed())
     page.wait_for_function("() => window.notified.length", timeout=30_000)
-    assert page.evaluate("window.notified") == [["Watched", "Complete: 2 of 2 trials complete"]]
+    assert page.evaluate("window.notified") == [["Watched", "Finished: 2 of 2 trials finished"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
     assert page_errors == []

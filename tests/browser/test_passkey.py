@@ -1,4 +1,4 @@
-"""Passkeys in a browser with an authenticator: one is added, signs in without a password, proves a second factor, and is ended."""
+"""Passkeys in a browser: add, sign in, prove a second factor, end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports in a browser: a part is chosen and inserted, previewed, saved; the downloaded file draws its charts without a network."""
+"""Reports in a browser: insert a part, preview, save, draw offline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def experiment(person) -> Experiment:
 
 def test_a_part_is_inserted_previewed_and_saved(page, experiment, page_errors):
     page.goto(experiment.get_absolute_url())
-    page.locator("summary", has_text="Report").click()
+    page.locator("summary", has_text="Use in a report").click()
     page.get_by_role("button", name="Create report").click()
     expect(page).to_have_url(
         f"**/reports/{Report.objects.get().pk}/edit/".replace("**", page.url.split("/reports/")[0])

@@ -1,4 +1,4 @@
-"""The tour of the first visit, by keyboard alone: from Home to a running experiment."""
+"""The tour of the first visit, by keyboard: Home to a running experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A laboratory below a path of a site, behind real proxies that speak TLS: one hands the path on, the other takes it off."""
+"""A laboratory below a path of a site, behind real proxies that speak TLS."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def client(
 
 
 class Cut(httpx.HTTPTransport):
-    """Interrupts the first ``times`` downloads in their middle; ``ranges`` has the requested ranges."""
+    """Interrupts the first ``times`` downloads; ``ranges`` are the requested ones."""
 
     def __init__(self, times: int) -> None:
         super().__init__()

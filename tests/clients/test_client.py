@@ -1,4 +1,4 @@
-"""Python client and command with a real server; network faults with a replaced transport."""
+"""Python client and command with a real server, or a broken transport."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_it_waits_until_no_trial_is_left(client: Client) -> None:
     def end(pause_s: float) -> None:
         Experiment.objects.get().trials.update(state=State.CANCELLED)
 
-    with pytest.raises(TimeLimit, match="water was not complete"):
+    with pytest.raises(TimeLimit, match="water was not finished"):
         client.wait("water", time_limit_s=0)
     client._sleep = end
     assert client.wait("water", progress=lambda experiment: seen.append(experiment["status"]))["status"] == "cancelled"
@@ -126,7 +126,7 @@ def test_it_sends_no_slug_that_leads_elsewhere(slug: str) -> None:
 def test_the_command_submits_and_shows(client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "water.yaml").write_text(WATER)
     assert main(["submit", str(tmp_path / "water.yaml")]) == 0
-    assert capsys.readouterr() == ("water: waiting, 0 of 9 trials complete\n", "")
+    assert capsys.readouterr() == ("water: waiting, 0 of 9 trials finished\n", "")
     Experiment.objects.get().trials.update(state=State.FAILED)
     assert main(["status", "water", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["trials"]["failed"] == 9

@@ -1,4 +1,4 @@
-"""Files of the client and a real server: resumed downloads, bundles, imports, the token file."""
+"""Files of client and real server: resumed downloads, bundles, imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a specification to a bundle with a real server and a real worker, as the examples do it."""
+"""From a specification to a bundle with real server and worker."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def run_client(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 @cache
 def services(secrets: str = IN_ENV) -> dict[str, Any]:
-    """Return the services merged with those that they extend, from a file of ``SECRETS_FROM``."""
+    """Return the services of a file, merged with those that they extend."""
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     extended = yaml.safe_load((ROOT / secrets).read_text())["services"]
     return {name: merged(extended[service["extends"]["service"]], service) for name, service in composed.items()}

@@ -10,7 +10,7 @@ ROOM = "experiments.cluster_kinds"
 
 
 def named_in_python(source: str, kinds: Collection[str], titles: Collection[str]) -> set[str]:
-    """Return the kinds that code names: as a whole text, or by their module. Docstrings and sentences name none."""
+    """Return the kinds that code names, as a whole text or by their module."""
     return {name for node in ast.walk(ast.parse(source)) for name in _names(node) if name in {*kinds, *titles}}
 
 

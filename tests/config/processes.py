@@ -35,7 +35,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def processes_of(var: Path) -> list[psutil.Process]:
-    """Return the processes with a var directory in arguments, environment or working directory."""
+    """Return processes with a var directory in arguments, variables or cwd."""
     processes = []
     for process in psutil.process_iter():
         try:

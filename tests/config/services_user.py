@@ -1,4 +1,4 @@
-"""A user of the embedded services, as a program of its own: prints what it got, then waits to be ended."""
+"""User of the embedded services: prints what it got and waits."""
 
 import json
 import signal

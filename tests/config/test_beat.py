@@ -1,4 +1,4 @@
-"""Periodic tasks keep their pace when the clock is set back: lost trials must not wait until it has caught up."""
+"""Periodic tasks keep their pace when the clock is set back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses that are not made by a template's ``url`` follow the path of a site too; the whole behind real proxies is in tests/browser."""
+"""Addresses that no template makes follow the path of a site too."""
 
 from __future__ import annotations
 

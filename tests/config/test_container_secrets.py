@@ -1,4 +1,4 @@
-"""Passwords and the secret key of the containers: in .env or in files, and never in the image."""
+"""Secrets of the containers: in .env or in files, never in the image."""
 
 from __future__ import annotations
 

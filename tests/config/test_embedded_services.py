@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL and Redis: who keeps them up, what ends them, what they survive."""
+"""Embedded PostgreSQL and Redis: their start, end and recovery."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class User:
 
 @pytest.fixture(scope="module")
 def var(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In a directory that other users cannot enter, as root's own is. Its data serve all tests, one after the other."""
+    """Return a directory that other users cannot enter; all tests share it."""
     closed = tmp_path_factory.mktemp("closed")
     closed.chmod(0o700)
     return closed / "var"
@@ -126,7 +126,7 @@ def test_it_starts_a_killed_server_again_at_the_same_address(use: Callable[..., 
 
 
 def test_it_is_not_deceived_by_a_pid_file_that_names_another_process(use: Callable[..., User], var: Path) -> None:
-    """After a power cut the number may belong to anyone; PostgreSQL alone would refuse to start."""
+    """After a power cut any process may have the number."""
     user = use()
     user.answer()
     user.end()

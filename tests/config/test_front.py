@@ -1,4 +1,4 @@
-"""The web server under slow clients, long bodies and many sign-ins: it answers others within a second."""
+"""The web server under load answers other clients within a second."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SLOW = 500
 
 
 def quick(waits: list[float]) -> bool:
-    """Return whether the median is below a second; one answer may be late, because the machine was busy."""
+    """Return whether the median is below a second; one answer may be late."""
     return sorted(waits)[len(waits) // 2] < 1.0 and max(waits) < 5.0
 
 
@@ -39,7 +39,7 @@ def site(services: Services, django_db_setup: None) -> Iterator[Site]:
 
 @pytest.fixture
 def slow_clients(site: Site) -> Iterator[list[socket.socket]]:
-    """Open connections that sent nothing, a part of their headers, or a part of a body."""
+    """Open connections without a byte, or with part of the headers or body."""
     texts = (
         b"",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
@@ -124,7 +124,7 @@ def test_process_with_slow_clients_ends_and_another_replaces_it(site: Site, slow
 
 
 def channel(**changes: Any) -> Any:
-    """A connection that owes its headers and began half a minute ago, with ``changes``."""
+    """A connection that owes its headers since half a minute, with ``changes``."""
     now = time.monotonic()
     state = {
         "requests": [],
@@ -169,7 +169,7 @@ def test_beyond_the_maximum_the_longest_waiting_connections_are_closed(monkeypat
 
 
 def test_what_is_loaded_once_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full collection of all that is loaded would hold up every twentieth request or so, for a third of a second."""
+    """A full collection would hold up requests for a third of a second."""
     loaded: list[bool] = []
     monkeypatch.setattr("config.settings.require_services", bool)  # the test's own stand in no environment
     monkeypatch.setattr("gc.freeze", lambda: loaded.append("dashboard.urls" in sys.modules))

@@ -39,7 +39,7 @@ def test_tests_take_nothing_from_each_other() -> None:
 
 
 def test_browsers_wait_for_functions() -> None:
-    """A bare expression is evaluated at every look, and the pages' policy refuses all looks but the first."""
+    """The pages' policy refuses a bare expression after the first look."""
     expressions = []
     for path in tracked("tests/browser/*.py"):
         for node in ast.walk(ast.parse((ROOT / path).read_text())):

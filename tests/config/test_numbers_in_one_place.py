@@ -1,4 +1,4 @@
-"""Numbers for readers are written by ``analysis.numbers`` and nowhere else, so that one value reads the same everywhere."""
+"""Numbers for readers are written by ``analysis.numbers`` alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _sources() -> dict[str, tuple[ast.AST, ...]]:
 
 
 def _formats(node: ast.AST) -> bool:
-    """Return True for a replacement field with a number of digits or a thousands separator."""
+    """Return whether a replacement field has digits or a thousands separator."""
     if isinstance(node, ast.FormattedValue) and isinstance(node.format_spec, ast.JoinedStr):
         spec = "".join(part.value if isinstance(part, ast.Constant) else "1" for part in node.format_spec.values)
         return bool(_SPEC.fullmatch(spec)) and bool(re.search(r"[,_.eEfFgGn%]", spec))

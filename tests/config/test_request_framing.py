@@ -1,4 +1,4 @@
-"""Framing of requests: bytes of one request are never read as the next, and every unreadable request is answered 400."""
+"""Framing of requests: no bytes of one are the next; broken ones are 400."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def site(services: Services, django_db_setup: None) -> Iterator[Site]:
 
 @pytest.fixture
 def web_log() -> Iterator[list[bytes]]:
-    """Yield a list that holds, at the end of the test, the bytes that the web server logged during it."""
+    """Yield a list that gets the bytes of the web server's log at the end."""
     place = SESSION / "web.log"
     before = place.stat().st_size if place.exists() else 0
     yield (lines := [])
@@ -47,7 +47,7 @@ def web_log() -> Iterator[list[bytes]]:
 
 
 def statuses(site: Site, sent: bytes) -> list[int]:
-    """Return the status of each answer that the connection gets until the server closes it."""
+    """Return the status of each answer until the server closes a connection."""
     received = b""
     with site.connection() as connection:
         connection.sendall(sent)
@@ -157,7 +157,7 @@ def test_import_above_the_limit_of_other_requests_reaches_the_application(site: 
 def test_connections_that_a_proxy_shares_carry_no_smuggled_requests(
     services: Services, django_db_setup: None, tmp_path: Path, proxy: Callable[..., AbstractContextManager[int]]
 ) -> None:
-    """Sends bodies full of requests beside the health checks of another client through the same proxy."""
+    """Bodies full of requests beside another client of the same proxy."""
     make_certificate(tmp_path)
     trust = ssl.create_default_context(cafile=str(tmp_path / "certificate.pem"))
     smuggled = b"GET /rankwire/sign-in/?smuggled HTTP/1.1\r\n" + HOST + b"\r\n"

@@ -1,4 +1,4 @@
-"""docs/explanation/security-tests.md: the tests that close attacks are there, and hold at least one test each."""
+"""docs/explanation/security-tests.md: the tests that it names exist."""
 
 from __future__ import annotations
 

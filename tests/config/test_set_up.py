@@ -1,4 +1,4 @@
-"""manage.py set_up: what the first start makes, and that later ones change nothing."""
+"""manage.py set_up: effects of the first start, none of later ones."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_the_formatter_finds_nothing_to_change(arguments: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("file", TEMPLATES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_no_line_runs_on(file: Path) -> None:
-    """The formatter wraps at 120 and cannot break a tag of Django; a tag or an attribute alone on its line has no other place."""
+    """The formatter wraps at 120 and cannot break a tag of Django."""
     alone = re.compile(r'[\w-]+="[^"]*"|(?:\{%[^%]*%\})+')
     lines = [line.strip() for line in file.read_text().splitlines() if len(line) > MOST_CHARACTERS]
     assert [line for line in lines if not alone.fullmatch(line)] == []

@@ -38,7 +38,7 @@ def test_a_worker_without_a_pool_does_not_wait_for_itself_to_end(monkeypatch: py
 def test_a_stopping_worker_requeues_its_trial_and_claims_no_other(
     transactional_db: None, empty_redis: object, start_celery_worker: Callable[..., CeleryWorker]
 ) -> None:
-    """The running one counts as no attempt; the short one behind it is remaining to the next worker."""
+    """The running one counts as no attempt; the next worker gets both."""
     water = {
         "workload": "water",
         "sweep": {"hosts": [1]},

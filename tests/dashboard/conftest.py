@@ -1,4 +1,4 @@
-"""A laboratory with rows in it: the library, a person who signed in, and experiments in every state."""
+"""A laboratory: the library, a user who signed in, experiments by state."""
 
 from __future__ import annotations
 

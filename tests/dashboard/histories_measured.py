@@ -1,4 +1,4 @@
-"""Histories: configurations that were measured day after day, with a step and without one."""
+"""Histories: configurations of many days, with a step and without."""
 
 from __future__ import annotations
 

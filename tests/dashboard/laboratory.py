@@ -40,7 +40,7 @@ def specification(**changes: Any) -> dict[str, Any]:
 
 
 def laboratory_with(measure: Callable[[Project, User], object]) -> KeptRows:
-    """The library, okafor and what ``measure`` adds: for modules whose every test begins with the same trials."""
+    """The library, okafor and ``measure``'s trials, for the tests of a module."""
 
     def make() -> None:
         PUBLISHED_STUDIES.restore()
@@ -55,7 +55,7 @@ def submitted(library: Project, person: User, **changes: Any) -> Experiment:
 
 
 def run_waiting(most: int = 1000, trust: str = "good") -> None:
-    """Take up to `most` waiting trials through their life by the methods that a worker uses."""
+    """Take up to `most` waiting trials through their life, as a worker does."""
     cluster = Cluster.objects.get(slug="testbed")
     for number in itertools.count(1):
         if number > most or (trial := Trial.claim_next(cluster, "tests:1:1")) is None:

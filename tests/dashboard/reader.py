@@ -1,4 +1,4 @@
-"""A client that reads pages as a browser shows them, so that a test compares words and elements, not how a template is laid out."""
+"""Client that reads pages as a browser shows them: words and elements."""
 
 from __future__ import annotations
 

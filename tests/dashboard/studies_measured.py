@@ -1,4 +1,4 @@
-"""Own experiments like the published ones, stored with the values that a run of them gave, by the methods that a worker uses."""
+"""Experiments like the published ones, stored as if they had run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def measured(
     values: Callable[[Mapping[str, Any]], dict[str, float]],
     tables: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda parameters: {},
 ) -> Experiment:
-    """Submit a specification and finish each of its trials with ``values(its parameters)`` and ``tables`` of them."""
+    """Submit a specification and finish its trials with ``values(parameters)``."""
     experiment = Experiment.submit(parse(dict(specification)), project=project, owner=None)
     cluster = Cluster.objects.get(slug="testbed")
     while (trial := Trial.claim_next(cluster, "tests:1:1")) is not None:
@@ -122,7 +122,7 @@ SCALING: dict[str, Any] = {
 
 
 def scaling(parameters: Mapping[str, Any]) -> dict[str, float]:
-    """Eight seconds of work that divide among the hosts, and 1000 messages in a row for every two of them."""
+    """8 s of work divided among hosts, 1000 sequential messages per two hosts."""
     hosts = parameters["hosts"]
     program = Program(computing_s=8 / hosts, messages=1000.0 * (hosts // 2), bits=10e6 * (hosts - 1))
     link = Link(parameters["link.delay"], parameters["link.bandwidth"])

@@ -25,13 +25,13 @@ RESULT = TrialResult(
 def experiment(
     *, project: Project | None = None, owner: Any = None, slug: str | None = None, **changes: Any
 ) -> Experiment:
-    """Return a submitted experiment: by default two configurations with two trials each, on the test-bed."""
+    """Return a submitted experiment, by default two configurations of two trials."""
     default = load_defaults()
     return Experiment.submit(specification(**changes), project=project or default, owner=owner, slug=slug)
 
 
 def person(name: str, role: str | None = None, project: Project | None = None, **fields: Any) -> Any:
-    """Return a user, with a role in ``project`` (default: the default project) when one is given."""
+    """Return a user with a role, if given, in ``project`` or the default one."""
     user = get_user_model().objects.create_user(name, password="secret", **fields)
     if role is not None:
         Membership.objects.create(user=user, project=project or load_defaults(), role=role)
@@ -71,7 +71,7 @@ def prediction(of: Experiment, **changes: Any) -> Prediction:
 
 
 def stored_file(trial: Trial, name: str = "stdout.txt", content: bytes = b"hello\n", kind: str = "stdout") -> Artifact:
-    """Return an unsaved artifact for a real file in the trial's directory, or in the bucket."""
+    """Return an unsaved artifact for a real file of the trial, or in the bucket."""
     file = Path(settings.VAR) / "trials" / str(trial.pk) / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def at_once(work: Callable[[int], T], count: int) -> list[T]:
-    """Return what ``work(0)``, ``work(1)`` ... answer when all start together, each with its own connection."""
+    """Return results of ``work(0)``, ``work(1)`` ... that start together."""
     barrier = threading.Barrier(count)
 
     def run(number: int) -> T:

@@ -74,7 +74,7 @@ def keep_calls(experiment: Experiment, calls: Calls) -> Trial:
 
 
 def needy_calls() -> Calls:
-    """Return calls of 3 s of computing and MESSAGES messages on a link of 20 us and 1 Gbit/s."""
+    """Return calls of 3 s computing and MESSAGES messages, 20 us, 1 Gbit/s."""
     computing, sending = 3_000_000_000 // MESSAGES, round((TRUE.overhead_s + 8 * BYTES / 0.95e9) * 1e9)
     events: list[Any] = [(rank, "Barrier", -1, 0, -2000, -1000) for rank in (0, 1)]
     for n, source in zip(range(MESSAGES), itertools.cycle((0, 1))):

@@ -79,7 +79,7 @@ def test_it_leaves_an_output_that_the_parser_refuses_alone(trial):
 
 @pytest.fixture
 def refused(db, session_directory) -> Trial:
-    """A trial that failed because its parser refused a good output, with what was measured besides."""
+    """A trial that failed by its parser only, with its measurements."""
     factories.experiment(parameters={"molecules": 512, "steps": 100}, sweep={"hosts": [4]})
     trial = factories.analysing()
     output = factories.stored_file(trial, content=OUTPUT)

@@ -9,7 +9,7 @@ from config.services.lease import ROOT
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Return the files of the repository, relative to it; new files that git does not ignore too."""
+    """Return the files of the repository, relative to it, new ones included."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in listing.splitlines() if (path := Path(name)) and (ROOT / path).exists()]

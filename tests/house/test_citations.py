@@ -1,4 +1,4 @@
-"""Files that code and documents cite are in the repository, so that all readers can open them."""
+"""Files that code and documents cite are in the repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_in_repository(cited: str) -> bool:
 
 
 def missing(citation: re.Pattern[str], *patterns: str) -> list[str]:
-    """Return the citations of files that do not exist, with the file and the line of each."""
+    """Return citations of files that do not exist, with file and line."""
     return [
         f"{path}:{number}: {cited}"
         for path in tracked(*patterns)

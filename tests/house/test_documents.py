@@ -1,4 +1,4 @@
-"""Documents: every link, command, option, setting, module and address that they name exists."""
+"""Documents: all links, commands, options, settings and modules exist."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ROOMS = ("config", "dashboard", "workers", "experiments", "analysis")
 
 
 def circles(graph: grimp.ImportGraph) -> list[list[str]]:
-    """Return the modules of each circle of imports: the strongly connected components of more than one module."""
+    """Return the modules of each circle of imports."""
     modules = sorted(graph.modules)
     number = {module: index for index, module in enumerate(modules)}
     imports = [

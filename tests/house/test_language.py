@@ -1,4 +1,4 @@
-"""The language of texts: no words of our own where the field has one, short documents, no spelling errors.
+"""Language of texts: words of the field, short documents, spelling.
 
 Checked are documents, templates, docstrings, comments and sentences in strings; identifiers are not.
 """
@@ -68,6 +68,7 @@ _CONTRACTS = re.compile("messages in a row")
 _OPENING = re.compile(r"(?:What|Whatever|Whether|Who|Whom|Whose|Where|Which|Why)\b")
 _CODE = re.compile(r"``[^`]+``|`[^`]+`|\{[%{].*?[%}]\}|https?://\S+")
 
+LONGEST_SUMMARY = 80
 LONGEST_PAGE = 150
 LONGEST_LINE = 100
 
@@ -87,7 +88,7 @@ def docstrings(tree: ast.Module) -> Iterator[Text]:
 
 
 def texts_of_python(source: str) -> Iterator[Text]:
-    """Yield comments and the strings that have several words; docstrings are among them."""
+    """Yield comments, and strings of several words, docstrings among them."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -127,6 +128,19 @@ def test_docstrings_open_with_a_verb_or_a_noun() -> None:
         if _OPENING.match(text)
     ]
     assert not found, "an imperative, or a noun phrase for a module or a class:\n" + "\n".join(found)
+
+
+def test_docstrings_have_short_first_lines() -> None:
+    """Attributes' docstrings are sentences of any length."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    found = [
+        f"{path}:{node.body[0].lineno}: {len(first)} characters: {first}"
+        for path in tracked("*.py")
+        for node in ast.walk(ast.parse((ROOT / path).read_text()))
+        if isinstance(node, documented)
+        and len(first := (ast.get_docstring(node) or "").partition("\n")[0]) > LONGEST_SUMMARY
+    ]
+    assert not found, f"at most {LONGEST_SUMMARY} characters; details in a second paragraph:\n" + "\n".join(found)
 
 
 def test_documents_are_short_and_their_lines_too() -> None:

@@ -1,4 +1,5 @@
-"""Two imaginary kinds of cluster, as they would be added: `KIND.py`, `launchers/KIND.py`, a line of the registry.
+"""Two imaginary kinds of cluster.
 
-Rented hosts know a limit that may be exceeded, and set one thing of a link; pods are virtual hosts of this machine.
+As they would be added: `KIND.py`, `launchers/KIND.py`, a line of the registry. Rented hosts know a limit that may be
+exceeded, and set one thing of a link; pods are virtual hosts of this machine.
 """

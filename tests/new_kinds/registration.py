@@ -1,4 +1,4 @@
-"""Registers the kinds of this package for one test, as their lines in the registry would from the start."""
+"""Registers the kinds of this package for one test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine that lacks what script/bootstrap is to bring: a directory of programs, the shell's own tools for real."""
+"""A machine that lacks what script/bootstrap installs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ GIVEN = ("DATABASE_URL", "REDIS_URL", "RANKWIRE_ALLOWED_HOSTS")
 
 
 class Script:
-    """A script of the project at work on a var directory; standard output and error are kept together in `log`."""
+    """A running script on a var directory; all its output is in `log`."""
 
     def __init__(self, var: Path, *argv: str, cwd: Path = ROOT) -> None:
         self.var = var

@@ -1,4 +1,4 @@
-"""script/bootstrap on machines that lack something: one clear line, nothing half-done.
+"""script/bootstrap on bare machines: one clear line, nothing half-done.
 
 The machine is a directory of programs: the shell's own tools for real, and stand-ins that answer as a bare system does.
 """
@@ -161,7 +161,7 @@ def test_it_becomes_the_command_in_the_directory_it_was_called_from(tmp_path: Pa
 
 
 def test_what_the_lists_say_can_be_installed_before_the_sources_are_there(machine: Machine) -> None:
-    """With nothing but the files that the Dockerfile copies first, so that a change of the sources installs nothing again."""
+    """With the Dockerfile's first files only: changed sources install nothing."""
     before = (ROOT / "Dockerfile").read_text().partition("RUN script/bootstrap --no-packages --locked")[0]
     copied = [word for line in before.splitlines() if line.startswith("COPY ") for word in line.split()[1:-1]]
     assert copied

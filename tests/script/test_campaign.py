@@ -1,4 +1,4 @@
-"""A dozen faults of a whole server from outside; `python -m benchmarks.campaign` does hundreds."""
+"""A dozen faults of a whole server from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of known truth from its specification to its cause; all kinds are measured by ``script/nightly``."""
+"""A program of known truth from specification to cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""script/offline-bundle, and script/bootstrap with what it collected: no registry is asked, and a stale bundle is refused."""
+"""script/offline-bundle, and script/bootstrap with it, without a registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quick studies of the library by ``script/run``: slices of two always, complete ones at night."""
+"""The library's quick studies by ``script/run``; complete ones at night."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FAR_MS = 16
 def sliced(
     name: str, directory: Path, sweep: Mapping[str, Any], repetitions: int, parameters: Mapping[str, Any] | None = None
 ) -> Path:
-    """Write the study with fewer values and repetitions, and these parameters in place of its own."""
+    """Write the study with fewer values and repetitions, and these parameters."""
     study = yaml.safe_load(QUICK[name].read_text())
     assert all(set(values) <= set(study["sweep"][parameter]) for parameter, values in sweep.items())
     file = directory / f"{name}.yaml"

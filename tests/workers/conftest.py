@@ -37,7 +37,7 @@ def testbed() -> Iterator[Session]:
 
 @pytest.fixture
 def make_job(tmp_path: Path) -> Callable[..., Job]:
-    """A job in a directory of the test's own: `make_job(session, "program", "argument", hosts=2)`."""
+    """Return a job: `make_job(session, "program", "argument", hosts=2)`."""
 
     def make(session: Session, *program: str, hosts: int | None = None, ranks_per_host: int = 1) -> Job:
         names = session.hosts[:hosts]
@@ -55,7 +55,7 @@ def make_job(tmp_path: Path) -> Callable[..., Job]:
 
 @pytest.fixture
 def eventually() -> Callable[..., Any]:
-    """Wait until a condition holds, at most so many seconds; the last value is returned or the test fails."""
+    """Wait until a condition holds, at most so many seconds."""
 
     def wait(condition: Callable[[], Any], limit_s: float = 60.0, explain: Callable[[], Any] | None = None) -> Any:
         deadline = time.monotonic() + limit_s

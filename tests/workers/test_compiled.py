@@ -16,7 +16,7 @@ TEXTS = {"main.c": '#include "n.h"\nint n(void) { return N; }\n', "n.h": "#defin
 
 @pytest.fixture
 def answering(tmp_path: Path) -> Library:
-    """A library with a home of its own; what the relay's and the profile's tests load is compiled for real."""
+    """Compile a library for real, in a home of its own."""
     return Library("answering", tmp_path, "main.c", TEXTS)
 
 

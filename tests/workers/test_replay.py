@@ -1,4 +1,4 @@
-"""SimGrid replays traces in times known by calculation; without it a sentence explains."""
+"""SimGrid replays traces in known times; without it there is a reason."""
 
 from __future__ import annotations
 

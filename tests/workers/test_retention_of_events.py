@@ -1,4 +1,4 @@
-"""Retention of events and messages: in batches, without duplicates, with expired cursors reported."""
+"""Retention of events and messages: batches, no duplicates, old cursors."""
 
 from __future__ import annotations
 

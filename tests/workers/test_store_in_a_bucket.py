@@ -1,4 +1,4 @@
-"""Differences of rows and a bucket are found in both directions, and only orphans are removed."""
+"""Differences of rows and a bucket are found; only orphans are removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control group (version 2) of one trial's programs, next to the worker's own group.
+"""Control group (version 2) of one trial's programs, beside the worker's group.
 
 A service of the worker that is delegated allows this (`Delegate=yes`, and `DelegateSubgroup=worker`, so that the worker's group
 holds the worker alone). Elsewhere `Group.make` returns None and the limits of single processes have to do.
@@ -26,7 +26,7 @@ class Group:
 
     @classmethod
     def make(cls, limits: dict[str, int], worker: Path | None = None) -> Group | None:
-        """Return a group next to the worker's own, with both limits; None if not permitted."""
+        """Return a group beside the worker's, with both limits; None if not permitted."""
         parent = (worker or own_group() or Path("/")).parent
         if not set(CONTROLLERS) <= set(_words(parent / "cgroup.controllers")):
             return None
@@ -48,7 +48,7 @@ class Group:
         os.write(self._processes, b"0")
 
     def events(self) -> dict[str, int]:
-        """Return how often the kernel ended a member for lack of memory and refused a new one."""
+        """Return how often the kernel killed a member for memory, and refused one."""
         return {
             "memory": _count(self.path / "memory.events", "oom_kill"),
             "processes": _count(self.path / "pids.events", "max"),
@@ -64,7 +64,7 @@ class Group:
 
 
 def own_group(membership: Path = Path("/proc/self/cgroup")) -> Path | None:
-    """Return the directory of this process's group (version 2); None in the root group."""
+    """Return the directory of this process's group; None in the root group."""
     for line in membership.read_text().splitlines():
         if line.startswith("0::"):
             group = line.removeprefix("0::/")

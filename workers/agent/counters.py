@@ -1,8 +1,8 @@
-"""Sample of the machine and its hosts, all counters cumulative; `workers.hosts.sampling` computes rates.
+"""Sample of the machine and its hosts; all counters are cumulative.
 
-On the test-bed the hosts share the machine's cores, so a host's CPU time is the sum over the processes in its network
-namespace. A process that ends between two samples loses its last fraction of a second: samples show the course over time; the
-sums of a trial come from getrusage (`workers.trial.rank_usage`).
+`workers.hosts.sampling` computes rates. On the test-bed the hosts share the machine's cores, so a host's CPU time is
+the sum over the processes in its network namespace. A process that ends between two samples loses its last fraction of
+a second: samples show the course over time; the sums of a trial come from getrusage (`workers.trial.rank_usage`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Counters:
         self.lost_s = 0.0
 
     def sample(self) -> dict[str, Any]:
-        """Return the machine, then each host: CPU seconds and frames so far, bytes and runnable now."""
+        """Return the machine, then each host: CPU and frames so far, memory now."""
         hosts: dict[str, dict[str, Any]] = {
             host: {"memory_bytes": 0, "runnable": 0, "ranks": {}} for host in self.ports
         }

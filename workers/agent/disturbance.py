@@ -1,4 +1,4 @@
-"""Counters of disturbances of this machine: swapping, throttled processors, clock changes.
+"""Counters of disturbances of this machine: swapping, throttling, clock changes.
 
 Standard library and Python 3.9 only: this runs with every agent. Counters that a machine lacks stay 0.
 """
@@ -26,7 +26,7 @@ def counters() -> dict[str, Any]:
 
 
 def swapped_in_bytes() -> int:
-    """Return the bytes fetched back from swap since the machine started (proc_vmstat(5))."""
+    """Return the bytes fetched from swap since the machine started (proc_vmstat(5))."""
     for line in _lines("/proc/vmstat"):
         if line.startswith("pswpin "):
             return int(line.split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -43,7 +43,7 @@ def throttled_s() -> float:
 
 
 def realtime_offset_ns() -> int:
-    """Return the wall clock minus CLOCK_MONOTONIC, from the shortest of several readings."""
+    """Return the wall clock minus CLOCK_MONOTONIC, from the shortest reading."""
     looks = []
     for _ in range(LOOKS_AT_CLOCKS):
         before = time.monotonic_ns()

@@ -79,7 +79,7 @@ def system_call(number: int, *values: Any) -> None:
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Receive `signal_number` when the parent thread ends; survives execve of plain programs."""
+    """Receive `signal_number` when the parent thread ends, also after execve."""
     _check(_libc.prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0), "prctl PDEATHSIG")
 
 

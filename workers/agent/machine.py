@@ -1,4 +1,4 @@
-"""Facts of a machine: kernel, processor, memory, MPI library, and the measured program.
+"""Facts of a machine: kernel, processor, memory, MPI library, the program.
 
 Standard library and Python 3.9 only: this runs with every agent.
 """
@@ -27,7 +27,7 @@ MPI_PARAMETERS = (
 
 
 def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
-    """Return the machine as a JSON-able dict, with the facts of a program and a launch command.
+    """Return facts of the machine, a program and a launch command, JSON-able.
 
     `program` is an argv (empty: none), `mpirun` the launch command; both are looked up in the PATH of `variables`, which a job's
     programs see.
@@ -100,7 +100,7 @@ def program_facts(program: str, path: str) -> dict[str, Any]:
 
 
 def script_facts(program: Sequence[str]) -> dict[str, Any]:
-    """Return the `script` that an interpreter runs, if it is a file; else an empty dict.
+    """Return the `script` that an interpreter runs if it is a file; else nothing.
 
     Only the first such argument: later ones may be data or output files.
     """
@@ -136,7 +136,7 @@ def _package(path: Path, _changed_ns: int) -> str | None:
 
 
 def mpi_version(mpirun: str, variables: Mapping[str, str]) -> str | None:
-    """Return the name and version that a launch command prints; None without that command."""
+    """Return name and version that a launch command prints; None if it is missing."""
     launcher = shutil.which(mpirun, path=variables["PATH"])
     if launcher is None:
         return None
@@ -149,7 +149,7 @@ def _mpi_version(mpirun: str, _changed_ns: int, variables: tuple[tuple[str, str]
 
 
 def read_version(said: str) -> str | None:
-    """Return the first line; Hydra, MPICH's process manager, prints its version in the second."""
+    """Return the first line, or the second, where MPICH's Hydra has its version."""
     if (hydra := re.match(r"HYDRA build details:\s+Version:\s+(\S+)", said)) is not None:
         return f"Hydra {hydra[1]}"
     return next(iter(said.splitlines()), None)
@@ -168,7 +168,7 @@ def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
-    """Return the file names of the shared libraries, with the version: libmpi.so.40.30.4.
+    """Return the versioned file names of the shared libraries: libmpi.so.40.30.4.
 
     A library that only a job's variables lead to has the name that the program requests: libmpi.so.40.
     """
@@ -178,7 +178,7 @@ def _libraries(path: Path, _changed_ns: int) -> tuple[str, ...]:
 
 
 def _git_commit(directory: Path) -> str | None:
-    """Return the commit of a git work tree, with "-dirty" for changes; None outside of one."""
+    """Return the commit of a git work tree, "-dirty" if changed; else None."""
     if not any((parent / ".git").exists() for parent in (directory, *directory.parents)):
         return None
     return _output("git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or None

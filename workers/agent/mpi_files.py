@@ -1,4 +1,4 @@
-"""MPI library that a program was built for, read from its files without running them.
+"""MPI library that a program was built for, read from its files.
 
 Standard library and Python 3.9 only: this runs with every agent.
 """
@@ -42,7 +42,7 @@ def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: s
 
 
 def script_words(program: Sequence[str], directory: Path) -> list[str]:
-    """Return the words of the scripts of an argv in `directory`, for a host that lacks them."""
+    """Return words of an argv's scripts in `directory`, for a host that lacks them."""
     texts = [_text(directory / item) for item in program if item and (directory / item).is_file()]
     return [word for text in texts for word in WORD.findall(text)][:MOST_WORDS]
 
@@ -103,7 +103,7 @@ def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
 
 
 def _mpi4py(root: Path) -> Iterator[Path]:
-    """Yield the extensions of mpi4py below an interpreter's prefix, one per library interface."""
+    """Yield mpi4py's extensions below an interpreter's prefix, one per interface."""
     yield from root.glob("lib/python3*/site-packages/mpi4py/MPI.*.so")
     if str(root) == "/usr":
         yield from root.glob("lib/python3/dist-packages/mpi4py/MPI.*.so")
@@ -131,7 +131,7 @@ def _taken_by_mpi4py(root: Path, variables: Mapping[str, str]) -> list[str]:
 
 
 def _libraries(file: Path, places: Sequence[str]) -> list[str]:
-    """Return the MPI libraries of a program, or of the first of its libraries that needs some."""
+    """Return the MPI libraries of a program, or of its first library with any."""
     seen: set[str] = set()
     waiting = [file]
     for current in waiting:  # it grows

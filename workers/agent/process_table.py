@@ -57,7 +57,7 @@ def read(pid: int) -> Entry | None:
 
 
 def tree(ancestor: int) -> list[Entry]:
-    """Return all descendants of `ancestor`, zombies included; each is read after its parent."""
+    """Return all descendants of `ancestor`, parents first, zombies included."""
     children: dict[int, list[Entry]] = {}
     for entry in entries():
         children.setdefault(entry.parent, []).append(entry)
@@ -77,7 +77,7 @@ def descendants(ancestor: int, spared_sessions: frozenset[int] = frozenset()) ->
 
 
 def private_memory_bytes(pid: int) -> int:
-    """Return the resident memory that a process shares with no file; 0 if it has ended."""
+    """Return a process's resident memory that is in no file; 0 if it has ended."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as stream:  # noqa: PTH123
             fields = stream.read().split()

@@ -1,4 +1,4 @@
-"""Rank of a process, from its launcher's variables. For the live view; sums come from getrusage."""
+"""Rank of a process, from its launcher's variables, for the live view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ranks:
         self._looks: dict[Key, int] = {}
 
     def of(self, key: Key) -> str:
-        """Return the rank as its launcher writes it; '' for other processes and beyond MOST_RANKS."""
+        """Return the rank as its launcher writes it; '' if none or too many."""
         if key not in self._known and self._looks.get(key, 0) < LOOKS and len(self._known) < MOST_RANKS:
             self._looks[key] = self._looks.get(key, 0) + 1
             if rank := _rank_of(key[0]):

@@ -1,4 +1,4 @@
-"""Agent on another machine: `start()` serves over standard input and output of ssh or srun.
+"""Agent on another machine: `start()` serves over the pipes of ssh or srun.
 
 It arrives as a zip archive over the same connection (`workers.hosts.remote_agent`), so that a host needs only Python 3.9. All it
 writes is in one scratch directory, which it removes at its end. When the connection ends, or the worker is silent for too long,
@@ -62,9 +62,9 @@ class RemoteSupervisor(supervisor.Supervisor):
         return SILENCE_WITH_JOB_S if any(child.job for child in self.children.values()) else SILENCE_S
 
     def hello(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Make the scratch directory, which several hosts may share; return facts of this host.
+        """Make the scratch directory, and return facts of this host.
 
-        `agent-HOST.pid` shows the batch job on this host that the agent lives.
+        Several hosts may share the directory. `agent-HOST.pid` shows the batch job on this host that the agent lives.
         """
         self.scratch = Path(message["scratch"])
         self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {"refusal": self.offloads.switch_off(), "off": self.offloads.off}, b""
 
     def find(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return the path of a program, and whether a file that may not be executed exists."""
+        """Return a program's path, and whether a file without execute right exists."""
         program, path = message["program"], message["path"]
         name = str(Path(message["directory"], program)) if "/" in program else program
         executable = shutil.which(name, path=path)
@@ -157,7 +157,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
     def spawn(self, message: rpc.Message, attachment: Any) -> supervisor.Answer:
-        """Start a program; `files` are paths or names of memories for its descriptors 0, 1, 2."""
+        """Start a program; `files`: paths or memories for descriptors 0, 1, 2."""
         descriptors = []
         try:
             for number, name in enumerate(message["files"]):
@@ -179,7 +179,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         return os.open(name, flags | os.O_CLOEXEC, 0o600)
 
     def sample(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return counters of the whole machine: daemons of the MPI library start ranks too."""
+        """Return counters of the whole machine: MPI's daemons start ranks too."""
         sample = self.counters.sample()
         whole, counted = sample["machine"], frames().get(self.interface, {})
         sample["hosts"] = [

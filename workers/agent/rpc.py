@@ -55,7 +55,7 @@ class Packets:
         socket.send_fds(self.end, [json.dumps(message).encode()], list(attachment))
 
     def discard(self, attachment: Iterable[int]) -> None:
-        """Close our copies of descriptors that have arrived at the other side, or are used up."""
+        """Close our copies of descriptors that have arrived or are used up."""
         for descriptor in attachment:
             os.close(descriptor)
 
@@ -64,7 +64,7 @@ class Packets:
 
 
 class Stream:
-    """Either end of a connection of two pipes. Reading blocks until a message is complete."""
+    """Either end of a connection of two pipes; reads block to whole messages."""
 
     _LENGTHS = struct.Struct(">II")
     _END = b"\n"  # srun holds back what comes after the last newline

@@ -1,9 +1,9 @@
-"""Sandbox of a trial's programs: process ids, mounts and IPC of their own, public files read-only.
+"""Sandbox of a trial's programs: own process ids, mounts and IPC.
 
-Its first process, PID 1 of its process ids, makes the sandbox and then waits: when it ends, the kernel ends everything in the
-sandbox, and it ends with the agent. The agent itself forks the programs, so that it collects their end and their usage; they
-enter the sandbox before they execute. None of them sees the agent, the worker, its directories or its sockets, and none has the
-right to leave (`workers.agent.seccomp`).
+Public files are read-only. Its first process, PID 1 of its process ids, makes the sandbox and then waits: when it ends,
+the kernel ends everything in the sandbox, and it ends with the agent. The agent itself forks the programs, so that it
+collects their end and their usage; they enter the sandbox before they execute. None of them sees the agent, the worker,
+its directories or its sockets, and none has the right to leave (`workers.agent.seccomp`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Sandbox:
     """A made sandbox. `pid` is its first process, a child of the agent."""
 
     def __init__(self, plan: SandboxPlan, directories: Sequence[int]) -> None:
-        """Make the sandbox; `directories`: descriptors of the plan's `writable`. Raises OSError."""
+        """Make the sandbox with descriptors of `writable` places. Raises OSError."""
         self.user = plan.user if _may_become(plan.user) else None
         self.limits = plan.limits
         self.group = Group.make(plan.limits)
@@ -180,7 +180,7 @@ def _be_first(plan: SandboxPlan, user: int | None, directories: Sequence[int], r
 
 
 def _collect_orphans() -> None:
-    """Wait for ended children: of ignored ones the kernel adds no processor time to the trial."""
+    """Wait for ended children: CPU time of ignored ones would not be counted."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -256,7 +256,7 @@ def _hide(path: Path, scratch_bytes: int) -> None:
 
 
 def _show(path: Path, descriptor: int, hidden: Sequence[Path], *, writable: bool) -> None:
-    """Bind a granted path at its place; a visible one needs a mount only to be writable."""
+    """Bind a granted path; a visible one needs a mount only to be writable."""
     below = bool(set(hidden) & {path, *path.parents})
     if below:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def _show(path: Path, descriptor: int, hidden: Sequence[Path], *, writable: bool
 
 
 def _password_file(user: int | None) -> str | None:
-    """Return /etc/passwd with a line for an unknown user, which mpirun refuses; None if not needed."""
+    """Return /etc/passwd with a line for an unknown user, whom mpirun refuses."""
     if user is None or _name_of(user) is not None:
         return None
     passwords = Path("/etc/passwd").read_bytes().decode(errors="surrogateescape")
@@ -283,7 +283,7 @@ def _show_text(text: str, file: Path, path: Path) -> None:
 
 
 def _make_read_only(writable: set[Path]) -> None:
-    """Remount every other mount read-only with its flags, which a user namespace requires."""
+    """Remount others read-only with their flags, which a user namespace requires."""
     writable = {path.resolve() for path in writable}
     for mounted, flags in _mounts():
         if mounted in writable:

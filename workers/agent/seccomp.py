@@ -1,8 +1,8 @@
-"""Last steps of a trial's process before its program: limits, user, capabilities, system call filter.
+"""Last steps before a trial's program: limits, user, capabilities, filter.
 
-None of it can be undone: `no_new_privs` holds for the program and all that it starts. The filter refuses calls that change
-namespaces, mounts, keys, modules and clocks, and newer kernel interfaces that containers block too. Nothing here may import or
-look up a codec: the interpreter's own files may be out of sight.
+The filter is one of system calls. None of it can be undone: `no_new_privs` holds for the program and all that it
+starts. The filter refuses calls that change namespaces, mounts, keys, modules and clocks, and newer kernel interfaces
+that containers block too. Nothing here may import or look up a codec: the interpreter's own files may be out of sight.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def filter_program(numbers: Numbers) -> bytes:
 
 
 def restrict(user: int | None, limits: dict[str, Any]) -> None:
-    """Apply limits, user and filter in the process that will execute a program. Raises OSError."""
+    """Apply limits, user and filter in the starting process. Raises OSError."""
     limit(limits)
     give_up_rights(user)
     filter_system_calls()

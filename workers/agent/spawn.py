@@ -1,4 +1,4 @@
-"""Starting one program: own session, descriptors, host, niceness; failure is an OSError."""
+"""Start of one program: session, descriptors, host, niceness, or an OSError."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST_NAMES = Path("/run/uts")
 
 
 class Sandbox(Protocol):
-    """Confinement of a program (`workers.agent.sandbox`): forked into, entered, restricted."""
+    """Confinement of a program (`workers.agent.sandbox`): fork, enter, restrict."""
 
     def fork(self) -> int: ...
     def enter(self) -> None: ...
@@ -49,7 +49,7 @@ class Order:
 
 
 def start(order: Order) -> int:
-    """Fork and execute; return the pid after execve. Raises OSError with the program's reason."""
+    """Fork and execute; return the pid after execve. Raises its OSError."""
     report_reader, report_writer = os.pipe2(os.O_CLOEXEC)
     parent = os.getpid()
     pid = os.fork() if order.sandbox is None else order.sandbox.fork()
@@ -102,7 +102,7 @@ def _restore_signals() -> None:
 
 
 def _arrange(descriptors: list[int]) -> None:
-    """Move the descriptors to 0, 1, 2 ..., via high numbers so that none overwrites another."""
+    """Move descriptors to 0, 1, 2 ... via high numbers, so that none is lost."""
     for target, descriptor in enumerate([_high(descriptor) for descriptor in descriptors]):
         os.dup2(descriptor, target, inheritable=True)
 

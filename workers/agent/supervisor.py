@@ -1,4 +1,4 @@
-"""Loop of the agent: answer requests, reap ended programs, leave nothing of a job alive.
+"""Loop of the agent: answer requests, reap programs, end leftovers of jobs.
 
 It knows no kind of cluster and no transport: `workers.testbed.agent` serves a worker on this machine, `workers.agent.remote`
 one at the other end of an ssh or srun connection.
@@ -31,7 +31,7 @@ class Refusal(Exception):
 
 @dataclass
 class Child:
-    """Program started on request. Leftovers of a job are killed at its end; sessions of tools are spared."""
+    """Program started on request; leftovers of jobs, not of tools, are killed."""
 
     pid: int
     job: bool
@@ -108,7 +108,7 @@ class Supervisor:
             self.ending = True
 
     def silence_limit_s(self) -> float | None:
-        """Return after how long a silence the worker counts as gone; None: its end is certain."""
+        """Return after how long a silence the worker is gone; None: it is certain."""
         return None
 
     # Requests: each method answers one; an OSError becomes the answer's "error".

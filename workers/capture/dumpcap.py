@@ -75,9 +75,10 @@ class Capture:
     def start(
         cls, agent: LocalAgent, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
     ) -> Capture:
-        """Record from an interface of the agent's network; return after the first packet can come.
+        """Record from an interface of the agent's network.
 
-        The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
+        Returns when the first packet can come. The recording ends at a quarter of the free memory. Raises
+        CaptureUnavailable.
         """
         limit = available_memory_bytes() // 4
         argv = dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit)
@@ -113,7 +114,7 @@ class Capture:
         return self._report
 
     def save(self, path: Path) -> Path:
-        """Write the ended recording to `path`, compressed, completely or not. Raises TrialFailed."""
+        """Write the ended recording to `path`, if cut off too. Raises TrialFailed."""
         with self.file.open("rb") as packets:
             store(packets, path, self._stored_bytes())
         return path
@@ -138,7 +139,7 @@ class Capture:
         return refusal(self._read_messages())
 
     def _is_recording(self) -> bool:
-        """Return whether dumpcap wrote the section header, which follows socket and filter."""
+        """Return whether dumpcap wrote the header, which follows socket and filter."""
         return self._stored_bytes() > 0
 
     def _ended_by_itself(self) -> bool:
@@ -148,7 +149,7 @@ class Capture:
             return True
 
     def _settle(self, quiet_s: float) -> bool:
-        """Wait until the file is complete or nothing grows; False if the tool ended meanwhile."""
+        """Wait until the file is complete or stops growing; False if the tool ended."""
         start = changed = sent = time.monotonic()
         before: tuple[int | None, int] | None = None
         while (now := time.monotonic()) - start < SETTLE_LIMIT_S:
@@ -200,7 +201,7 @@ class Capture:
 
 
 def store(packets: BinaryIO, path: Path, size: int) -> None:
-    """Write a recording of ``size`` bytes to `path`, compressed, completely or not. Raises TrialFailed."""
+    """Write ``size`` bytes of a recording, compressed. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
@@ -225,7 +226,7 @@ def dumpcap_argv(program: str, interface: str, capture_filter: str | None, snap_
 
 
 def recorder() -> str:
-    """Return the path of dumpcap. Raises CaptureUnavailable if missing or not executable."""
+    """Return the path of dumpcap. Raises CaptureUnavailable if it cannot run."""
     if (program := find_program("dumpcap")) is not None:
         return program
     if any(Path(directory, "dumpcap").exists() for directory in search_path().split(":")):

@@ -1,4 +1,4 @@
-"""Conversion of kernel ring slots (workers.testbed.recorder) to pcapng blocks. Pure."""
+"""Conversion of ring slots (workers.testbed.recorder) to pcapng. Pure."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class RemoteCapture(Capture):
         return capture
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
-        """End the recording and fetch the packets. Raises ClusterUnavailable if the host is gone."""
+        """End the recording and fetch the packets. Raises ClusterUnavailable."""
         if not self._here:
             try:
                 for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):

@@ -1,4 +1,4 @@
-"""Recording of the test-bed with a kernel ring (`workers.testbed.recorder`, benchmarks/notes/november-2026.md)."""
+"""Recording of the test-bed with a kernel ring (`workers.testbed.recorder`)."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class RingCapture(Capture):
         snap_length: int = DEFAULT_SNAP_LENGTH,
         must_hold: Sequence[tuple[int, int]] = (),
     ) -> RingCapture:
-        """Record from a bridge of the agent's network; return after the first packet can come.
+        """Record from a bridge of the agent's network.
 
-        `must_hold`: offsets and values of bytes; frames with another value are left out. The recording ends at a quarter of the
-        free memory. Raises CaptureUnavailable.
+        Returns when the first packet can come. `must_hold`: offsets and values of bytes; frames with another value are
+        left out. The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
         limit = free // 4

@@ -1,4 +1,4 @@
-"""Memory for recorded packets, mapped before the measured program starts and reused.
+"""Memory for recorded packets, mapped before the measured program starts.
 
 On a virtual machine the first access to a page costs ten times as much as later ones (measured 10 us against 1 us), since its
 host has to provide it. At 150 000 packets per second on two busy cores that was a tenth of the ranks' time.

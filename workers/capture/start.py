@@ -19,7 +19,7 @@ NICENESS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Started recorder: its process, its files of packets and messages, the frames counted before."""
+    """Started recorder: process, files of packets and messages, frames before it."""
 
     process: Process
     files: tuple[int, int]

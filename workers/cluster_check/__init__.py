@@ -1,1 +1,1 @@
-"""Cluster check: each requirement of a trial is tried on the cluster, each problem has a suggested fix."""
+"""Cluster check: each requirement of a trial is tried, each failure has a fix."""

@@ -1,6 +1,6 @@
-"""One rank of the MPI hello: joins the world with its host's MPI library and prints JSON.
+"""One rank of the MPI hello: joins the world and prints JSON.
 
-Needs only Python: ctypes loads the library. ``hello.py LAUNCH_COMMAND``.
+It uses its host's MPI library. Needs only Python: ctypes loads the library. ``hello.py LAUNCH_COMMAND``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MPICH = {
 
 
 def libraries(launcher: str) -> Iterator[str]:
-    """Yield names to load, those next to the launch command first: a host may have several."""
+    """Yield names to load, those beside the launch command first."""
     program = shutil.which(launcher)
     root = Path(program).resolve().parent.parent if program else Path("/usr")
     if root not in (Path("/"), Path("/usr")):  # the loader knows those

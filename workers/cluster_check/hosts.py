@@ -83,7 +83,7 @@ def interfaces(session: Session) -> Interfaces:
 
 
 def offloads(interfaces: Interfaces, refused: Mapping[str, str]) -> Step:
-    """Check whether cards join packets before the capture; ``refused``: reasons by host."""
+    """Check whether cards join packets before capture; ``refused``: by host."""
     name = "Offloads"
     if _is_loopback(interfaces):
         return skipped(name, "One host: nothing goes over a wire.")

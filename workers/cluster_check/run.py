@@ -1,4 +1,4 @@
-"""Cluster check, step by step; a step whose requirement failed is skipped with the reason."""
+"""Cluster check by steps; a step without its requirement is skipped."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ log = structlog.get_logger()
 
 
 def run_requested(cluster: Cluster) -> bool:
-    """Run the requested check and store its steps, whatever happens; False without one."""
+    """Run the requested check and store its steps; return False without one."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
         return False
     if not test.take_hosts():
-        seen = "A trial has the hosts now, or another test; both would disturb each other."
-        test.end([problem("Hosts free", "Taken", seen, "Test again when it has ended.").to_dict()])
+        seen = "A trial or another check uses the hosts; both would disturb each other."
+        test.end([problem("Hosts free", "In use", seen, "Check the cluster again when it has ended.").to_dict()])
         return True
     last_steps: list[Step] = []
 
@@ -48,7 +48,12 @@ def run_requested(cluster: Cluster) -> bool:
         log.exception("cluster_test_errored", cluster=cluster.slug)
         steps = [
             *last_steps,
-            problem("Test", "Not ended", f"{type(error).__name__}: {error}", "This is a fault of Rankwire."),
+            problem(
+                "Check",
+                "Failed",
+                f"{type(error).__name__}: {error}",
+                "This is a fault of Rankwire: report it to the administrator.",
+            ),
         ]
     test.end([step.to_dict() for step in steps])
     if not cluster.traits.on_this_machine:
@@ -57,7 +62,7 @@ def run_requested(cluster: Cluster) -> bool:
 
 
 def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
-    """Return the steps of a check; ``tell`` receives the next step and the results so far."""
+    """Return the steps of a check; ``tell`` gets the next step and the results."""
     steps: list[Step] = []
     tell("the settings", steps)
     try:
@@ -71,12 +76,12 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
     if missing := launcher.probe():
         steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
         return [*steps, *_untried("the worker's machine is not ready")]
-    tell("to reach the hosts", steps)
+    tell("access to the hosts", steps)
     answered: list[str] = []
     steps += _reached(launcher, answered)
     if answered == [] and any(step.state == "problem" for step in steps):
         return [*steps, *_untried("no host can be used")]
-    tell("to start on the hosts", steps)
+    tell("the start on the hosts", steps)
     for_test, count = launcher.for_test(answered)
     try:
         with for_test.open(host_count=count, link=Link.model_validate({})) as session:

@@ -1,4 +1,4 @@
-"""MPI hello: real ranks join a world, and the check verifies that it is the requested one."""
+"""MPI hello: real ranks join a world, which must be the requested one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HelloResult:
 
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
-    """Run one rank on each of ``hosts``. Raises TrialFailed if the launch command cannot start."""
+    """Run one rank on each of ``hosts``. Raises TrialFailed if none can start."""
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()
@@ -71,7 +71,7 @@ def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> 
         refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]
         seen = f"{mpirun} ended with status {result.status}.{_quote(refused[0] if refused else result.stderr)}"
         if refused:
-            remedy = "The first host must be able to log in to the others without being asked; try this there."
+            remedy = "The first host must be able to log in to the others without a password; try this there."
             return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
         return problem(name, "Failed", seen, "See the documentation of the MPI library on the first host.")
     return _world(name, result, hosts, mpirun)
@@ -95,7 +95,7 @@ def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) ->
         return problem(
             name,
             "Not one world",
-            f"{plural(rank_count, 'rank')} were asked for, but each found itself in a world of {sizes[0]}: "
+            f"{plural(rank_count, 'rank')} were requested, but each found itself in a world of {sizes[0]}: "
             f"{mpirun} and the library of the hosts ({library}) do not belong together.",
             "Choose the “MPI library” and the “Launch command” of one and the same library.",
         )
@@ -104,7 +104,7 @@ def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) ->
         return problem(
             name,
             f"{len(places)} of {rank_count} hosts",
-            f"All ranks ran on {', '.join(sorted(places))}, though {', '.join(hosts)} were asked for.",
+            f"All ranks ran on {', '.join(sorted(places))}, though {', '.join(hosts)} were requested.",
             "Two names may mean one machine.",
         )
     return ok(
@@ -157,7 +157,7 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
             name,
             f"Missing on {', '.join(failures)}",
             f"{'; '.join(dict.fromkeys(failures.values()))}. Trials run, but packets of these hosts are not recorded.",
-            "Give the account the right to record on these hosts, then test again.",
+            "Give the account the right to record on these hosts, then check the cluster again.",
             "sudo setcap cap_net_raw,cap_net_admin+eip $(command -v dumpcap)",
         )
     if died := [host for host, report in reports.items() if report.died]:

@@ -1,1 +1,1 @@
-"""This machine and other hosts as trials see them: their processes, their samples, their environment."""
+"""Hosts as trials see them: their processes, samples and environment."""

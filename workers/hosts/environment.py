@@ -1,4 +1,4 @@
-"""Environment of a trial, as far as it is cheap to read: equal systems give equal facts.
+"""Environment of a trial: cheap facts that are equal on equal systems.
 
 The agent runs the programs inside the host, so that the test-bed's interfaces and settings are described and not the machine's.
 """
@@ -46,7 +46,7 @@ def describe(
     mpirun: str,
     variables: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the environment of a trial as a JSON-able dict with sorted, stable content.
+    """Return the environment of a trial, JSON-able and sorted.
 
     `program` is the argv of a rank (empty: none), `mpirun` the launch command, `variables` the environment of both.
     """
@@ -62,7 +62,7 @@ def describe(
 
 
 def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts of another host that differ, with the same nesting; "none" for missing ones."""
+    """Return another host's facts that differ, as nested; "none" if missing."""
     differing: dict[str, Any] = {}
     for name in sorted({*first, *other}):
         here, there = first.get(name), other.get(name)
@@ -104,7 +104,7 @@ def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any
 
 
 def coalescing(text: str) -> dict[str, str]:
-    """Return how long the card delays interrupts and whether it adapts, from `ethtool -c`."""
+    """Return a card's interrupt delay and whether it adapts, from `ethtool -c`."""
     values = _pairs(text)
     # "Adaptive RX: on  TX: off" is one line; a card that adapts does not keep to the numbers below it.
     adaptive = dict(re.findall(r"\b([RT]X): *(\S+)", f"RX: {values.get('Adaptive RX', '')}"))

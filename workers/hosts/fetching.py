@@ -1,4 +1,4 @@
-"""Fetching the files of a run from its hosts, whose names and sizes are not trusted."""
+"""Fetching a run's files from hosts, whose names and sizes are not trusted."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FileSource(Protocol):
 
 
 def fetch(agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
-    """Copy the files in `source` on a host to `target`, and nested ones that match `deep`.
+    """Copy the files in `source` on a host to `target`.
 
-    Raises TrialFailed for an invalid name, and OSError.
+    Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name, and OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]

@@ -1,4 +1,4 @@
-"""Worker's side of an agent: start programs on a cluster, wait for them, end them completely.
+"""Worker's side of an agent: start, await and end programs on a cluster.
 
 An `Agent` owns one child process (`workers.testbed.agent`, on the test-bed inside its own namespaces). If the worker dies, the
 agent notices and leaves nothing behind; if the agent dies, its namespaces die with it and `Process` reports the end.
@@ -56,7 +56,7 @@ class Ended:
 
 
 class Agent(ABC):
-    """Worker's side of a running agent. Thread-safe. Close it, or leave the `with` block."""
+    """Worker's side of a running agent: thread-safe, a context manager."""
 
     def __init__(self, channel: Channel, process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
         self._lock = threading.RLock()
@@ -79,7 +79,7 @@ class Agent(ABC):
         return self._process.pid
 
     def ask(self, do: str, attachment: Any = None, **fields: Any) -> tuple[rpc.Message, Any]:
-        """Send a request and return the answer. Raises ClusterUnavailable, or OSError if refused."""
+        """Send a request, return the answer. Raises ClusterUnavailable or OSError."""
         with self._lock:
             self._sequence += 1
             try:
@@ -173,7 +173,7 @@ class Agent(ABC):
 
     @abstractmethod
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
-        """Return standard output of small programs that run in parallel; empty for missing ones."""
+        """Return standard output of small programs run in parallel; empty if missing."""
 
     def output(self, argv: Sequence[str], host: str | None = None) -> str:
         """Return standard output of one small program."""
@@ -195,7 +195,7 @@ class LocalAgent(Agent):
     """Agent that is our child, on the test-bed inside its own namespaces."""
 
     def __init__(self, prefix: Sequence[str] = ()) -> None:
-        """Start the agent behind `prefix`, which makes namespaces. Raises ClusterUnavailable."""
+        """Start the agent behind `prefix` (namespaces). Raises ClusterUnavailable."""
         self._pidfds: dict[int, int] = {}
         stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         ours, theirs = rpc.pair()
@@ -334,7 +334,7 @@ class Process:
             self._agent.ask("signal", pid=self.pid, signal=number)
 
     def terminate(self, grace_s: float = 5.0) -> int:
-        """Send TERM to its group, KILL to all it started after the grace; return the status."""
+        """Send TERM to its group, KILL after the grace to all; return the status."""
         if self.poll() is None:
             self._agent.ask("stop", pid=self.pid, grace_s=grace_s)
         status = self.wait(grace_s + KILL_LIMIT_S)

@@ -22,6 +22,6 @@ def missing_programs(needed: Mapping[str, str]) -> list[str]:
 
 
 def search_path() -> str:
-    """Return PATH of all workers, or of this process, followed by the system's directories."""
+    """Return PATH of all workers, or of this process, and the system's."""
     parts = (os.environ.get("RANKWIRE_PATH") or os.environ.get("PATH", "")).split(":")
     return ":".join(dict.fromkeys([part for part in parts if part] + ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]))

@@ -1,4 +1,4 @@
-"""Worker's side of an agent on another machine: send it there, start it, exchange messages.
+"""Worker's side of an agent on another machine: send, start, talk to it.
 
 A host needs only Python 3.9: the agent travels as a zip archive over the connection that it then serves, an `ssh` or `srun`
 process of the worker.
@@ -76,7 +76,7 @@ class RemoteAgent(Agent):
     """
 
     def __init__(self, host: str, connection: Sequence[str]) -> None:
-        """Start the connection; `connection` is the full command. Raises ClusterUnavailable."""
+        """Start the connection by its full command. Raises ClusterUnavailable."""
         self.host = host
         self.name = ""
         """Host name of the host; set by `connect`."""
@@ -140,7 +140,7 @@ class RemoteAgent(Agent):
         job: bool = False,
         niceness: int = 0,
     ) -> Process:
-        """Start a program; `files` become its 0, 1, 2: a path or "memory:NAME". Raises LaunchFailed."""
+        """Start a program; `files`: paths or "memory:NAME". Raises LaunchFailed."""
         try:
             answer, _ = self.ask(
                 "spawn",
@@ -165,7 +165,7 @@ class RemoteAgent(Agent):
         return size
 
     def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
-        """Yield a file or memory from `offset` to its end, or `most` bytes. Raises OSError."""
+        """Yield a file or memory from `offset`, at most `most` bytes. Raises OSError."""
         end = None if most is None else offset + most
         while end is None or offset < end:
             limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)

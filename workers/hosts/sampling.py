@@ -1,4 +1,4 @@
-"""Use of the machine and of every host over time: samples with cumulative counters, and the rates between neighbours."""
+"""Use of the machine and its hosts over time: samples, and rates between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class HostSample:
-    """Sample of one host: CPU seconds and frames so far; resident bytes and runnable programs now."""
+    """Sample of one host: CPU s and frames so far; memory and runnable programs."""
 
     host: str
     cpu_user_s: float
@@ -110,7 +110,7 @@ def shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
 
 
 def stored_shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
-    """Return the stored `shares`: the first row has the wall-clock time of the first sample."""
+    """Return the stored `shares`, beginning at the first sample's wall-clock time."""
     rows = shares(samples)
     if rows and samples[0].machine.realtime_offset_ns:
         rows[0]["began_s"] = (samples[0].monotonic_ns + samples[0].machine.realtime_offset_ns) / 1e9

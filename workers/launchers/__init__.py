@@ -1,4 +1,4 @@
-"""Launchers: one class per kind of cluster (experiments.cluster_kinds), argv lists and no shell strings."""
+"""Launchers: one class per kind of cluster; argv lists, no shell strings."""
 
 from workers.hosts.processes import Process
 from workers.launchers.base import Launcher, Link, Recording, Session, get

@@ -1,6 +1,7 @@
-"""Interface of all kinds of cluster: a launcher (pure) opens a session (real), a session runs jobs.
+"""Interface of all kinds of cluster: launcher, session, job.
 
-A kind's launcher is a class in the module of this package that has the kind's name (`experiments.cluster_kinds`).
+A launcher (pure) opens a session (real), a session runs jobs. A kind's launcher is a class in the module of this
+package that has the kind's name (`experiments.cluster_kinds`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def ignore_progress(_what: str) -> None:
 
 
 class Link(AskedLink, Protocol):
-    """Link parameters that launchers use (`experiments.specification.parameters.Link`); None: unlimited, unchanged."""
+    """Parameters of a link that launchers use; None: unlimited, unchanged."""
 
     @property
     def bandwidth_bps(self) -> float | None: ...
@@ -92,7 +93,7 @@ class Session(ABC):
         self.close()
 
     def close(self) -> None:
-        """End everything on the hosts, and the hosts themselves if they are ours. Idempotent."""
+        """End everything on the hosts, and hosts of our own. Idempotent."""
         self._stack.close()
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
@@ -131,22 +132,22 @@ class Session(ABC):
 
     @property
     def recorded_hosts(self) -> tuple[str | None, ...]:
-        """Hosts whose packets can be recorded, the analysed one first; None: all hosts at once."""
+        """Hosts that can be recorded, the analysed one first; None: all at once."""
         return (None,)
 
     @property
     def addresses(self) -> Mapping[str, frozenset[str]]:
-        """IP addresses of each of the `recorded_hosts` whose recordings are joined; else empty."""
+        """Addresses of each of `recorded_hosts` if recordings are joined; else empty."""
         return {}
 
     @property
     def addresses_by_name(self) -> Mapping[str, frozenset[str]]:
-        """IP addresses of every host by the name that its ranks use; unknown hosts are left out."""
+        """IP addresses of the known hosts by the name that their ranks use."""
         return {}
 
     @property
     def blind_spot(self) -> str:
-        """Reason: traffic that the first of the `recorded_hosts` does not see; empty for none."""
+        """Reason: traffic that the first of `recorded_hosts` does not see, or empty."""
         return ""
 
     def architecture(self) -> str:
@@ -155,7 +156,7 @@ class Session(ABC):
 
     @abstractmethod
     def read_text(self, path: str, limits: Limits) -> str:
-        """Return a file of the first host that programs of trials may read. Raises LaunchFailed."""
+        """Return a file of the first host that trials may read. Raises LaunchFailed."""
 
     def certify(self) -> Certificate | None:
         """Return the measured link, cached while the hosts exist; None if not applicable."""
@@ -175,9 +176,9 @@ class Session(ABC):
 
     @abstractmethod
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
-        """Start to record the packets of one of the `recorded_hosts`. Raises CaptureUnavailable.
+        """Start to record the packets of one of the `recorded_hosts`.
 
-        `snap_length`: bytes that are stored of each packet.
+        Raises CaptureUnavailable. `snap_length`: bytes that are stored of each packet.
         """
 
     @abstractmethod
@@ -251,7 +252,7 @@ class MachineSession(Session):
             raise LaunchFailed(f"{launch.refusal} on this machine.")
 
     def _granted_program(self, job: Job) -> list[Path]:
-        """Return the file of an absolute program, visible in the sandbox. Raises LaunchFailed."""
+        """Return an absolute program's file, seen in the sandbox. Raises LaunchFailed."""
         program = Path(job.program[0]).resolve()
         if not self.confined or not Path(job.program[0]).is_absolute() or program.is_relative_to(job.workdir.resolve()):
             return []
@@ -348,7 +349,7 @@ class Launcher(ABC):
         return Launch()
 
     def for_program(self, job: Job) -> Job:
-        """Return the job with the launch of its program, as far as this machine can determine it."""
+        """Return the job with its program's launch, as far as this machine knows it."""
         return job
 
     @abstractmethod
@@ -365,7 +366,7 @@ class Launcher(ABC):
         return []
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:
-        """Return the launcher and the number of hosts for a check; ``reached`` hosts answered."""
+        """Return launcher and number of hosts of a check; ``reached`` hosts answered."""
         most = len(self.host_names(2))
         return self, most or 1
 
@@ -382,7 +383,7 @@ class Launcher(ABC):
         """Return the exact launch command. Pure, but for one question for the MPI library."""
 
     def rehearse(self, job: Job) -> Rehearsal:
-        """Return the commands of a job in the directory `TRIAL`, by the code that runs them."""
+        """Return the commands of a job in directory `TRIAL`, by the code that runs them."""
         return Rehearsal(self.argv(job), [], ["TRIAL is the trial's own directory."])
 
     @abstractmethod
@@ -403,7 +404,7 @@ def find(program: str, workdir: Path, path: str | None = None) -> str | None:
 
 
 def get(kind: str, settings: Mapping[str, Any] | None = None) -> Launcher:
-    """Return the launcher of a kind with a cluster's settings. Raises ClusterUnavailable."""
+    """Return the launcher of a kind and its settings. Raises ClusterUnavailable."""
     try:
         name = cluster_kinds.get(kind).name
     except KeyError:

@@ -20,7 +20,7 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class FluxQueue(Queue[FluxSettings]):
-    """Flux' commands. Job numbers are decimal: the usual form has a letter outside ASCII."""
+    """Flux' commands, with decimal job numbers (the usual form is not ASCII)."""
 
     good_end = "COMPLETED"
 
@@ -90,7 +90,7 @@ class FluxLauncher(SchedulerLauncher):
 
 
 def parse_jobs(text: str) -> dict[str, JobState]:
-    """Parse `id|state|status|nodes` per line; the status of an ended job shows how it ended."""
+    """Parse `id|state|status|nodes` per line; status shows how ended jobs ended."""
     states = {}
     for row in (line.strip().split("|") for line in text.splitlines()):
         if len(row) == 4 and row[1] in PHASES:

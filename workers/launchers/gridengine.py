@@ -65,7 +65,7 @@ class GridengineQueue(Queue[GridengineSettings]):
 
 
 class GridengineLauncher(LoginLauncher):
-    """Launcher over ssh: how many steps a job may have (`qrsh -inherit`) depends on its slots."""
+    """Launcher over ssh: a job's slots limit its steps (`qrsh -inherit`)."""
 
     kind = Gridengine()
     queue_type = GridengineQueue
@@ -89,7 +89,10 @@ def parse_qstat(text: str) -> dict[str, JobState] | None:
 
 
 def _state(job: str, parts: list[tuple[str, str, str]]) -> JobState:
-    """Map the letters of qstat(1): qw waits, t is transferred, r runs, d is deleted, E failed to start, h is held."""
+    """Map the letters of qstat(1).
+
+    qw waits, t is transferred, r runs, d is deleted, E failed to start, h is held.
+    """
     state = parts[0][0]
     by_rank = sorted(parts, key=lambda part: part[2] != "MASTER")
     phase: Phase = "waiting"

@@ -21,7 +21,7 @@ PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 
 @dataclass(frozen=True)
 class Launch:
-    """Launch command: `library` is a key of `workers.launchers.mpi.LIBRARIES`, `program` its command."""
+    """Launch command `program` of a `library` of `workers.launchers.mpi`."""
 
     library: str = "openmpi"
     program: str = "mpirun"
@@ -34,7 +34,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Profile:
-    """Library that counts time inside MPI in every rank, and its level (summary or trace)."""
+    """Library that counts time inside MPI; its level is summary or trace."""
 
     level: str
     library: Path
@@ -42,11 +42,11 @@ class Profile:
 
 @dataclass(frozen=True)
 class Job:
-    """One launch: `program` is the workload's argv for each rank; ranks fill the hosts in order.
+    """One launch of the argv `program` for each rank.
 
-    `interface`: between the hosts, if the session determined it; `open_mpi`: major version of the hosts' Open MPI, likewise.
-    `threads`: of each rank. `limits`: on the worker's machine. `launch` None: not chosen yet. `fetched`: patterns of files in
-    subdirectories to fetch from real hosts. `profile`: None for none.
+    Ranks fill the hosts in order. `interface`: between the hosts, if the session determined it; `open_mpi`: major
+    version of the hosts' Open MPI, likewise. `threads`: of each rank. `limits`: on the worker's machine. `launch` None:
+    not chosen yet. `fetched`: patterns of files in subdirectories to fetch from real hosts. `profile`: None for none.
     """
 
     program: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Limits of a trial's programs on this machine; `workers.agent.sandbox` applies them."""
+"""Limits of a trial's programs on this machine, for workers.agent.sandbox."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Limits:
         return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
 
     def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
-        """Return the limit that a trial has reached, as a sentence; `use` is the agent's answer."""
+        """Return the limit that a trial reached, as a sentence, by the agent's `use`."""
         refused = use["refused"]
         if use["processes"] >= FULL * self.processes or refused.get("processes"):
             return (
@@ -118,7 +118,7 @@ class Limits:
 
 
 def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:
-    """Return a plain text file, bounded. Raises OSError for others and if not `allowed`."""
+    """Return a plain text file, bounded. Raises OSError, also if not `allowed`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -144,7 +144,7 @@ def whole_mib(size_bytes: float) -> int:
 
 
 def private_files(home: Path) -> list[Path]:
-    """Return the hidden files of the worker's home that programs of trials need not see."""
+    """Return the worker's hidden home files that programs of trials need not see."""
     try:
         return [path for path in home.iterdir() if path.name.startswith(".") and path.name not in KEPT_OF_HOME]
     except OSError:
@@ -162,9 +162,9 @@ def disk_use_bytes(directory: Path) -> int:
 
 
 def open_path(path: str) -> str:
-    """Return PATH without directories that programs of trials, as another user, cannot enter.
+    """Return PATH without directories that programs of trials cannot enter.
 
-    Otherwise one program would be described and another one run.
+    They run as another user. Otherwise one program would be described and another one run.
     """
     if os.geteuid() != 0:
         return path

@@ -1,4 +1,4 @@
-"""This machine alone: ranks use TCP on a loopback interface, in a sandbox one of their own."""
+"""This machine alone: sandboxed ranks use TCP on a loopback of their own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNCONFINED: Final = (
 
 
 class LocalSession(MachineSession):
-    """The loopback interface also carries other traffic: only MPI's ports are recorded."""
+    """Session whose loopback has other traffic too: only MPI's ports are recorded."""
 
     capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
 

@@ -1,4 +1,4 @@
-"""Launch commands of MPI libraries; `workers.launchers.mpi_choice` chooses the library."""
+"""Launch commands of MPI libraries; `mpi_choice` chooses the library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Place:
 
 
 def open_mpi(job: Job, place: Place) -> list[str]:
-    """Return mpirun of Open MPI; our remote shell reaches the nodes, not its support of Slurm."""
+    """Return mpirun of Open MPI, over our remote shell and not its Slurm support."""
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(place.program, "--allow-run-as-root"),
@@ -55,10 +55,10 @@ def hydra(job: Job, place: Place, variables: Mapping[str, str] | None = None) ->
 
 
 def over_tcp(job: Job, interface: str) -> dict[str, str]:
-    """Return variables that restrict MPICH's family to TCP on one interface and known ports.
+    """Return variables that restrict MPICH's family to TCP.
 
-    For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory that hosts of a cluster would not. Ranks
-    share cores here: they are not bound, and yield while they wait.
+    On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory
+    that hosts of a cluster would not. Ranks share cores here: they are not bound, and yield while they wait.
     """
     first, count = job.btl_ports
     last = first + count - 1

@@ -1,4 +1,4 @@
-"""Choice of the launch command: that of the program's MPI library, unless settings name another."""
+"""Choice of the launch command: the settings', else of the program's library."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SYSTEM_PROGRAMS: Final = (Path("/bin"), Path("/usr/bin"))
 
 
 def library_of(libraries: Sequence[str]) -> tuple[str, str] | None:
-    """Return the family and the name of the MPI library among a program's files, or None.
+    """Return family and name of the MPI library among a program's files, or None.
 
     Scripts load it later and static programs contain it: their library is unknown.
     """
@@ -63,9 +63,10 @@ class Host(Protocol):
 
 
 def chosen(host: Host, loaded: Sequence[str], *, library_setting: str = AUTO, program: str | None = None) -> Launch:
-    """Return the launch of a program that loads these MPI files (`workers.agent.mpi_files`).
+    """Return the launch of a program that loads these MPI files.
 
-    ``library_setting`` and ``program``: of the settings, which take precedence over the files.
+    The files are from `workers.agent.mpi_files`. ``library_setting`` and ``program``: of the settings, which take
+    precedence over the files.
     """
     if library_setting != AUTO:
         return Launch(library_setting, program or own_program(library_setting))
@@ -110,7 +111,7 @@ def chosen_here(job: Job, path: str | None = None) -> Job:
 
 class _ThisMachine:
     def find(self, program: str) -> str | None:
-        """Return a program that only the administrator can change: the worker runs it unconfined."""
+        """Return a program that only root can change, as it runs unconfined."""
         path = find_program(program)
         if path is None:
             return None
@@ -125,7 +126,7 @@ class _ThisMachine:
 
 
 def _launch_programs(library: str) -> tuple[str, ...]:
-    """Return the names of a library's launch command; Intel MPI and MVAPICH2 have Hydra."""
+    """Return names of a library's launch command; Hydra for MPICH's relatives."""
     return _PROGRAMS.get(library, _PROGRAMS["mpich"])
 
 
@@ -134,7 +135,7 @@ def _family(host: Host, program: str) -> str | None:
 
 
 def _near_directories(loaded: Sequence[str]) -> list[Path]:
-    """Return the bin directories next to the libraries' lib and lib/release directories."""
+    """Return bin directories next to the libraries' lib and lib/release."""
     libraries = [Path(name) for name in loaded if name.startswith("/")]
     places = [above / "bin" for path in libraries for above in (path.parent.parent, path.parent.parent.parent)]
     return [directory for directory in dict.fromkeys(places) if directory not in _SYSTEM_PROGRAMS]

@@ -19,7 +19,7 @@ OLDEST = 4  # assumed for a library without a version
 
 
 class Runtime(NamedTuple):
-    """Part of Open MPI that starts ranks: option, component for remote shells, interface."""
+    """Open MPI's part that starts ranks: option, rsh component, interface."""
 
     option: str
     component: str
@@ -52,7 +52,7 @@ def parameters(settings: Mapping[str, str], option: str = "--mca") -> list[str]:
 
 
 def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]:
-    """Return how mpirun starts its daemons on other hosts; `slurm` False: not by Slurm."""
+    """Return how mpirun starts daemons on other hosts, with Slurm or without."""
     names = runtime(version)
     settings = {
         "plm": names.component,

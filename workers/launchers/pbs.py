@@ -1,4 +1,4 @@
-"""OpenPBS and PBS Professional: logins join the job with `pbs_attach`, so that its end ends them."""
+"""OpenPBS and PBS Professional: `pbs_attach` ties logins to the job's end."""
 
 from __future__ import annotations
 

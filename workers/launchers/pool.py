@@ -31,7 +31,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class SharedJob:
-    """Job that a trial may share: its ``key``, the hosts of the largest trial, the time limit."""
+    """Job that a trial may share: its ``key``, most hosts, the time limit."""
 
     key: object
     host_count: int
@@ -49,7 +49,7 @@ class _Held:
     longest_s: float = 0.0
 
     def suits(self, key: tuple[object, ...], host_count: int, time_limit_s: float) -> bool:
-        """Return whether another trial may begin in it: it lives, is large enough and has time."""
+        """Return whether another trial may begin in it: alive, large, time left."""
         if key != self.key or host_count > len(self.allocation.nodes) or not self.allocation.alive():
             return False
         left_s = self.allocation.left_s()
@@ -135,7 +135,7 @@ class SessionPool:
         return session
 
     def _make_room(self, host_count: int) -> None:
-        """Close sessions that exclude others, and the least recently used beyond the limits."""
+        """Close excluding sessions, and the least recently used beyond the limits."""
         for key in [key for key, session in self._sessions.items() if not session.is_isolated]:
             self._close_session(key)
         while self._sessions and (

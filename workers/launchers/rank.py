@@ -1,4 +1,6 @@
-"""Run one rank's program and write its usage: `python3 -I -S rank.py [--mpi-profile=LEVEL:LIBRARY] REPORT_DIR PROGRAM ARGUMENT...`
+"""Run one rank's program and write its usage.
+
+`python3 -I -S rank.py [--mpi-profile=LEVEL:LIBRARY] REPORT_DIR PROGRAM ARGUMENT...`
 
 Started once per rank by the MPI launcher, so it must start fast: standard library, few imports (json alone would double its
 start). CPU time and the rest come from wait4 (getrusage of the program and the children it waited for). The largest resident
@@ -80,11 +82,11 @@ def counting(profile: str, file: str) -> "dict[str, str]":
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
-    """Watch the program until its end or until its MPI libraries are loaded; return them.
+    """Watch the program until its MPI libraries are loaded; return them.
 
-    With the launcher's variables. The program may be a script that starts another, and may load the library late. Looks become
-    rare quickly; one takes some tens of microseconds. Libraries are loaded one after another, so looks continue until none was
-    added for a while.
+    Or until its end. With the launcher's variables. The program may be a script that starts another, and may load the
+    library late. Looks become rare quickly; one takes some tens of microseconds. Libraries are loaded one after
+    another, so looks continue until none was added for a while.
     """
     pause_s = FIRST_LOOK_S
     seen = None

@@ -1,6 +1,7 @@
-"""Sessions on real hosts: an agent and a scratch directory on each; the first host launches.
+"""Sessions on real hosts, an agent on each; the first host launches.
 
-No shared file system is needed: inputs are written to every host, and results are fetched from them.
+Each host has a scratch directory. No shared file system is needed: inputs are written to every host, and results are
+fetched from them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
 class HostsLauncher(Launcher):
-    """Base of kinds with real hosts: the launch command follows the settings' MPI library."""
+    """Base of kinds with real hosts: settings choose the launch command."""
 
     settings: HostSettings
 
@@ -106,7 +107,7 @@ class HostsLauncher(Launcher):
         return Recording(f"{interface} of {hosts}", self.capture_filter(self.usual_launch.library))
 
     def capture_filter(self, library: str) -> str | None:
-        """Return a filter of MPI's own ports if we set them; "" in the settings: no filter."""
+        """Return a filter of MPI's own ports if we set them; "": no filter."""
         if self.settings.capture_filter is not None:
             return self.settings.capture_filter or None
         if library in mpi.KNOWN_PORTS:
@@ -127,7 +128,7 @@ class RemoteSession(Session):
         remote_shell: str,
         facts: dict[str, Any],
     ) -> None:
-        """Connect, choose the interface, and write the tools of jobs. Raises ClusterUnavailable."""
+        """Connect, choose the interface, write tools. Raises ClusterUnavailable."""
         super().__init__(launcher, tuple(agents), facts)
         self.settings = launcher.settings
         self.scratch = scratch

@@ -90,7 +90,7 @@ class SlurmLauncher(SchedulerLauncher):
 
 
 def sbatch_argv(settings: SlurmSettings, nodes: int) -> list[str]:
-    """Return the command for exclusive nodes; the script is standard input and prints nothing."""
+    """Return the command for exclusive nodes, which reads the script as its input."""
     chosen = {
         "partition": settings.partition,
         "account": settings.account,

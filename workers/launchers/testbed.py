@@ -138,7 +138,7 @@ class TestbedLauncher(Launcher):
 
 
 def plan_of(host_count: int, link: Link) -> Plan:
-    """Return the network of a link, with a back end that works here. Raises ClusterUnavailable."""
+    """Return the network of a link that works here. Raises ClusterUnavailable."""
     plan = Plan(
         hosts=host_names(host_count),
         mtu=link.mtu or DEFAULT_MTU,

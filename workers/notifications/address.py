@@ -1,4 +1,4 @@
-"""Permitted addresses of webhooks: public ones, and networks that the administrator allows."""
+"""Permitted addresses of webhooks: public ones, and networks of the settings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def checked(url: str) -> tuple[str, str, int, str]:
 
 
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
-    """Resolve ``host`` once and return an address; connect to that without resolving again.
+    """Resolve ``host`` once and return an address to connect to.
 
     ``allowed`` are networks besides public ones. Raise Refused if one of the addresses is not permitted, OSError without any.
     """
@@ -56,7 +56,7 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
-    """Return whether ``address`` and the address it carries are public or in ``allowed``."""
+    """Return whether ``address``, and one in it, are public or in ``allowed``."""
     return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
 
 

@@ -20,7 +20,7 @@ def link(path: str) -> str:
 
 
 def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
-    """Return the mail: the result or the event first, then the link; the time in ``zone``."""
+    """Return the mail: the result or event, then the link; times in ``zone``."""
     choices = link(f"{reverse('account')}#notices")
     lines = [
         events.sentence(event),

@@ -1,4 +1,4 @@
-"""Outbox: from events to messages, and from messages to users. Every step can be interrupted.
+"""Outbox: events to messages to users. Every step can be interrupted.
 
 An event is a row of the transaction that it describes; its messages are made in one transaction together with the mark that they
 exist. Sending happens between two short transactions: a message is claimed for some minutes, sent, and marked.
@@ -67,7 +67,7 @@ def tell(key: int) -> bool:
 
 
 def _guarded(event: Event, make: Callable[[Event], T], otherwise: T) -> T:
-    """Return ``otherwise`` if an experiment cannot be answered: other events must go on."""
+    """Return ``otherwise`` if an experiment has no answer: other events go on."""
     try:
         return make(event)
     except Exception:

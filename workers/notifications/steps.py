@@ -1,4 +1,4 @@
-"""Step changes that an experiment which ended caused in histories of its project, reported once."""
+"""Step changes that an ended experiment caused in histories, reported once."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tup
 
 
 def _step(history: Sequence[tuple[int, float]], is_new: Sequence[bool]) -> tuple[int, float, float] | None:
-    """Return (first trial, median before, median after) of the last step, if new trials caused it."""
+    """Return (first trial, medians before and after) of a step by new trials."""
     expected = set(
         ExpectedChange.objects.filter(trial__in=[pk for pk, _ in history], metric=METRIC).values_list(
             "trial", flat=True

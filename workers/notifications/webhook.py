@@ -1,4 +1,4 @@
-"""One signed message to a webhook: to the checked address, without redirects, within seconds."""
+"""One signed message to a webhook: checked address, no redirects, seconds."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Undelivered(Exception):
 
 
 def signature(secret: str, moment_s: int, body: bytes) -> str:
-    """Return the header `Rankwire-Signature`: HMAC-SHA256 over time stamp, dot and body."""
+    """Return `Rankwire-Signature`: HMAC-SHA256 over time stamp, dot and body."""
     digest = hmac.new(secret.encode(), f"{moment_s}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={moment_s},v1={digest}"
 
 
 def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed: Iterable[Any]) -> str:
-    """Send ``body`` (JSON) and return the answer's summary. Raise Refused or Undelivered."""
+    """Send ``body`` (JSON), return the answer. Raise Refused or Undelivered."""
     scheme, host, port, path = checked(url)
     try:
         address = reachable(host, port, allowed)

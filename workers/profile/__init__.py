@@ -1,1 +1,1 @@
-"""Profile library: what a rank loads to count its time inside MPI; built once per architecture."""
+"""Profile library: counts a rank's time inside MPI; built per architecture."""

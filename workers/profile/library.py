@@ -1,4 +1,4 @@
-"""Profile library for the hosts' architecture; without it trials run and state the reason."""
+"""Profile library for an architecture; without it trials state the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workers.profile import source
 
 
 def library_path(machine: str = platform.machine()) -> Path:
-    """Return the library's path for an architecture. Raise ProfileUnavailable if unknown."""
+    """Return an architecture's library path. Raise ProfileUnavailable if unknown."""
     if machine not in TARGETS:
         raise ProfileUnavailable(f"there is no profile for hosts of the architecture {machine or 'unknown'}")
     return _shim().path(machine)

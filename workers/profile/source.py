@@ -1,4 +1,4 @@
-"""C source of the profile library: shim.c, and a function for every row of the table. Pure."""
+"""C source of the profile library: shim.c and the table's functions. Pure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _c_wrapper(number: int, function: Function) -> str:
 
 
 def _fortran_wrapper(number: int, function: Function, suffix: str) -> str:
-    """Return the Fortran wrapper; Open MPI's modules may be missing, then it is never called."""
+    """Return the Fortran wrapper, never called if Open MPI's modules are missing."""
     name = function.name.lower()
     count = function.arguments + 1 + function.hidden
     return (

@@ -1,1 +1,1 @@
-"""Virtual test-bed: n hosts, one bridge, shaped links, in one rootless process tree."""
+"""Virtual test-bed: hosts, a bridge, shaped links in a rootless process tree."""

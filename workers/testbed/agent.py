@@ -1,4 +1,4 @@
-"""Agent of a worker on this machine: `python -m workers.testbed.agent SOCKET OWNER`.
+"""Agent of a worker here: `python -m workers.testbed.agent SOCKET OWNER`.
 
 Both arguments are inherited descriptors: SOCKET carries the requests; OWNER is a pidfd of the worker. When either shows that
 the worker is gone, the agent kills everything and ends. A pidfd and not PR_SET_PDEATHSIG: that signal comes when the *thread*
@@ -24,7 +24,7 @@ STREAMS = 3
 
 
 class LocalSupervisor(supervisor.Supervisor):
-    """Supervisor that builds the test-bed's network around itself and runs jobs in sandboxes."""
+    """Supervisor that builds the test-bed's network and runs jobs in sandboxes."""
 
     def __init__(self, requests: rpc.Packets, owner: int) -> None:
         super().__init__(requests, owner)
@@ -59,7 +59,7 @@ class LocalSupervisor(supervisor.Supervisor):
         return {}, ()
 
     def network(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return dead emulators; with `settings`, also places with changed kernel settings."""
+        """Return dead emulators; with `settings`, also changed kernel settings."""
         changed: list[str] = []
         if message["settings"]:
             try:
@@ -70,7 +70,7 @@ class LocalSupervisor(supervisor.Supervisor):
         return {"dead": self.dead_emulators, "changed": changed}, ()
 
     def spawn(self, message: rpc.Message, descriptors: list[int]) -> supervisor.Answer:
-        """Start a program; a job with a `sandbox` gets a new one for its writable directories."""
+        """Start a program; a job with a `sandbox` gets one for its directories."""
         if "sandbox" not in message:
             return super().spawn(message, descriptors)
         self.sandbox = made = sandbox.Sandbox(sandbox.SandboxPlan(**message["sandbox"]), descriptors[STREAMS:])

@@ -1,4 +1,4 @@
-"""Certificate: the measured link between the hosts, compared with the requested one.
+"""Certificate: the measured link between hosts, against the requested one.
 
 Two small probers run in the hosts' namespaces for about four seconds. Values outside of their tolerance are measured again, so
 that a short load of the machine does not condemn a link; counts of lost probes add up.
@@ -32,7 +32,7 @@ MAX_PATHS: Final = 3
 
 @dataclass(frozen=True)
 class Certificate:
-    """Measured link. `kept`: all requested values were achieved; `reasons` name the others."""
+    """Measured link: `kept` if all values are as requested, else `reasons`."""
 
     kept: bool
     reasons: tuple[str, ...]
@@ -49,7 +49,7 @@ class Certificate:
 
 
 def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
-    """Measure the paths of a built plan; None with one host. Raises ClusterUnavailable."""
+    """Measure the paths of a built plan; None if single. Raises ClusterUnavailable."""
     if len(plan.hosts) < 2:
         return None
     began = time.monotonic()
@@ -68,7 +68,7 @@ def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:
 
 
 def paths(plan: Plan) -> list[tuple[int, int]]:
-    """Return representative pairs of host numbers: across sites, or one per kind of port."""
+    """Return pairs of hosts: across sites, or one per kind of port."""
     count = len(plan.hosts)
     if plan.topology == "two sites":
         return [(1, (count + 1) // 2 + 1)]

@@ -77,7 +77,7 @@ def bridge_of(plan: Plan, number: int) -> str:
 
 
 def emulated_wires(plan: Plan) -> list[tuple[str, str]]:
-    """Return pairs of TAP devices that the relay joins: the wide-area link or the hosts' wires."""
+    """Return pairs of TAP devices that the relay joins: wide area, or hosts."""
     if not plan.relayed:
         return []
     if plan.topology == "two sites":
@@ -108,7 +108,7 @@ def shared_out(wires: list[Wire], cores: int) -> list[list[Wire]]:
 
 
 def taps(plan: Plan) -> list[str]:
-    """Return `ip -batch` lines of the TAP devices, which outlive the relay: a cut wire."""
+    """Return `ip -batch` lines of TAP devices, which outlive the relay: a cut wire."""
     lines = []
     for wire in emulated_wires(plan):
         for name in wire:
@@ -176,7 +176,7 @@ def host_shaping(plan: Plan, number: int) -> list[str]:
 
 
 def hub_shaping(plan: Plan) -> list[str]:
-    """Return `tc -batch` lines of the hub: the wide-area link, and what hosts of a star receive."""
+    """Return `tc -batch` lines of the hub: wide-area link, or a star's hosts."""
     lines = []
     if plan.topology == "two sites":
         for end in WIDE_AREA:
@@ -188,9 +188,9 @@ def hub_shaping(plan: Plan) -> list[str]:
 
 
 def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bool, spaced: bool) -> list[str]:
-    """Return a rate, counted in Ethernet frames as captures do; with netem behind the delay.
+    """Return a rate, counted in Ethernet frames as captures do.
 
-    `spaced`: the relay behind it keeps the frames apart.
+    With netem behind the delay. `spaced`: the relay behind it keeps the frames apart.
     """
     lines, parent = [], "root"
     if impaired and plan.impaired and plan.emulator == "netem":
@@ -203,7 +203,7 @@ def _shaping(plan: Plan, interface: str, rate_bps: float | None, *, impaired: bo
 
 
 def _burst_bytes(plan: Plan, rate_bps: float, *, spaced: bool) -> int:
-    """Return the bytes that may leave after a pause: one frame and the timer's lateness."""
+    """Return bytes that may leave after a pause: a frame, and by a late timer."""
     frame_bytes = plan.mtu + ETHERNET_BYTES
     if spaced and plan.queue_bytes is None:
         return max(int(rate_bps / 8 * RELAYED_BURST_S), 2 * frame_bytes)

@@ -1,4 +1,4 @@
-"""Emulation of delay, jitter and loss: choice of the back end and its commands. Pure.
+"""Emulation of delay, jitter and loss: back end and its commands. Pure.
 
 Values mean the same everywhere. Jitter: with the uniform distribution the delay is within +- jitter, with the normal one jitter
 is the standard deviation. Frames never overtake each other. Loss in bursts is the simple Gilbert model: `loss` of all frames,

@@ -58,9 +58,9 @@ class Built:
 
 
 def build(plan: Plan, relay: str) -> Built:
-    """Build the network of a plan; `relay` is the relay's library, if the plan needs it.
+    """Build the network of a plan.
 
-    Raises FabricError or OSError; the caller ends the agent then.
+    `relay` is the relay's library, if the plan needs it. Raises FabricError or OSError; the caller ends the agent then.
     """
     _prepare_files(plan)
     _sysctls(commands.HUB_SYSCTLS)

@@ -58,7 +58,7 @@ class Plan:
 
     @property
     def relayed(self) -> bool:
-        """Return whether the relay joins TAP devices, in place of veth pairs, and keeps frames apart."""
+        """Return whether the relay joins TAP devices, instead of veth pairs."""
         return self.impaired and self.emulator == "relay"
 
     def second_site(self, number: int) -> bool:

@@ -59,7 +59,7 @@ def unshare_argv() -> list[str]:
 
 
 def has_capabilities() -> bool:
-    """Return whether this process can make namespaces and networks without a user namespace."""
+    """Return whether this process can make namespaces without a user namespace."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("CapEff:"):
             held = int(line.split()[1], 16)
@@ -107,10 +107,10 @@ def _relay_problem() -> str:
 
 
 def _refusal(program: str, *arguments: str, text: str = "") -> str:
-    """Return the kernel's refusal of a command in the test-bed's namespaces; else empty.
+    """Return the kernel's refusal of a command in namespaces; else empty.
 
-    Only a grant is remembered. A probe that was killed or timed out shows nothing and is repeated; raises ClusterUnavailable if
-    all were.
+    The namespaces are the test-bed's. Only a grant is remembered. A probe that was killed or timed out shows nothing
+    and is repeated; raises ClusterUnavailable if all were.
     """
     question = (program, *arguments, text)
     if question in _granted:

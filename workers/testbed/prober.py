@@ -1,8 +1,8 @@
-"""One end of a measured path: `python3 -I -S prober.py PLAN`, run in a host; prints JSON results.
+"""One end of a measured path: `python3 -I -S prober.py PLAN`.
 
-PLAN is a JSON object: `start_ns` (CLOCK_MONOTONIC, which all virtual hosts share: no control connection crosses the measured
-link, and delays are one-way) and `phases`, each with the seconds at which it begins and ends. Both ends run the same program
-with mirrored plans. Standard library only, one file.
+Runs in a host; prints JSON results. PLAN is a JSON object: `start_ns` (CLOCK_MONOTONIC, which all virtual hosts share:
+no control connection crosses the measured link, and delays are one-way) and `phases`, each with the seconds at which it
+begins and ends. Both ends run the same program with mirrored plans. Standard library only, one file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Recorder with a kernel ring: `python3 -I -S recorder.py PLAN`, run at the test-bed's bridges.
+"""Recorder with a kernel ring: `python3 -I -S recorder.py PLAN`.
 
-The kernel writes the head of every frame into a slot of shared memory (packet_mmap, TPACKET_V2); twenty times a second the full
-slots are copied to standard output. `workers.capture.ring` makes a pcapng of them. No process wakes up per packet: with four
-busy ranks on two cores dumpcap slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
+Runs at the test-bed's bridges. The kernel writes the head of every frame into a slot of shared memory (packet_mmap,
+TPACKET_V2); twenty times a second the full slots are copied to standard output. `workers.capture.ring` makes a pcapng
+of them. No process wakes up per packet: with four busy ranks on two cores dumpcap slows them by a quarter to a third,
+this by a twentieth (benchmarks/notes/november-2026.md).
 
 PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (limit), `must_hold` (pairs of an offset and the
 value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard library only,
@@ -48,7 +49,7 @@ _STATUS_BYTES = range(4) if sys.byteorder == "little" else range(3, -1, -1)  # t
 
 
 def slot_bytes(snap_length: int) -> int:
-    """Return the length of a slot: the kernel's header and the stored bytes of a frame."""
+    """Return the length of a slot: the kernel's header and a frame's bytes."""
     return -(-(DATA_OFFSET + snap_length) // ALIGNMENT) * ALIGNMENT
 
 
@@ -111,7 +112,7 @@ class Ring:
                 self.block, self.first = (self.block + 1) % self.blocks, 0
 
     def statistics(self) -> tuple[int, int]:
-        """Return frames that passed the filter, and those without a free slot, since the last call."""
+        """Return frames passed, and those without a free slot, since the last call."""
         seen, dropped = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
         return seen, dropped
 

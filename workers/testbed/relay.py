@@ -1,8 +1,8 @@
-"""Wires between pairs of TAP devices: `python3 -I -S relay.py LIBRARY WIRES`, until killed.
+"""Wires between TAP devices: `python3 -I -S relay.py LIBRARY WIRES`.
 
-WIRES is a JSON list of [LEFT, RIGHT, TO_RIGHT, TO_LEFT]; TO_RIGHT and TO_LEFT are objects with any of delay_s, jitter_s,
-distribution, loss, loss_burst, rate_bps. For kernels without netem. LIBRARY is compiled from relay.c, which does the work.
-Standard library only, one file: it runs inside the test-bed's namespaces with any Python.
+Runs until killed. WIRES is a JSON list of [LEFT, RIGHT, TO_RIGHT, TO_LEFT]; TO_RIGHT and TO_LEFT are objects with any
+of delay_s, jitter_s, distribution, loss, loss_burst, rate_bps. For kernels without netem. LIBRARY is compiled from
+relay.c, which does the work. Standard library only, one file: it runs inside the test-bed's namespaces with any Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Remote shell of the test-bed: programs of a sandbox reach other hosts through the agent.
+"""Remote shell of the test-bed, from a sandbox through the agent.
 
 mpirun calls `CLIENT` in place of ssh. It passes its standard streams to the agent and waits. The agent starts the command in
 the same sandbox on that host, so that no program needs the right to enter a namespace, and none can leave the sandbox.

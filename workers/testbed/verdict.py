@@ -1,4 +1,4 @@
-"""Evaluation of arrivals: the measured path, and whether it is the requested one. Pure.
+"""Evaluation of arrivals: the measured path against the request. Pure.
 
 Tolerances: bandwidth 5 %; delay 5 % or 0.3 ms; loss and the length of its bursts: the requested value is inside the 99 %
 interval of the count.
@@ -46,7 +46,7 @@ class Way:
 
 @dataclass(frozen=True)
 class CertificateRow:
-    """Quantity of one direction: requested, achieved, and whether that suffices (None: not judged)."""
+    """Quantity of one direction: requested, achieved, enough (None: not judged)."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class CertificateRow:
 
 
 def rate_of_stream(arrivals: Arrivals, frame_bytes: int) -> float | None:
-    """Return bit/s of a stream without the first tenth, which a bucket may release at once."""
+    """Return bit/s of a stream without the first tenth, a bucket's burst."""
     times = sorted(arrival[3] for arrival in arrivals)
     times = times[len(times) // 10 :]
     if len(times) < 3 or times[-1] <= times[0]:
@@ -89,10 +89,10 @@ def losses(arrivals: Arrivals, sent: int) -> tuple[int, int]:
 
 
 def loss_interval(lost: int, sent: int, run: float = 1.0, confidence: float = LOSS_CONFIDENCE) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) for the lost share.
+    """Return Clopper and Pearson's interval for the lost share.
 
-    Losses in runs of mean length `run` carry less information: the number of probes is reduced by the factor (1 + r) / (1 - r)
-    of a two-state Markov chain with the correlation r from probe to probe.
+    Biometrika 26, 1934. Losses in runs of mean length `run` carry less information: the number of probes is reduced by
+    the factor (1 + r) / (1 - r) of a two-state Markov chain with the correlation r from probe to probe.
     """
     share = lost / sent
     correlation = max(0.0, 1 - 1 / run - share / (1 - share) / run) if run > 1 and share < 1 else 0.0
@@ -180,7 +180,7 @@ def _burst(source: str, target: str, requested: RequestedPath, way: Way) -> list
 
 
 def bytes_at_once(requested: RequestedPath, burst_bps: float) -> float:
-    """Return the bytes that left ahead of the rate after a pause: the first frame and more.
+    """Return the bytes ahead of the rate after a pause: a frame and more.
 
     Messages are shorter by as much on this link, which estimates of a program's bytes use.
     """

@@ -1,1 +1,1 @@
-"""One trial from claim to measurements: pipeline, measuring, results, heartbeat, failures."""
+"""One trial from claim to measurements: measuring, results, failures."""

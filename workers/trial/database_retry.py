@@ -1,4 +1,4 @@
-"""Retry during an outage of PostgreSQL: results must survive a restart of the database."""
+"""Retry during an outage of PostgreSQL, which results must survive."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Delivery of a trial's files from its worker to the artifact store: all or none, with retries.
+"""Delivery of a trial's files to the artifact store.
 
-If the store is the directory in which trials write, nothing is copied.
+All or none, with retries. If the store is the directory in which trials write, nothing is copied.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], object]) -> None:
-    """Store the files of a result; ``check`` is called meanwhile and may raise. Raise NotDelivered."""
+    """Store a result's files; ``check`` may raise meanwhile. Raise NotDelivered."""
     patience_s = float(settings.STORE_PATIENCE_SECONDS)
     try:
         _patiently(trial, artifacts, patience_s, check)
@@ -56,7 +56,7 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
 
 
 def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tuple[list[Artifact], str]:
-    """Store the files of a trial without a result; return rows, and a sentence on failure."""
+    """Store files of a trial without result; return rows, and a failure's sentence."""
     rows = describe(trial)
     try:
         _patiently(trial, rows, patience_s, lambda: None)
@@ -67,7 +67,7 @@ def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tupl
 
 
 def describe(trial: Trial) -> list[Artifact]:
-    """Return unsaved rows of an unfinished trial's plain files; long output is shortened."""
+    """Return unsaved rows of an unfinished trial's plain files, shortened."""
     directory = trial_directory(trial)
     _keep_profile(directory)
     rows = []
@@ -119,7 +119,7 @@ def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, c
 
 
 def forget_undelivered() -> None:
-    """Remove local files of trials that ended more than a day ago, if the store is remote."""
+    """Remove local files of trials that ended a day ago, if the store is remote."""
     trials = Path(settings.VAR) / store.TRIALS
     if store.current().is_here or not trials.is_dir():
         return

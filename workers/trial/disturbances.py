@@ -1,4 +1,4 @@
-"""Disturbances of a trial: other programs, swapping, throttling, clock changes. Pure.
+"""Disturbances of a trial: other programs, swapping, throttling, clocks. Pure.
 
 Each limit is a compromise between trusting too much and trusting nothing:
 

@@ -31,7 +31,7 @@ _STORAGE: Final = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.
 
 
 def tail(file: Path, *, lines: int = TAIL_LINES) -> str:
-    """Return the last lines of a text file; empty if missing, a remark for other files."""
+    """Return the last lines of a text file; "" if missing, a remark for others."""
     try:
         with plain_files.opened(file) as stream:
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - TAIL_BYTES))
@@ -97,7 +97,7 @@ def available_bytes() -> int:
 
 
 def cause(program: str, returncode: int, usages: Sequence[RankUsage], ranks: int) -> str:
-    """Return what failed, for a launch command that ended with ``returncode``; no full stop."""
+    """Return what failed, by ``returncode`` of the launch, without a full stop."""
     if returncode < 0:  # mpirun passes the signal of a rank on as 128 + number: this one was meant for itself
         return f"The launch command of {program} was killed by {_signal_name(-returncode)}"
     # The first rank to die took the others with it: mpirun ends them with SIGTERM or SIGKILL.

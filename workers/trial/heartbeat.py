@@ -1,4 +1,4 @@
-"""Heartbeat of a trial: a thread that stores liveness and progress, and receives cancellation."""
+"""Heartbeat of a trial: a thread stores liveness and receives cancellation."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class WorkerEnds(Exception):
 
 
 class TrialHeartbeat:
-    """Heartbeat every second, and on news, from its own thread and database connection.
+    """Heartbeat every second, and on news, from a thread of its own.
 
-    A heartbeat that the database does not accept is repeated: an outage of PostgreSQL must not end a good measurement.
+    The thread has its own database connection. A heartbeat that the database does not accept is repeated: an outage of
+    PostgreSQL must not end a good measurement.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -64,7 +65,10 @@ class TrialHeartbeat:
         self._news.set()
 
     def check(self) -> None:
-        """Raise Stopped if cancelled, StaleTrial if no longer ours, WorkerEnds if out of time."""
+        """Raise Stopped, StaleTrial or WorkerEnds if the trial must not go on.
+
+        Stopped if cancelled, StaleTrial if it is no longer ours, WorkerEnds if out of time.
+        """
         if self._stale.is_set():
             raise StaleTrial(f"{self._trial} is no longer run by {self._trial.worker}")
         if self._stop_asked.is_set():

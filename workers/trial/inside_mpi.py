@@ -1,4 +1,4 @@
-"""Time inside MPI of one trial: the library that its ranks load, their profiles, their waits and messages."""
+"""Time inside MPI of one trial: library, profiles, waits and messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Explained = tuple[dict[str, float], dict[str, str], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class InsideMpi:
-    """Metrics by catalogue identifier, tables for the page, and why metrics are absent."""
+    """Metrics by identifier, tables for the page, and why metrics are absent."""
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     tables: Mapping[str, Any] | None = None
@@ -74,7 +74,7 @@ def absent(reason: str) -> InsideMpi:
 
 
 def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int) -> InsideMpi:
-    """Return the ranks' profile. Without one rank there are no metrics: a mean would mislead."""
+    """Return the ranks' profile; without any rank no metrics, not a wrong mean."""
     if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
         return absent("no MPI library was seen in the program: it uses none, or is linked statically")
     try:
@@ -157,7 +157,7 @@ def wire_of(capture: Path) -> Wire:
 
 
 def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
-    """Return the bytes of point-to-point messages between hosts, from the profile's tables."""
+    """Return bytes of point-to-point messages between hosts, from the profile."""
     if tables is None:
         return 0
     host_of = {row["rank"]: row["host"] for row in tables["ranks"]}

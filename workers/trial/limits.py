@@ -1,4 +1,4 @@
-"""Limits of this installation for trials on its own machine, and disk use of long outputs."""
+"""Limits of this installation for trials here, and disk use of outputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def current_limits() -> Limits:
 
 
 def thin_out(file: Path, *, limit_bytes: int) -> None:
-    """Free the disk of the middle of a growing output, of which only the ends are stored."""
+    """Free the disk of a growing output's middle; only its ends are stored."""
     with plain_files.opened(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         length = size - limit_bytes - _HOLE

@@ -48,9 +48,9 @@ class LiveTraffic:
         self._stack.close()
 
     def progress(self, hosts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return ``packets`` (None: not recorded), ``pps`` and ``Bps`` of the last second, and the source.
+        """Return ``packets``, ``pps`` and ``Bps`` of the last second, and the source.
 
-        ``hosts`` are the rows of workers.hosts.sampling.shares.
+        ``packets`` is None if not recorded. ``hosts`` are the rows of workers.hosts.sampling.shares.
         """
         if self._tally is not None:
             return self._tallied(self._tally)

@@ -1,4 +1,4 @@
-"""Measuring: from a ready session to raw results on disk. No analysis happens here."""
+"""Measuring: a ready session to raw results on disk, without analysis."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class TrialRun:
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
-        """Measure the link, store the certificate and return the differences. Raise TrialFailed."""
+        """Measure and store the certificate; return differences. Raise TrialFailed."""
         if self.spec.certificate == "skip":
             return ()
         self.tell("measuring the link")
@@ -168,11 +168,11 @@ class TrialRun:
         record = certificate.to_dict()
         patiently(lambda: self.trial.certify(record))
         if certificate.reasons and self.spec.certificate == "require":
-            raise TrialFailed(f"The link is not what was asked for: {'; '.join(certificate.reasons)}.")
+            raise TrialFailed(f"The link is not as requested: {'; '.join(certificate.reasons)}.")
         return certificate.reasons
 
     def _conditions(self, session: Session) -> dict[str, Any]:
-        """Return conditions for the page: the link, and threads that share virtual hosts' cores."""
+        """Return conditions for the page: the link, threads against shared cores."""
         shared = session.facts.get("oversubscription")
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"

@@ -1,6 +1,7 @@
-"""Match of launch command and MPI library, before the start and from the ranks' reports. Pure.
+"""Match of launch command and MPI library, before the start and after. Pure.
 
-A program whose library does not understand its launcher does not fail: each of n ranks runs as a program of one rank.
+After the start, from the ranks' reports. A program whose library does not understand its launcher does not fail: each
+of n ranks runs as a program of one rank.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _OWN_LAUNCH: Final = "its script launches a world of its own. Start the program 
 
 
 def why_singletons(environment: Mapping[str, Any], *, program: str, ranks: int, setting: bool) -> str | None:
-    """Return why the program would run as ``ranks`` single ranks, with a fix; else None.
+    """Return why each of ``ranks`` would run alone, with a fix; else None.
 
     ``setting``: whether the cluster's settings choose the launching library.
     """
@@ -66,7 +67,7 @@ def world_of(usages: Sequence[RankUsage], version: str | None, *, ranks: int, se
     if any(_size(usage, family) is None for usage, (family, _) in with_library):
         summary = f"{plural(ranks, 'rank')} with an MPI library ({libraries}); its launcher does not report the size of the world"
         return World(summary=summary, checked=False)
-    return World(summary=f"{plural(ranks, 'rank')} in one world, as asked ({libraries})")
+    return World(summary=f"{plural(ranks, 'rank')} in one world, as requested ({libraries})")
 
 
 def _other_world(
@@ -81,7 +82,7 @@ def _other_world(
         strangers = _mismatch(other, ran) if other else f"no launcher variable describes its world: {ran}."
         return f"{where} loaded {family} ({library}), and {strangers} {_suggested_fix(family, other, setting)}"
     if size is not None and size != ranks:
-        return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were asked for: {_OWN_LAUNCH}"
+        return f"{where} ran in a world of {plural(size, 'rank')}, and {ranks} were requested: {_OWN_LAUNCH}"
     if rank is not None and rank != usage.rank:
         return f"{where} ran as rank {rank} of another world: {_OWN_LAUNCH}"
     return None

@@ -1,4 +1,4 @@
-"""One trial, top to bottom: lease, capture, launch, sample, decode, compute, parse, store."""
+"""One trial: lease, capture, launch, sample, decode, compute, parse, store."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ log = structlog.get_logger()
 
 
 def run_waiting(cluster: Cluster) -> int:
-    """Claim and execute trials until none is left or the worker stops; return how many.
+    """Claim and execute trials until none is left; return how many.
 
-    One process runs them one after another, so that trials share a fabric; it is closed at the end.
+    Or until the worker stops. One process runs them one after another, so that trials share a fabric; it is closed at
+    the end.
     """
     worker = identity()
     executed, before = 0, None
@@ -66,7 +67,7 @@ def run_waiting(cluster: Cluster) -> int:
 
 @contextmanager
 def alone_on(cluster: Cluster) -> Iterator[bool]:
-    """Yield whether this worker alone runs trials of a cluster whose hosts a scheduler allots.
+    """Yield whether this worker alone runs trials of a scheduler's cluster.
 
     Between two trials nothing is leased, and a second worker would wait for nodes of its own while the first one returned its
     job. PostgreSQL holds the lock as long as the connection; a lost connection costs time in the queue only.
@@ -94,7 +95,7 @@ def _waits_for_room(trial: Trial) -> bool:
 
 
 def _lacking_room(trial: Trial) -> str:
-    """Return why a trial cannot be stored below RANKWIRE_VAR, with both amounts; else empty."""
+    """Return why RANKWIRE_VAR lacks room for a trial, with both amounts, or ""."""
     existing = next(path for path in (settings.VAR, *settings.VAR.parents) if path.exists())
     free = shutil.disk_usage(existing).free
     required = settings.DISK_RESERVE_BYTES + _COPIES * _stored_bytes(trial)
@@ -191,7 +192,7 @@ def _fail(trial: Trial, message: str) -> None:
 
 
 def _refuse(trial: Trial, error: RefusedOutput) -> None:
-    """Store the measurements of an output that its parser refused, for a better parser."""
+    """Store measurements of an output that its parser refused, for a better one."""
     if not error.artifacts:
         _fail(trial, str(error))
         return
@@ -204,7 +205,7 @@ def _refuse(trial: Trial, error: RefusedOutput) -> None:
 
 
 def _end_by_error(trial: Trial, error: Exception) -> None:
-    """Requeue the trial, uncounted, if the database was away; else store the traceback."""
+    """Requeue the trial if the database was away, uncounted; else store the error."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
         _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))

@@ -18,7 +18,7 @@ REPORT_LIMIT_BYTES: Final = 64 << 10
 
 @dataclass(frozen=True)
 class RankUsage:
-    """getrusage of one rank's program and its end; start and end are CLOCK_MONOTONIC of its host."""
+    """getrusage of one rank's program; start and end by CLOCK_MONOTONIC there."""
 
     rank: int
     host: str
@@ -47,7 +47,7 @@ class RankUsage:
 
 
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
-    """Return the reports by rank; a rank killed with its wrapper has none. Raises NotPlain."""
+    """Return the reports by rank; killed ranks may lack one. Raises NotPlain."""
     names = [column.name for column in fields(RankUsage)]
     usages = []
     for path in report_dir.glob("rank-*.json"):
@@ -57,7 +57,7 @@ def read_rank_usage(report_dir: Path) -> list[RankUsage]:
 
 
 def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None = None) -> dict[str, float]:
-    """Return run metrics by identifier; only `elapsed_s` if a rank's report is missing.
+    """Return run metrics; only `elapsed_s` if a rank's report is missing.
 
     A sum over some of the ranks would look like a fast trial.
     """
@@ -82,7 +82,7 @@ def run_metrics(elapsed_s: float, usages: Sequence[RankUsage], ranks: int | None
 
 
 def ranks_on(usages: Sequence[RankUsage]) -> dict[str, str]:
-    """Return the ranks of every host as "0-3, 8"; hosts in the order of their first rank."""
+    """Return the ranks of every host as "0-3, 8", by their first rank."""
     by_host: dict[str, list[int]] = {}
     for usage in sorted(usages, key=lambda usage: usage.rank):
         by_host.setdefault(usage.host, []).append(usage.rank)

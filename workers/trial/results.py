@@ -1,4 +1,4 @@
-"""Results of a trial: metrics of the run and of the packets, figures of merit, files."""
+"""Results of a trial: metrics of run and packets, figures of merit, files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Packets:
 
 
 class RefusedOutput(OutputError):
-    """The parser refused the output; ``artifacts`` hold all measurements for a better one."""
+    """The parser refused the output; ``artifacts`` hold all measurements."""
 
     def __init__(self, message: str, artifacts: Sequence[Artifact]) -> None:
         super().__init__(message)
@@ -119,7 +119,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
-    """Return a description of the ranks' world; messages are expected between several hosts."""
+    """Return the ranks' world; several hosts are expected to send messages."""
     summary = measured.world.summary
     if summary and run.plan.hosts > 1 and measured.recorded.report is not None and not packets.mpi_packets:
         summary += "; no MPI message was seen between the hosts"
@@ -205,7 +205,7 @@ def _is_whole(measured: Measured) -> bool:
 
 
 def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
-    """Return the largest datagram between the hosts: as requested, or of their interface.
+    """Return the largest datagram between hosts, requested or the interface's.
 
     The loopback interface passes datagrams that no network carries.
     """
@@ -216,7 +216,7 @@ def mtu_of(kind: str, link: Link, environment: Mapping[str, Any]) -> int:
 
 
 def _rate_of_every_host(kind: str, link: Link) -> float | None:
-    """Return the common rate of all hosts; None if hosts differ or the network is not made."""
+    """Return the common rate of all hosts; None if they differ or it is not made."""
     if "bandwidth" not in cluster_kinds.get(kind).emulates:
         return None
     return None if link.rates_bps or link.topology == "two sites" else link.bandwidth_bps
@@ -231,7 +231,7 @@ def _legacy(result: analysis.CaptureAnalysis) -> dict[str, Any] | None:
 
 
 def _waits(run: TrialRun, measured: Measured) -> Explained:
-    """Return why the ranks waited, if they traced their calls beside a capture of one clock."""
+    """Return why the ranks waited, if traced beside a capture of one clock."""
     inside = measured.inside
     if run.spec.profile != "trace":
         return no_waits("the experiment keeps no calls (profile: trace)")

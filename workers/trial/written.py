@@ -1,6 +1,7 @@
-"""Files that a run wrote: those that its workload parses and stores, by name and pattern.
+"""Files that a run wrote, which its workload parses and stores.
 
-Only plain files: patterns skip links, and a link in place of a named file is an error.
+They are found by name and pattern. Only plain files: patterns skip links, and a link in place of a named file is an
+error.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MOST_LOOKED_AT: Final = 100_000
 
 
 def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
-    """Return the files of the patterns, those without a wildcard first. Raise NotPlain."""
+    """Return files of the patterns, without a wildcard first. Raise NotPlain."""
     plain = [name for name in patterns if "/" not in name and not has_wildcard(name)]
     there = [name for name in plain if plain_files.is_there(work / name)]
     others = [pattern for pattern in patterns if pattern not in plain]
@@ -34,7 +35,7 @@ def names_of(work: Path, patterns: Sequence[str]) -> list[str]:
 
 
 def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
-    """Return the texts of these files by name. Raise NotPlain, also if they are too long."""
+    """Return texts of these files by name. Raise NotPlain, also if too long."""
     texts: dict[str, str] = {}
     room = FILE_LIMIT_BYTES
     for name in names_of(work, patterns):

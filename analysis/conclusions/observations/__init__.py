@@ -1,1 +1,1 @@
-"""Observations: numbers with intervals, and analyses of single kinds of experiments. Pure."""
+"""Observations: numbers with intervals, by kind of experiment. Pure."""

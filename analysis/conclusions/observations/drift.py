@@ -44,7 +44,7 @@ class Drift:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether every point ran early and late, which separates drift and effects."""
+        """Return whether points ran early and late, which separates drift and effects."""
         return self.balance >= _BALANCED
 
     @property

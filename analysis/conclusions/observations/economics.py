@@ -44,7 +44,7 @@ class ClusterFacts:
 
     @property
     def host_hour(self) -> float | None:
-        """Return the cost of one host per hour: rent, or price over the years of use, plus power."""
+        """Return the cost of one host per hour: rent, or price by years of use, and power."""
         rent = self.price_per_host_hour
         if rent is None and self.price is not None and self.hosts and self.years_of_use:
             rent = self.price / self.hosts / (self.years_of_use * HOURS_PER_YEAR)
@@ -55,7 +55,7 @@ class ClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A rate of floating-point work against the cluster's facts; None without the facts."""
+    """Rate of floating-point work against the cluster's facts; None without them."""
 
     gflops: float
     peak_share: float | None

@@ -1,4 +1,4 @@
-"""Effects of single network factors: ratios of levels, and time per second of delay."""
+"""Effects of single network factors: ratios of levels, time per second of delay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from analysis.statistics import Interval
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One network factor over its whole range, all others kept: how many times worse its costliest level is than its cheapest."""
+    """Effect of one network factor: costliest against cheapest level, others equal."""
 
     factor: Factor
     cheapest: Point
@@ -35,7 +35,7 @@ class Effect:
 
 
 def effects_of(grid: Grid, network: Sequence[Factor], part: Sequence[Point]) -> list[Effect]:
-    """Return the effect of each factor at the mildest and harshest others, largest first."""
+    """Return the effect of each factor at the extremes of the others, largest first."""
     effects = []
     for factor in network:
         rows = sorted(grid.along(factor, part), key=lambda row: min(grid.cost(p) for p in row))
@@ -71,7 +71,7 @@ def first_matters(grid: Grid, effects: Sequence[Effect]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Time per unit of delay, at the other factors' ``where``; ``interval`` None without repetitions."""
+    """Time per unit of delay, at the others' ``where``; interval if repeated."""
 
     per_unit: float
     interval: Interval | None

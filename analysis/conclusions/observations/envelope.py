@@ -1,4 +1,4 @@
-"""Operating envelope of a service under load: acceptable jobs and the first bottleneck.
+"""Operating envelope of a service under load: jobs and the first bottleneck.
 
 A running condition is acceptable while the wall time of a job is below ``factor`` times that of a single job (MONARC collaboration,
 about 1999: 10 times). Pure.
@@ -22,7 +22,7 @@ BUSY: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One measured condition: ``jobs`` at once, their wall times (s, one per trial), and the use of each resource (0 to 1)."""
+    """One condition: ``jobs`` at once, wall times (s), use of resources (0 to 1)."""
 
     jobs: float
     wall_s: Sequence[float] = ()
@@ -36,7 +36,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The resource that is used up with the fewest jobs. ``saturated`` is False for the most used of resources that all suffice."""
+    """Resource used up with the fewest jobs, or the most used one if all suffice."""
 
     resource: str
     jobs: float
@@ -46,7 +46,7 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeRow:
-    """One capacity (link): ``ratios`` are (jobs, wall time / that of one job), by jobs."""
+    """One capacity (link): ``ratios`` are (jobs, wall time / that of one job)."""
 
     capacity: float
     single_s: float | None

@@ -1,4 +1,4 @@
-"""From few nodes and searches to many: an equation per phase, added up, with its interval.
+"""Extrapolation from few nodes and searches to many: an equation per phase.
 
 The method of the White Rose Grid study: split the time into the first search of a node, which loads the data, and all later ones; fit an
 equation over the number of nodes to each; add up for the target number of searches. Pure.
@@ -52,7 +52,7 @@ def _error(fit: Fit) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Extrapolation:
-    """Time of ``searches`` searches on each of ``nodes`` nodes, s: the first one, all later ones, and both."""
+    """Time of ``searches`` searches per node, s: the first, all later ones, both."""
 
     nodes: float
     searches: int

@@ -18,7 +18,7 @@ EQUAL: Final = 1.25
 
 
 class Grid:
-    """The measured points by their parameters, with simultaneous claims about those that are compared with each other."""
+    """The measured points by their parameters, with simultaneous intervals."""
 
     def __init__(self, asked: ExperimentQuestion) -> None:
         self.asked = asked
@@ -110,7 +110,7 @@ class SizeGrid(Grid):
 
     @property
     def is_equal(self) -> bool:
-        """Return whether no other size may be ``EQUAL`` times better than the sufficient one."""
+        """Return whether no size may be ``EQUAL`` times better than the sufficient one."""
         return self.claims.printed or (self.most_gained or 1.0) < EQUAL
 
 

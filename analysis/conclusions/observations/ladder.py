@@ -36,7 +36,7 @@ class Trialled:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A gain: above 1 is better in both directions of a metric; the interval is None for single values."""
+    """A gain: above 1 is better for any metric; no interval for single values."""
 
     factor: float
     interval: Interval | None = None
@@ -113,7 +113,7 @@ def _changes(before: Trialled, after: Trialled, ignored: Collection[str] = ()) -
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One parameter changed alone: geometric mean of the gains over all pairs of configurations that differ in nothing else."""
+    """One parameter changed alone: geometric mean over otherwise equal pairs."""
 
     parameter: str
     before: Any
@@ -131,7 +131,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class JointEffect:
-    """Two parameters changed together, against the product of both alone from the same start; geometric means."""
+    """Two parameters changed together, against the product of both alone."""
 
     parameters: tuple[str, str]
     before: tuple[Any, Any]
@@ -152,7 +152,7 @@ class JointEffect:
 
 
 def effects(points: Sequence[Trialled], *, higher_is_better: bool) -> list[Effect]:
-    """Return the effect of every change of one parameter alone, in order of appearance."""
+    """Return the effect of every change of one parameter, in order of appearance."""
     by_change: dict[str, tuple[tuple[str, Any, Any], list[float]]] = {}
     for a, b in combinations(points, 2):
         changed = _changes(a, b)
@@ -206,7 +206,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """A step of an experiment against the best one before it; ``step`` counts from 1 as in the design, finished or not."""
+    """A step against the best one before it; ``step`` counts from 1 as designed."""
 
     gain: float
     step: int

@@ -1,4 +1,4 @@
-"""Network needs of a program, from enough links for slopes and bends (analysis.sensitivity)."""
+"""Network needs of a program, if there are enough links (analysis.sensitivity)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def fits_of(asked: ExperimentQuestion) -> list[FittedNetwork]:
 
 
 def fit_of(asked: ExperimentQuestion, points: Sequence[Point]) -> tuple[Fit, Link] | None:
-    """Return the model of these points and their mildest link; None if they do not suffice."""
+    """Return the model of these points and their mildest link; None if too few."""
     if asked.published or asked.deciding.unit != "s" or asked.deciding.higher_is_better:
         return None
     network = {f.name for f in asked.of_role("network")}
@@ -123,7 +123,7 @@ def _mildest(links: Sequence[Link]) -> Link:
 
 
 def link_of(point: Point) -> Link | None:
-    """Return the measured link of a point, else the specified one; None without a rate."""
+    """Return the measured link of a point, else the specified one, else None."""
     specified = {name: point.parameters.get(name) for name in _MODELLED}
     rate = point.link.get(RATE) or specified[RATE]
     if not rate:

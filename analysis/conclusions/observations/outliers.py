@@ -1,4 +1,4 @@
-"""Outlying trials, far outside of the scatter of all trials: one in 20 on shared machines.
+"""Outlying trials, far outside the scatter of all: one in 20 on shared machines.
 
 Rosner's generalised test of many outliers (1983), on the residuals of a linear model with one mean per point: the value that adds most
 to the pooled scatter is removed, again and again, and the last removal that is significant decides. A single step would miss two

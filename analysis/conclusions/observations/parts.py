@@ -1,4 +1,4 @@
-"""Division of the ranks' time: by the MPI profile, else into on and off the CPU. Pure.
+"""Division of the ranks' time: by the MPI profile, else by CPU time. Pure.
 
 With U_i the time of rank i outside MPI, W the window from MPI_Init to MPI_Finalize and b the busiest rank (largest U_i),
 
@@ -42,7 +42,7 @@ _ELAPSED: Final = "elapsed_s"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of every trial of a point. The parts add up to ``whole``; ``launch`` may be one of them."""
+    """Seconds of every trial of a point: parts of ``whole``, perhaps ``launch``."""
 
     parts: Mapping[str, Floats]
     whole: Floats

@@ -1,7 +1,7 @@
-"""Scatter of an experiment without repetitions, from the effects that are too small to matter (after Lenth 1989).
+"""Scatter of an experiment without repetitions, from its smallest effects.
 
-The residuals of additive factors, or of a smooth curve over one number. If factors interact or the curve has corners, the
-residuals exceed the scatter of the trials: claims become fewer, not wrong.
+After Lenth 1989. The residuals of additive factors, or of a smooth curve over one number. If factors interact or the
+curve has corners, the residuals exceed the scatter of the trials: claims become fewer, not wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scatter of trials, pooled over all points of an experiment, on the logarithm of a positive quantity.
+"""Scatter of trials, pooled over all points of an experiment, on logarithms.
 
 Twelve points of two repetitions give twelve degrees of freedom; each alone gives one. Claims about pairs of points hold together:
 pairs are compared step by step (Ryan 1960, Welsch 1977), the widest range of points first, within Tukey's intervals (1949), in Kramer's
@@ -40,7 +40,7 @@ three trials the interval holds the outlier. Two of three values that agree by c
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Standard deviation of the logarithm of one trial (0.05 is about 5 %), with its degrees of freedom."""
+    """Standard deviation of the logarithm of a trial (0.05: 5 %), degrees of freedom."""
 
     sd: float
     freedom: float
@@ -49,7 +49,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One point on the log scale. Charts, tables and answers show its median; pairs are compared by means without outliers."""
+    """One point on the log scale: median to show, mean without outliers to compare."""
 
     mean: float
     kept: int
@@ -105,7 +105,7 @@ def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | Non
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """Points that are compared with each other, by their means: each differs from all from ``differs_from`` its place on."""
+    """Points compared by means; each differs from those from ``differs_from`` on."""
 
     place: Mapping[int, int]
     differs_from: np.ndarray
@@ -113,16 +113,16 @@ class _Family:
 
 
 class SimultaneousIntervals:
-    """Simultaneous claims about the points of one experiment: ratios of their medians with intervals.
+    """Simultaneous claims about the points of one experiment.
 
-    Without repetitions ``prior`` gives the scatter; with neither there are no intervals. Printed values are claimed as they
-    are if they differ by more than rounding and a rerun could hide. ``other_groups`` are the points of the experiment's other
-    ``slices - 1`` slices: they add to the scatter, and the slices' claims hold together (Bonferroni).
-    ``levels`` holds, for each factor, the level of every point and other point: if scatters differ, they are
-    pooled within the levels of one factor; if that does not make them equal, each point has its own.
-    Other load slows a trial, so values that are far better (``higher_is_better``) than the others of their point are no outliers.
-    ``families`` names for each point those that it is compared with: choices of one size, loads of one link. Fewer pairs have to
-    hold together then; others get Tukey's interval.
+    These are ratios of their medians with intervals. Without repetitions ``prior`` gives the scatter; with neither
+    there are no intervals. Printed values are claimed as they are if they differ by more than rounding and a rerun
+    could hide. ``other_groups`` are the points of the experiment's other ``slices - 1`` slices: they add to the
+    scatter, and the slices' claims hold together (Bonferroni). ``levels`` holds, for each factor, the level of every
+    point and other point: if scatters differ, they are pooled within the levels of one factor; if that does not make
+    them equal, each point has its own. Other load slows a trial, so values that are far better (``higher_is_better``)
+    than the others of their point are no outliers. ``families`` names for each point those that it is compared with:
+    choices of one size, loads of one link. Fewer pairs have to hold together then; others get Tukey's interval.
     """
 
     PRINTED: Final = 1.05
@@ -192,7 +192,7 @@ class SimultaneousIntervals:
         return self._common[i] and not self.outliers[i]
 
     def _step(self, i: int, j: int) -> float | None:
-        """Return the width that a pair exceeds in its step, standard errors; None if it does not."""
+        """Return the width that a pair exceeds in its step, standard errors, or None."""
         if self.scatter is None or self.printed or self._families[i] != self._families[j]:
             return None
         if not (self._in_steps(i) and self._in_steps(j)):
@@ -268,7 +268,7 @@ class SimultaneousIntervals:
         return float(np.sqrt(total)), freedom
 
     def contrast(self, weights: Sequence[float]) -> tuple[float, float] | None:
-        """Return a planned weighted sum of logarithms and its half-width; None without scatter."""
+        """Return a planned weighted sum of logarithms and its half-width, or None."""
         planned = self._planned(weights)
         return None if planned is None else (planned[1], max(planned[1] - planned[0], planned[2] - planned[1]))
 
@@ -352,7 +352,7 @@ _LARGEST: Final = 1e9
 
 @lru_cache(maxsize=4096)
 def studentised_range(level: float, groups: int, freedom: float) -> float:
-    """Return the quantile of the range of ``groups`` equal means, in errors of one mean.
+    """Return the quantile of the range of ``groups`` equal means, in errors of one.
 
     Tukey 1949; a hundred times quicker than scipy's adaptive integrals: if scatters differ, every pair has its own freedom.
     """

@@ -1,4 +1,4 @@
-"""Division of an experiment's points into groups that share their scatter, and the trials that are no part of it."""
+"""Groups of an experiment's points that share their scatter, without outliers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ OfPoint = TypeVar("OfPoint", bound=Values)
 
 @dataclass(frozen=True, slots=True)
 class ScatterGroups:
-    """Groups of points that share their scatter: ``of`` names each point's group; single points have their own.
+    """Groups of points that share their scatter: ``of`` names each point's group.
 
-    ``outliers`` marks the values of each point that are no part of the shared scatter. A point with its own scatter has none.
+    Single points have their own. ``outliers`` marks the values of each point that are no part of the shared scatter. A
+    point with its own scatter has none.
     """
 
     of: Sequence[str]
@@ -90,7 +91,7 @@ class ScatterGroups:
 
     @staticmethod
     def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
-        """Return whether outliers make the point noisy: half of its trials, or faster ones."""
+        """Return whether outliers are half of a point's trials, or its faster ones."""
         if not outliers.any():
             return False
         beyond = np.asarray(values)[outliers] - np.median(values)

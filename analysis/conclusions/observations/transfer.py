@@ -1,4 +1,4 @@
-"""The line of message transfer times, t = alpha + n / beta: latency, bandwidth and half-bandwidth size.
+"""Message transfer times, t = alpha + n / beta: latency, bandwidth, half size.
 
 Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
 """
@@ -25,7 +25,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class TransferFit:
-    """A fitted line with intervals of ``confidence``; an unbounded upper end is infinite."""
+    """A fitted line with intervals of ``confidence``; an open end is infinite."""
 
     latency_s: float
     """alpha: time of a message of no length."""

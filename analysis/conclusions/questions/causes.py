@@ -1,4 +1,4 @@
-"""Causes of a longer time: the parts of the change between two points that grew, the largest first."""
+"""Causes of a longer time: the parts that grew, the largest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _CHART: Final = "where-time-goes"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Causes of the longer time of a point. The launch overhead has a sentence of its own, and is a cause only of the elapsed time."""
+    """Causes of the longer time of a point.
+
+    The launch overhead has a sentence of its own, and is a cause only of the elapsed time.
+    """
 
     causes: tuple[Cause, ...] = ()
     launch: Cause | None = None

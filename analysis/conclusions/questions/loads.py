@@ -1,4 +1,4 @@
-"""Load tests: the jobs that each link carries, and the resource that is used up first."""
+"""Load tests: the jobs that each link carries, and the resource used up first."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | No
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Measured loads that the rule accepts and refuses whatever the scatter; ``is_settled`` if no measured load is between them."""
+    """Loads accepted and refused whatever the scatter; settled if none is between."""
 
     low: float | None
     high: float | None

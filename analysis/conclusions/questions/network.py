@@ -1,4 +1,4 @@
-"""Network sweeps: time per millisecond of delay, effects of loss and rate, and their order."""
+"""Network sweeps: time per millisecond of delay, effects of loss and rate."""
 
 from __future__ import annotations
 

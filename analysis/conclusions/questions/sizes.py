@@ -1,4 +1,4 @@
-"""Sweeps over a size: the best size and its causes, weak-scaling efficiency, single points."""
+"""Sweeps over a size: the best size and its causes, weak-scaling efficiency."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _Efficiency = tuple[float, _Ends]
 
 
 def answer_weak(asked: ExperimentQuestion) -> Answer:
-    """Return the efficiency at the largest size, and the size at which it falls below 80 %."""
+    """Return the efficiency at the largest size, and the first size below 80 %."""
     curve = SizeGrid(asked, asked.of_role("scale")[0])
     if len(curve.points) < 2:
         return Answer("weak scale", words.SECOND_SIZE, "open")

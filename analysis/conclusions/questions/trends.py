@@ -1,4 +1,4 @@
-"""Laws along one factor: latency and bandwidth of messages, growth with the problem."""
+"""Laws along one factor: latency and bandwidth, growth with the problem."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _off(residual: float, freedom: float, sd: float, scatter_freedom: float) -> 
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The power law through points; ``error`` is half the interval of the exponent, None without known scatter."""
+    """The power law through points; ``error`` is half the exponent's interval."""
 
     exponent: float
     error: float | None

@@ -1,6 +1,6 @@
-"""Rules over one study; importing a module enters its rules, in the order in which findings are listed within their group.
+"""Rules over one study; importing a module enters its rules.
 
-A new rule is a function in one of these modules under ``@rule``.
+Findings are listed in that order within their group. A new rule is a function in one of these modules under ``@rule``.
 """
 
 from analysis.conclusions.rules import scaling  # noqa: I001  (the order is the order of the findings)

@@ -121,7 +121,7 @@ def bound_flows(reading: Reading) -> Iterator[Finding]:
 
 
 def _bound(place: Place, judge: _Judge) -> list[tuple[float, float, float]]:
-    """Return rate and limit (bit/s) and payload (bytes) of the bound flows that matter."""
+    """Return rate and limit (bit/s) and payload (bytes) of bound flows that matter."""
     payloads = [float(flow.get("payload_bytes") or 0) for flow in place.point.flows]
     total = sum(payloads)
     rates = []

@@ -1,4 +1,4 @@
-"""Rules about ranks: uneven or growing work, missing cores, network costs, by profile or CPU time."""
+"""Rules about ranks: uneven or growing work, missing cores, network costs."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Findings of one study, grouped: scaling, time, traffic, network, trust. ``slices`` if other parameters vary too."""
+    """Findings of one study by group; ``slices`` if other parameters vary too."""
 
     name: str
     verdict: Verdict

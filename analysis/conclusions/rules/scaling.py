@@ -1,4 +1,4 @@
-"""Rules about the number of hosts: computing, waiting, steps of packets and predictions."""
+"""Rules about the number of hosts: computing, waiting, steps and predictions."""
 
 from __future__ import annotations
 

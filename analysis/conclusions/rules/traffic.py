@@ -107,7 +107,7 @@ def matrix_skew(reading: Reading) -> Iterator[Finding]:
 
 
 def _skew(matrix: Mapping[str, Any] | None, name: str) -> tuple[float, float, str] | None:
-    """Return (times the even share, share, words) of the heaviest pair or link, or None."""
+    """Return (times the even share, share, words) of the heaviest pair or link."""
     table, labels = (matrix or {}).get("wire_bytes"), (matrix or {}).get("labels")
     if not table or not labels or len(labels) < 3:
         return None

@@ -19,7 +19,7 @@ _LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "waits_on_full_links": ("mpi_wait_line_rate_share", "Waits at line rate"),
     "waits_for_lost_packets": ("mpi_wait_retransmission_share", "Waits for lost packets"),
     "waits_for_closed_windows": ("mpi_wait_closed_window_share", "Waits for a closed window"),
-    "waits_without_core": ("mpi_wait_no_core_share", "Waits for a descheduled rank"),
+    "waits_without_core": ("mpi_wait_no_core_share", "Waits while descheduled"),
 }
 """Metric of each cause and its label, by the name of the finding."""
 

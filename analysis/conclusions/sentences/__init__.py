@@ -1,1 +1,1 @@
-"""The words of conclusions: nothing else in this package writes a sentence; numbers in them are those of `wording.py`."""
+"""The words of conclusions: no other module of this package writes a sentence."""

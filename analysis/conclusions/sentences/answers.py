@@ -91,7 +91,7 @@ def also_at(
     *,
     is_everywhere: bool,
 ) -> str:
-    """Return a slice and the others: "pull; also for tree", "2 ms; also for 4 of 6 others"."""
+    """Return a slice and the others: "pull; also for tree"."""
     by_name = {factor.name: factor for factor in factors}
     varying = [name for name in where if len({repr(other.get(name)) for other in slices}) > 1]
     named = [by_name.get(name) or Factor(name, name.replace("_", " "), "treatment") for name in varying]

@@ -1,4 +1,4 @@
-"""Texts of findings by rule: group, chart, statement, suggested next step and caveat."""
+"""Texts of findings by rule: group, chart, statement, next step and caveat."""
 
 from __future__ import annotations
 
@@ -225,9 +225,9 @@ TAKE_TURNS: Final = (
 )
 SHARED: Final = "There are more ranks than cores, so ranks also wait for CPU time."
 EXTRAPOLATED: Final = " This is an extrapolation beyond the measured {axis}."
-WAITING: Final = {False: "Time off the CPU", True: "Time outside of computing"}
+WAITING: Final = {False: "Time off the CPU", True: "Time outside computing"}
 """Label of all time but computing, without and with a profile."""
-OUTSIDE_COMPUTING: Final = {False: "off the CPU", True: "outside of computing"}
+OUTSIDE_COMPUTING: Final = {False: "off the CPU", True: "outside computing"}
 BANDWIDTH_ASKED: Final = "The bandwidth is the specified one; no certificate measured the link."
 BANDWIDTH_STATED: Final = "The bandwidth is from the cluster's facts or network cards; the link was not measured."
 UPPER_BOUND: Final = "All captured bytes are counted against one link, so the true load is at most this."

@@ -1,4 +1,4 @@
-"""Head lines of sweeps over the network: needs, slopes and effects of single factors."""
+"""Head lines of network sweeps: needs, slopes and effects of single factors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def needs(asked: ExperimentQuestion, at: str, needed: NetworkNeeds) -> str:
 
 
 def _bounds(needed: NetworkNeeds) -> str:
-    """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is above ..."."""
+    """Return "if one-way delay is below 52 µs (48 to 57 µs) and the rate is ..."."""
     needs = needed.needs
     if needs.joint is not None and all(np.isfinite(each.value) for each in needs.joint):
         delay, rate = (_bound(needed, each, unit) for each, unit in zip(needs.joint, ("s", "bit/s"), strict=True))

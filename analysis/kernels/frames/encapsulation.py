@@ -1,7 +1,7 @@
-"""From the link layer (kernels.frames.link_layers) to the innermost IP packet: tags, labels, tunnels, virtual networks.
+"""From the link layer to the innermost IP packet: tags, labels, tunnels.
 
-Sources: IEEE 802.1Q; RFC 2003, 2473 (IP in IP), 2784, 2890 (GRE), 3032 (MPLS), 7348 (VXLAN), 8926 (GENEVE). Encapsulations of
-other kinds are counted as hidden, not analysed.
+The link layers are in kernels.frames.link_layers. Sources: IEEE 802.1Q; RFC 2003, 2473 (IP in IP), 2784, 2890 (GRE),
+3032 (MPLS), 7348 (VXLAN), 8926 (GENEVE). Encapsulations of other kinds are counted as hidden, not analysed.
 """
 
 from __future__ import annotations

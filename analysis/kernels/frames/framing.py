@@ -1,4 +1,4 @@
-"""Framing of capture files: pcap records and pcapng blocks to offsets, lengths and timestamps.
+"""Framing of capture files: records and blocks to offsets, lengths and times.
 
 Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 """

@@ -1,4 +1,4 @@
-"""Length of the headers of frames, addresses in them, and frames written as records of a new file.
+"""Lengths of frames' headers, addresses in them, and records of a new file.
 
 Bytes that are not a recognised header count as content, so that no unchecked byte is written. Sources: those of
 ``kernels.decode`` and ``kernels.frames.encapsulation``; draft-ietf-opsawg-pcap and -pcapng.

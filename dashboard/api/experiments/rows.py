@@ -165,7 +165,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         parser_classes=[StrictJsonParser],
     )
     def priority(self, request: Request, slug: str) -> Response:
-        """Set the priority of waiting trials within the project (maintainers)."""
+        """Set the priority of queued trials within the project (maintainers)."""
         experiment = self._editable(request)
         if not access.may_prioritise(request.user, experiment):
             raise PermissionDenied("Only maintainers of this project may set priorities.")

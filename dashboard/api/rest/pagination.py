@@ -23,7 +23,7 @@ _CURSOR: Final = {
 
 
 class _ByKeys:
-    """Rows far down a list, by their keys: the joins of all rows before the page are not computed."""
+    """Rows far down a list, by keys, so that earlier rows need no joins."""
 
     def __init__(self, rows: QuerySet[Any]) -> None:
         self._rows = rows

@@ -81,13 +81,13 @@ class Command(BaseCommand):
 
 
 def _held(experiment: Experiment, file: Path) -> str:
-    waiting = plural(experiment.trials.filter(state=State.QUEUED).count(), "trial")
+    queued = plural(experiment.trials.filter(state=State.QUEUED).count(), "trial")
     return (
-        f"{waiting} on hold: trials failed, and the others are likely to fail for the same reason.\n"
+        f"{queued} on hold: trials failed, and the others would probably fail for the same reason.\n"
         f"{experiment.why_held}\n\n"
         f"Fix the program or the specification and run it again, or run all trials with script/run --go-on {file}. "
-        f"Release or cancel the trials on hold on the page {experiment.get_absolute_url()}, or release them with "
-        f"script/manage go_on {experiment.slug}."
+        f"Resume or cancel the trials on hold on the page {experiment.get_absolute_url()}, or resume them with "
+        f"script/manage resume {experiment.slug}."
     )
 
 
@@ -140,7 +140,7 @@ def _show_bar(experiment: Experiment, console: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         progress = _progress(experiment)
-        task = bar.add_task("waiting for a worker", total=progress.total)
+        task = bar.add_task("queued", total=progress.total)
         while not (progress.is_over or progress.is_held):
             time.sleep(POLL_S)
             progress = _progress(experiment)
@@ -150,7 +150,7 @@ def _show_bar(experiment: Experiment, console: Console) -> None:
 def _now(experiment: Experiment) -> str:
     trial = experiment.trials.active().select_related("configuration").first()
     if trial is None:
-        return "waiting"
+        return "queued"
     hosts = trial.configuration.hosts
     return f"{State(trial.state).label.lower()}: {plural(hosts, 'host')}, repetition {trial.repetition}"
 

@@ -1,4 +1,4 @@
-"""The list of histories, and changes of ticked histories: mark the last step as expected."""
+"""The list of histories, and marking the last step of ticked ones as expected."""
 
 from __future__ import annotations
 

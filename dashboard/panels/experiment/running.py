@@ -98,4 +98,4 @@ def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _words(progress: Progress) -> str:
-    return f"{chip_words(progress) or chip_of(chip_state(progress)).word}: {progress.finished} of {progress.total} trials complete"
+    return f"{chip_words(progress) or chip_of(chip_state(progress)).word}: {progress.finished} of {progress.total} trials finished"

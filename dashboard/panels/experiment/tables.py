@@ -83,7 +83,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class TrialDots:
-    """Trials of a configuration: squares, and the others in words ('19 complete')."""
+    """Trials of a configuration: squares, and the others in words ('19 finished')."""
 
     squares: list[dict[str, str]]
     others: str

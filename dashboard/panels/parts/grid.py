@@ -204,13 +204,15 @@ def _line_charts(
     charts, repeated = [], any(len(row.values[metric.id]) > 1 for row in rows)
     for title, all_families in groups:
         families = dict(list(all_families.items())[:MOST_SERIES])
-        views = {"As asked": _lines(measured, families, x, metric, None)}
+        views = {"As requested": _lines(measured, families, x, metric, None)}
         if all(x in achieved.get(row.pk, {}) for family in families.values() for row in family):
             views["As measured"] = _lines(measured, families, x, metric, achieved)
         scope = "as published" if measured.main.experiment.published else "every trial, medians and ranges"
         chart = _panel(title or metric.label, scope, views)
         gains = steps(families, x, metric.id, partial(measured.interval, metric.id))
-        charts.append({**chart, "published": views["As asked"].get("published"), "steps": gains, "intervals": repeated})
+        charts.append(
+            {**chart, "published": views["As requested"].get("published"), "steps": gains, "intervals": repeated}
+        )
     return charts
 
 

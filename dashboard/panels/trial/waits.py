@@ -22,8 +22,8 @@ _CAUSES: Final = {
     ),
     "line_rate": ("Line rate", "Time that the link's rate needs for the frames that passed the two ports meanwhile"),
     "under_way": (
-        "Under way",
-        "In transit while the link was not full: latency and round trips; the whole transfer on links of unknown "
+        "In transit",
+        "Sent and not arrived while the link was not full: latency and round trips; the whole transfer on links of unknown "
         "rate, within a host and in collectives",
     ),
     "retransmission": ("Lost packets", "Lost bytes, until they were retransmitted"),
@@ -31,9 +31,9 @@ _CAUSES: Final = {
         "Closed window",
         "The receiver's TCP window was full: it did not read, or its buffer is too small",
     ),
-    "receiver": ("Receiver", "From the last packet to the end of the call"),
+    "receiver": ("After last packet", "From the last packet to the end of the call"),
     "no_core": (
-        "No core",
+        "Descheduled",
         "The late sender, or the receiver after the last packet, was runnable without a CPU core",
     ),
     "unknown": ("Not explained", "See the reasons below"),

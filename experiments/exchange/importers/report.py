@@ -72,7 +72,7 @@ def described(name: str, program: str, tool: str, cluster: str, source: str) -> 
 
 
 def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """Return the numbers and texts of ``values``; reserved names get ``tool`` in front."""
+    """Return numbers and texts of ``values``; reserved names begin with ``tool``."""
     usable: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, bool):

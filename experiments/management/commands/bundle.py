@@ -18,7 +18,10 @@ from experiments.exchange.records import CAPTURES
 
 
 class Command(BaseCommand):
-    """``manage.py bundle SLUG [SLUG ...] FILE [--captures none|headers|all] [--anonymise]``."""
+    """Export experiments as a bundle.
+
+    ``manage.py bundle SLUG [SLUG ...] FILE [--captures none|headers|all] [--anonymise]``
+    """
 
     help = __doc__
 

@@ -107,7 +107,7 @@ class Delivery(models.Model):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
+        WAITING = "waiting", "Queued"
         SENT = "sent", "Sent"
         FAILED = "failed", "Failed"
         DROPPED = "dropped", "Not sent"

@@ -37,8 +37,8 @@ class Project(models.Model):
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(auto_now_add=True)
-    most_queued_trials = _quota("trials that may wait at once")
-    most_machine_hours = _quota("hours of machines in 30 days; later trials wait")
+    most_queued_trials = _quota("trials that may be queued at once")
+    most_machine_hours = _quota("machine-hours in 30 days; later trials wait")
     most_disk_gib = _quota("GiB of files that are kept")
     most_capture_gib = _quota("GiB of captures among them")
 

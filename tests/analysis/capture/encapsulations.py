@@ -1,4 +1,4 @@
-"""The same frames inside of everything that networks wrap them in, built byte by byte.
+"""The same frames inside every wrapping of networks, built byte by byte.
 
 Each entry of ``KINDS`` takes an inner IPv4 or IPv6 packet (for the ones that carry Ethernet: an inner frame) and a number that
 names the virtual network, and gives a whole outer frame.

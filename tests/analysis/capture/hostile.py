@@ -1,4 +1,4 @@
-"""Captures that ask a reader for all its memory or time, made as bytes of a savefile."""
+"""Captures that ask a reader for all its memory or time, as bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def equal_stamps(count: int) -> bytes:
 
 
 def stamps_to_and_fro(count: int) -> bytes:
-    """A clock that jumps back by half a window with every other packet, without equal stamps."""
+    """Return stamps that jump back by half a window at every other packet."""
     made = _records(count)
     made["seconds"] = 5
     made["ns"] = np.arange(count) + 50_000_000 * (np.arange(count) % 2)
@@ -120,7 +120,7 @@ def host_pairs(count: int) -> bytes:
 
 
 def connections_in_turn(count: int) -> bytes:
-    """Sixty thousand connections without a handshake, each sends a hundred bytes whenever its turn comes."""
+    """Sixty thousand connections without a handshake, each sends 100 bytes in turn."""
     made = _data(count)
     turn, connection = np.divmod(np.arange(count), 60_000)
     made["sport"], made["destination"] = connection % 30_000 + 1024, made["destination"] + connection // 30_000
@@ -129,7 +129,7 @@ def connections_in_turn(count: int) -> bytes:
 
 
 def at_random(count: int, hosts: int) -> bytes:
-    """Packets between pairs of so many hosts, drawn again and again; for what is counted, no hostile one."""
+    """Packets between pairs of many hosts, drawn at random: no hostile capture."""
     random, made = np.random.default_rng(count), _records(count)
     for end in ("source", "destination"):
         made[end] = 0x0A000000 + random.integers(0, hosts, count)
@@ -162,7 +162,7 @@ def _tried(count: int) -> int:
 
 
 def chosen_hosts(count: int) -> bytes:
-    """Addresses that all begin to look for their place in the same five hundred slots of the largest table of hosts or a smaller one."""
+    """Addresses that share their first slots in the largest table of hosts."""
     address = np.arange(0x0B000000, 0x0B000000 + _tried(count), dtype=np.uint64)
     word = (np.uint64(0xFFFF00000000) | address) * endpoints._HASH
     made = _records(count)
@@ -171,7 +171,7 @@ def chosen_hosts(count: int) -> bytes:
 
 
 def chosen_ports(count: int) -> bytes:
-    """Ports of two hosts whose flows begin to look for their place in the same few thousand slots."""
+    """Ports of two hosts whose flows share the same few thousand slots."""
     pairs = np.arange(_tried(count), dtype=np.uint64)
     sport, dport = pairs >> np.uint64(12), np.uint64(1024) + (pairs & np.uint64(4095))
     key = sport << np.uint64(32) | np.uint64(1 << 16) | dport
@@ -193,7 +193,7 @@ def chosen_pairs(count: int) -> bytes:
 
 
 def answered_twice(connections: int) -> bytes:
-    """All connections open, all are answered, and both again: none of the hostile ones, but more at the same time than most."""
+    """All connections open and are answered twice: many at once, none hostile."""
     made = _records(4 * connections)
     number = np.arange(4 * connections) % connections
     made["sport"], made["destination"] = number % 30_000 + 1024, made["destination"] + number // 30_000

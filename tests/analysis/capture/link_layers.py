@@ -1,4 +1,4 @@
-"""The same packets in frames of every link type that the native decoder reads except Ethernet: link type and wrapping function."""
+"""The same packets in frames of every link type but Ethernet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _family(packet: bytes) -> int:
 
 
 def radiotap(packet: bytes) -> bytes:
-    """Return a frame of IEEE 802.11 behind a radiotap header (link type 127), which only tshark reads."""
+    """Return an IEEE 802.11 frame behind a radiotap header, for tshark only."""
     frame = b"\x08\0\0\0" + bytes(20) + bytes.fromhex("aaaa03000000") + _type(packet) + packet
     return b"\0\0\x08\0\0\0\0\0" + frame
 

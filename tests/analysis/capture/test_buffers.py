@@ -1,4 +1,4 @@
-"""Neither the size of the buffer and the tables nor a compression changes what is read."""
+"""Sizes of buffer and tables, and compression, do not change the result."""
 
 from __future__ import annotations
 

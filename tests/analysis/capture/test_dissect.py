@@ -1,4 +1,4 @@
-"""The packet inspector: every field of a few packets, chosen by number or by a display filter that tshark judges."""
+"""The packet inspector: fields of packets by number or display filter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fields(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def readers() -> set[int]:
-    """The tshark processes below this one. Its other children, the database's among them, come and go as they please."""
+    """Return the tshark processes below this one."""
     found = set()
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""tshark as second decoder gives the same PacketTable as the native one, and reads what that one cannot."""
+"""tshark as second decoder gives the native one's table, and reads more."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_packets_longer_than_their_frame_lower_the_trust(tmp_path: Path, decoder
 
 
 def test_a_packet_inside_of_a_byte_stream_is_not_traffic(tmp_path: Path) -> None:
-    """OpenFlow hands whole frames to a controller: to tshark they are inside of the packet that brings them."""
+    """OpenFlow hands whole frames to a controller, inside of its packet."""
     inner = bytes(
         Ether() / IP(src="10.9.9.1", dst="10.9.9.2") / TCP(sport=7, dport=8, flags="S", seq=99) / Raw(b"i" * 9)
     )

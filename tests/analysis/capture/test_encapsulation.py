@@ -1,4 +1,4 @@
-"""TCP and UDP inside of tags, labels and tunnels: the innermost packet counts, exactly as tshark sees it."""
+"""TCP and UDP in tags, labels and tunnels: the innermost packet counts."""
 
 from __future__ import annotations
 

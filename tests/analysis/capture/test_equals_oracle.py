@@ -1,4 +1,4 @@
-"""Properties over generated traffic: the same numbers as a slow, obvious reader, however the bytes are wrapped or split."""
+"""Generated traffic gives the numbers of a slow, obvious reader."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ sizes = st.one_of(st.integers(0, 30), st.sampled_from([1448, 9000, 60_000]))
 
 @st.composite
 def contents(draw: st.DrawFn) -> bytes:
-    """One frame: TCP or UDP over IPv4 or IPv6, sometimes tagged, sometimes no IP at all."""
+    """Draw a frame: TCP or UDP over IPv4 or IPv6, some tagged, some without IP."""
     which = draw(st.integers(0, 9))
     if which == 0:
         return ethernet(b"arp?", kind=0x0806)
@@ -61,7 +61,7 @@ def contents(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def traffic(draw: st.DrawFn, backwards: bool = False) -> list[Frame]:
-    """2 to 60 frames; gaps from nothing to longer than every window; stamps before 1970 never."""
+    """Draw 2 to 60 frames with gaps from nothing to beyond every window."""
     count = draw(st.integers(2, 60))
     now, frames = 10**15, []
     for _ in range(count):

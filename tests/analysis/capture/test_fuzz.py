@@ -1,4 +1,4 @@
-"""Mutated captures never crash, hang, read out of bounds or allocate without bound."""
+"""Mutated captures never crash, hang, or read or allocate without bound."""
 
 from __future__ import annotations
 

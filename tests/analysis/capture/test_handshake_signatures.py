@@ -1,4 +1,4 @@
-"""MPI connections are identified by the first bytes of the library, which may name the ranks."""
+"""MPI connections are identified by the first bytes of the library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECODERS = pytest.mark.parametrize("decoder", ["native", "pyshark"])
 
 
 def exchange(first: bytes, answer: bytes, *, port: int = 40_000) -> list[bytes]:
-    """A connection in which each side sends data once, and the first one 100 bytes more."""
+    """A connection in which each side sends data, the first 100 bytes more."""
     a, b = {"source": A[0], "destination": B[0]}, {"source": B[0], "destination": A[0]}
     behind = 1 + len(first)
     return [
@@ -50,7 +50,7 @@ def test_connections_of_other_libraries_are_mpi_without_ranks(name: str, of_mpi:
 
 @DECODERS
 def test_ranks_are_the_same_in_either_order_of_bytes(tmp_path: Path, decoder: str) -> None:
-    """A build of Open MPI for machines of different kinds sends jobid and rank in network byte order."""
+    """Open MPI for mixed machines sends jobid and rank in network byte order."""
     first, answer = (struct.pack(">II", JOB, rank) + b"OPAL-TCP-BTL".ljust(16, b"\0") for rank in (3, 256))
     measured = analysis.analyse(written(tmp_path / "mixed.pcap", exchange(first, answer)), decoder=decoder)  # type: ignore[arg-type]
     assert measured.matrices["ranks"]["labels"] == [3, 256]

@@ -1,4 +1,4 @@
-"""Memory and time of an analysis are bounded for any capture, with reasons for excluded data."""
+"""Memory and time of an analysis are bounded for any capture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
-    """Compiled in a process of its own: compiling takes time and memory that no capture asks for."""
+    """Compile in another process: that takes time and memory of no capture."""
     subprocess.run([sys.executable, "-m", "analysis.warm_up"], check=True, timeout=140)
 
 

@@ -1,4 +1,4 @@
-"""Recordings of several hosts become one capture that counts every frame once and puts them in the order of the wire."""
+"""Recordings of several hosts become one capture in the order of the wire."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_host_that_was_not_recorded_is_seen_by_the_others(tmp_path: Path) -> N
 
 
 def test_a_connection_keeps_the_times_of_one_clock(tmp_path: Path) -> None:
-    """Round trips would be halved if a frame were stamped at its sender and the answer at its receiver."""
+    """Round trips would be halved by stamps of sender and receiver."""
     sent = [s for s in traffic(900) if {s.source, s.target} == {0, 1}]
     made = recordings(sent, tmp_path, [exact, lambda _: 7.0 * MS, exact])
     alone = read_capture(made[0].path)

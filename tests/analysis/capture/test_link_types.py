@@ -1,4 +1,4 @@
-"""Link types: those of MPI clusters are read as tshark reads them, others are refused with the decoder that reads them."""
+"""Link types of clusters are read as by tshark, others are refused."""
 
 from __future__ import annotations
 

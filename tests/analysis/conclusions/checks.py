@@ -81,7 +81,7 @@ def _sizes(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
 
 
 def _costs(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
-    """Shares are at most the whole, costs at most the elapsed time, and together no more than what they explain."""
+    """Check that shares are at most the whole, costs at most the elapsed time."""
     elapsed = [v for p in asked.measured() for v in p.values.get("elapsed_s", ())]
     for cause in answer.causes:
         if cause.explains is None:

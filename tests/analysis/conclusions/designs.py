@@ -34,7 +34,7 @@ def points(
     repetitions: Sequence[float] = STEADY,
     **metrics: Mapping[Any, float],
 ) -> list[Point]:
-    """One point per key, a level or a tuple of levels; its values are the typical one times each of ``repetitions``."""
+    """Return one point per key, a level or a tuple of levels."""
     rows = []
     for key, middle in typical.items():
         levels = key if isinstance(key, tuple) else (key,)
@@ -45,7 +45,7 @@ def points(
 
 
 def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> ExperimentQuestion:
-    """An experiment over these factors; what Asked has no field for goes to its points."""
+    """Return an experiment over these factors; other fields go to its points."""
     of_points = {k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "used_percent") if k in more}
     deciding = more.pop("deciding", TIME)
     return ExperimentQuestion(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)

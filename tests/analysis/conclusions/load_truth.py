@@ -15,7 +15,10 @@ RULE = 10.0
 
 
 def wall(capacity: float, jobs: float, effect: float) -> float:
-    """Seconds of a job among ``jobs``: on the slow link the largest load takes ``effect`` times too long, on the fast one it fits so."""
+    """Return the seconds of a job among ``jobs`` on the slow or fast link.
+
+    On the slow link the largest load takes ``effect`` times too long, on the fast one it fits so.
+    """
     if jobs == 1:
         return 1.0
     if jobs == LOADS[-1]:

@@ -1,4 +1,4 @@
-"""Points of known truth: what each rank of a trial did, as the metrics that its profile gives."""
+"""Points of known truth: the metrics of a profile from each rank's work."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def profiled(
     without: Sequence[str] = (),
     more: Mapping[str, Mapping[int, float]] | None = None,
 ) -> ExperimentQuestion:
-    """An experiment over hosts, three trials each that scatter by 1 %. ``figure``: the program's own, if it decides."""
+    """An experiment over hosts, three trials each that scatter by 1 %."""
     points = []
     for size, ranks in sizes.items():
         metrics = metrics_of(ranks, (launch or {}).get(size, 0.1)) | {

@@ -1,4 +1,4 @@
-"""Simulated experiments of known truth: head lines are rarely wrong, and right where the design permits it."""
+"""Simulated experiments of known truth: head lines are rarely wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _tally(
 
 
 def _allowed(trials: int) -> int:
-    """So many wrong ones of ``trials`` are still likely (99.9 %) where 5 in 100 are wrong."""
+    """Return how many of ``trials`` may be wrong (99.9 %) if 5 in 100 are."""
     return int(stats.binom.ppf(0.999, trials, 0.05))
 
 

@@ -85,7 +85,7 @@ def test_the_table_by_size_and_the_answer_give_one_interval() -> None:
 
 
 def test_what_is_reported_is_the_median_and_is_in_its_interval() -> None:
-    """The interval is narrower than the distance between mean and median of a thousand skewed values."""
+    """The interval is narrower than mean to median of a thousand skewed values."""
     random = np.random.default_rng(5)
     skewed = [(k + 1) * np.exp(random.exponential(0.1, 1000)) for k in range(3)]
     claims = SimultaneousIntervals(skewed)
@@ -105,8 +105,9 @@ def test_a_pair_whose_medians_do_not_differ_is_not_distinguished() -> None:
 
 
 def asked_of_all(claims: SimultaneousIntervals, means: Sequence[float], errors: float) -> set[tuple[int, int]]:
-    """Return the pairs of ordered points that differ, pair by pair: those whose difference exceeds the width of their range, and
-    around which every wider range differs too.
+    """Return the pairs of ordered points that differ, pair by pair.
+
+    The difference of a pair exceeds the width of its range, and around it every wider range differs too.
     """
     n = len(means)
     widths = claims._steps(n, claims.scatter.freedom)  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
-"""Simulated experiments of known truth for every question, and whether their answers are right, silent or wrong.
+"""Simulated experiments of known truth, and verdicts on their answers.
 
-A verdict looks at the structured answer (figures and strength), never at the sentence. ``effect`` is how many times worse the worst
-point is than the best; of 1.0 there is nothing to claim.
+An answer is right, silent or wrong. A verdict looks at the structured answer (figures and strength), never at the
+sentence. ``effect`` is how many times worse the worst point is than the best; of 1.0 there is nothing to claim.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PRIOR_FREEDOM = 8
 
 @dataclass(frozen=True)
 class Design:
-    """One experiment to simulate: the true values of its points, in order, and how an answer to it is judged."""
+    """One experiment to simulate: true values of its points, and its judge."""
 
     truth: Sequence[tuple[Mapping[str, object], float]]
     factors: Sequence[Factor]
@@ -62,9 +62,10 @@ class Design:
         order: Order | None = None,
         drift: float = 0.0,
     ) -> ExperimentQuestion:
-        """One experiment: every value is scattered by ``sd`` on the logarithm; ``prior``: controls tell of the scatter.
+        """Return an experiment: values scattered by ``sd`` on the logarithm.
 
-        With an ``order`` the places of the trials are known, and each is slower by ``drift`` than the one before.
+        ``prior``: scatter of control runs. With an ``order`` the places of the trials are known, and each is slower by
+        ``drift`` than the one before.
         """
         metric, points = self.deciding.metric, []
         ran = places(len(self.truth), repetitions, order or "sequential", random)
@@ -86,7 +87,7 @@ class Design:
 
 
 def places(points: int, repetitions: int, order: Order, random: np.random.Generator) -> list[list[int]]:
-    """Return the places of each point's trials in the order in which an experiment runs them (experiments.specification.design)."""
+    """Return the positions of each point's trials in the order of a run."""
     if order == "sequential":
         return [list(range(i * repetitions, (i + 1) * repetitions)) for i in range(points)]
     found: list[list[int]] = [[] for _ in range(points)]
@@ -146,7 +147,7 @@ def scale(effect: float) -> Design:
 
 
 def weak_scale(effect: float) -> Design:
-    """The same time is wanted at every size; the largest takes ``effect`` times as long."""
+    """Every size takes the same time, the largest ``effect`` times as long."""
     sizes = {n: effect ** (np.log2(n) / 3) for n in (1, 2, 4, 8)}
 
     def judge(given: Answer) -> Verdict:
@@ -224,7 +225,7 @@ def network(effect: float) -> Design:
 
 
 def load_and_network(effect: float) -> Design:
-    """The slow link misses the rule at the largest load by ``effect``, the fast one meets it by as much."""
+    """The slow link misses the rule by ``effect``, the fast one meets it by it."""
 
     def judge(given: Answer) -> Verdict:
         if given.strength == "open":

@@ -1,4 +1,4 @@
-"""Profiles of ranks as bytes, made by the layout alone: what the shim would have left."""
+"""Profiles of ranks as bytes, made by the layout alone."""
 
 import numpy as np
 
@@ -11,9 +11,12 @@ NS = 1_000_000_000
 
 
 def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), delay=None, trace=(), **words):
-    """A rank that counts in nanoseconds. ``calls``: (function, calls, seconds, bytes); ``messages``: (to, messages, bytes);
-    ``off``: share of the useful time and of the time inside MPI that was on no processor; ``delay``: seconds of run delay in long
-    pieces outside and inside MPI and in short pieces, None for a kernel that does not count it; ``words``: others of the page."""
+    """Return the page of a rank that counts in nanoseconds.
+
+    ``calls``: (function, calls, seconds, bytes); ``messages``: (to, messages, bytes); ``off``: share of the useful time
+    and of the time inside MPI that was on no processor; ``delay``: seconds of run delay in long pieces outside and
+    inside MPI and in short pieces, None for a kernel that does not count it; ``words``: others of the page.
+    """
     page = np.zeros(1, layout.PAGE_TYPE)
     slots = np.zeros(2, layout.SLOT_TYPE)
     peers = np.zeros(2 * size, layout.record(layout.PEER))

@@ -27,7 +27,7 @@ def comm_of(number, members):
 
 
 class Scene:
-    """Rank 0 and rank 1, which begin their streams with a handshake at 0 ms; further ranks only call.
+    """Ranks 0 and 1 with a handshake at 0 ms; further ranks only call.
 
     ``window``: bytes that each side has room for; without it nothing says how its windows are shifted.
     """
@@ -45,8 +45,11 @@ class Scene:
             self.data(0, side, GREETING_BYTES - HEADER_BYTES)
 
     def call(self, rank, name, began, ended, peer=-1, size=0, no_core=(0, 0), comm=None, source=None):
-        """``no_core``: without a processor since the call before, and within this one; ``comm``: see ``comm_of``, None is that of all
-        ranks; ``source``: whom a receive took its message of, the peer where it is not output."""
+        """Return a call.
+
+        ``no_core``: without a processor since the call before, and within this one; ``comm``: see ``comm_of``, None is
+        that of all ranks; ``source``: sender of a received message, the peer if it is not output.
+        """
         times = [EPOCH + int(began * MS), EPOCH + int(ended * MS)]
         output = (
             ALL if comm is None else comm,
@@ -58,7 +61,10 @@ class Scene:
         return self
 
     def data(self, at, rank, size, *, place=None, ack=None):
-        """A packet with the bytes of a message and its header; ``place``: not what comes next, but these bytes of the stream."""
+        """Return a packet with the bytes of a message and its header.
+
+        ``place``: not the next bytes, but these of the stream.
+        """
         payload = size + HEADER_BYTES
         start = self._at[rank] if place is None else place
         self._at[rank] = max(self._at[rank], start + payload)

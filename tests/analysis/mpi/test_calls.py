@@ -16,7 +16,10 @@ OFFSET = 1_700_000_000 * NS
 
 
 def profile_of(rank, events, **words):
-    """``events``: (name, peer, bytes, start, end), s from the start of the window, which is at 5 s of the host's clock."""
+    """Return the profile of (name, peer, bytes, start, end), s.
+
+    Times are from the start of the window, which is at 5 s of the host's clock.
+    """
     trace = [
         (
             5 * NS + int(start * NS),

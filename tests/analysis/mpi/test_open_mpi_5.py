@@ -1,4 +1,4 @@
-"""The handshake and headers of Open MPI 5 on TCP, which are as long as those of 4.1."""
+"""Open MPI 5's handshake and headers on TCP, as long as those of 4.1."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Waits and the packets that ended them: scenes whose causes are known by construction."""
+"""Waits and the packets that ended them: scenes of known causes."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_a_message_that_is_sent_after_the_wait_began_is_late():
 
 
 def test_what_the_link_needs_for_the_frames_is_at_line_rate():
-    """10 frames of 1 502 B at 10 Mbit/s: 1.2016 ms each; the call that sent them ended long ago."""
+    """10 frames of 1 502 B at 10 Mbit/s take 1.2016 ms each after the call."""
     scene = Scene().call(1, "Recv", 10, 22.2, peer=0).call(0, "Send", 9, 9.5, peer=1, size=10 * MSS)
     for number in range(10):
         scene.data(10 + 1.2016 * (number + 1), 0, MSS)
@@ -27,7 +27,7 @@ def test_what_the_link_needs_for_the_frames_is_at_line_rate():
 
 
 def test_messages_that_queue_on_a_full_link_are_not_late():
-    """Each is handed over while the one before is still on its way; the receiver asks for the next when it has one."""
+    """Each is handed over while the one before is still on its way."""
     scene, frame_ms = Scene(), 1.2016
     for number in range(8):
         scene.call(0, "Send", 1 + 0.4 * number, 1.3 + 0.4 * number, peer=1, size=MSS)
@@ -54,7 +54,7 @@ def test_bytes_that_come_again_were_lost_if_the_receiver_lacked_them():
 
 
 def test_bytes_that_come_again_were_lost_if_the_receiver_does_not_say_that_it_had_them():
-    """The last packet of a message: nothing after it made the receiver say what it lacked."""
+    """No packet after the last one made the receiver report what it lacked."""
     scene = Scene().call(1, "Recv", 1, 205, peer=0).call(0, "Send", 1, 1.2, peer=1, size=2 * MSS)
     place = scene.end_of(0)
     scene.data(2, 0, MSS).data(205, 0, MSS, place=place).ack(205.1, 1, scene.end_of(0))

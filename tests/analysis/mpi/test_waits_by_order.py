@@ -21,7 +21,7 @@ def test_on_one_host_a_receive_is_late_until_the_send_and_the_rest_is_the_way():
 
 
 def test_messages_on_each_others_heels_are_not_taken_for_late_ones():
-    """The sender begins the second when the first has been copied, shortly before its receiver knows."""
+    """The sender begins the second shortly before its receiver has the first."""
     seen = scene()
     for number in range(3):
         at = 10 * number

@@ -1,4 +1,4 @@
-"""Waits while the receiver's window was closed to what had been handed over: scenes whose truth is known by construction."""
+"""Waits for a closed window of the receiver: scenes of known truth."""
 
 import pytest
 

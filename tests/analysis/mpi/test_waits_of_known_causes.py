@@ -1,4 +1,4 @@
-"""A long run of waits whose causes were drawn: each cause gets at least nine tenths of its own."""
+"""Many waits of drawn causes: each cause gets nine tenths of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAME_MS = 1.2016
 
 
 class Rounds:
-    """Rank 1 asks at the start of each round for a message of rank 0; what keeps it is known."""
+    """Rank 1 asks for a message of rank 0 each round; its delay is known."""
 
     def __init__(self) -> None:
         self.scene, self.truth = Scene(window=ROOM), Counter()

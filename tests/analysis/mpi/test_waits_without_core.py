@@ -1,4 +1,4 @@
-"""Waits for ranks that could go on and had no processor: scenes whose truth is known by construction."""
+"""Waits for ranks that had no processor: scenes of known truth."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Reads and measures captures slowly and obviously, in plain Python: the truth for tests, the tortoise of the benchmark."""
+"""Slow, obvious analysis of captures in plain Python: the truth for tests."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def quantile(values: Sequence[int], share: float) -> float:
 
 
 def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
-    """Largest sum of lengths in any window (t - width, t], every window tried; stamps ascending."""
+    """Return the largest sum of lengths in any window (t - width, t]."""
     best = 0
     for last, newest in enumerate(packets):
         first = last
@@ -112,7 +112,10 @@ def peak_bytes(packets: Sequence[Packet], width_ns: int) -> int:
 
 
 def duplicates(packets: Sequence[Packet]) -> int:
-    """TCP frames equal to one that was not itself a repetition, within 1 ms before; SYNs and RSTs alone are none."""
+    """Return TCP frames equal to an original within 1 ms before.
+
+    SYNs and RSTs alone are none.
+    """
     count, others = 0, False
     originals: list[tuple[int, object]] = []
     for p in packets:
@@ -128,7 +131,7 @@ def duplicates(packets: Sequence[Packet]) -> int:
 
 
 def volume(packets: Sequence[Packet]) -> dict[str, float]:
-    """Volume and rate metrics that need no flows, and the quantiles of the gaps, over all packets."""
+    """Return volume and rate metrics without flows, and quantiles of gaps."""
     sizes = [p.orig_len for p in packets]
     tcp = [p for p in packets if p.tcp]
     gaps = [b.time_ns - a.time_ns for a, b in pairwise(packets)]

@@ -1,7 +1,7 @@
-"""The TCP definitions of analysis.traffic.tcp once more, byte by byte in plain Python: slow, and obvious.
+"""The TCP definitions once more, byte by byte in plain Python.
 
-Sequence numbers of the segments must not wrap here (the kernel's input is wrapped by ``table_of``), and every list
-belongs to one connection.
+They are those of analysis.traffic.tcp. Sequence numbers of the segments must not wrap here (the kernel's input is
+wrapped by ``table_of``), and every list belongs to one connection.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _send(segment: Segment, start: int, side: Side, peer: Side, probe: bool, eve
 
 
 def _handshake_ns(until: Segment, everything: Sequence[Segment]) -> list[int]:
-    """SYN to final ACK where the first three segments are the handshake and nothing of it came twice."""
+    """Return SYN to final ACK if the first three segments are the handshake."""
     if len(everything) < 3:
         return []
     syn, answer, final = everything[:3]

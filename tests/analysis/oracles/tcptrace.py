@@ -10,7 +10,10 @@ _LINE = re.compile(r"\s+(?P<name>\S.*?):\s+(?P<ab>\S+)(?: \S+)?\s+(?P=name):\s+(
 
 
 def tcptrace(path: Path) -> list[dict[str, tuple[str, str]]]:
-    """One dictionary per connection, in order of first packets: {label: (a->b, b->a)}, and "host": (a, b)."""
+    """Return one dictionary per connection, in order of first packets.
+
+    {label: (a->b, b->a)}, and "host": (a, b).
+    """
     command = ["tcptrace", "-n", "-l", "-W", "-r", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, errors="replace", timeout=150)
     connections = []

@@ -17,7 +17,7 @@ def capinfos(path: Path) -> dict[str, str]:
 
 
 def tshark_fields(path: Path, *fields: str, display_filter: str = "") -> list[list[str]]:
-    """One list of texts per packet, empty where the packet has no such field; sub-protocols beyond TCP switched off."""
+    """Return one list of texts per packet, empty if it has no such field."""
     argv = ["tshark", "-n", "-r", str(path), "-T", "fields", "-E", "occurrence=f"]
     argv += ["-o", "tcp.desegment_tcp_streams:FALSE", "-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE"]
     for field in fields:

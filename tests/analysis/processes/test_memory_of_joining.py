@@ -1,4 +1,4 @@
-"""Recordings of several hosts are joined in less memory than they take on the disk."""
+"""Recordings are joined in less memory than they take on the disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ print(packets, resident("VmHWM") - before)
 
 
 def recorded(directory: Path, packets: int) -> int:
-    """Two hosts that both recorded everything one sent to the other; return the length of a recording in bytes."""
+    """Record at two hosts all that one sent to the other; return the bytes."""
     directory.mkdir()
     frame = ethernet(
         ipv4(tcp(20_000, 40_000, seq=0, ack=1, payload=b"d" * 60), source="10.0.0.1", destination="10.0.0.2")
@@ -60,7 +60,7 @@ def recorded(directory: Path, packets: int) -> int:
 
 
 def test_what_was_recorded_is_never_in_memory(tmp_path: Path) -> None:
-    """Windows are (130 MB, however long the recordings), and per packet offset, time, length and data for the clocks (46 bytes)."""
+    """Windows are 130 MB; a packet needs 46 bytes."""
     recorded(tmp_path / "small", 1000)
     size_bytes = recorded(tmp_path / "large", PACKETS)
     gc.collect()

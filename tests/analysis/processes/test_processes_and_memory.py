@@ -44,7 +44,7 @@ def packets_of(path: Path) -> float:
 
 
 def test_forked_workers_analyse_side_by_side(mpi_capture: Path) -> None:
-    """Celery's prefork pool: the parent has compiled and used the kernels before it forks."""
+    """Celery's prefork pool: the parent used the kernels before it forks."""
     command = [sys.executable, "-c", FORKING, str(mpi_capture)]
     subprocess.run(command, check=True, timeout=150)
 
@@ -91,7 +91,7 @@ class AtOnce(Executor):
 
 
 def test_threads_change_no_digit(mpi_capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tables of everything that the generator of hostile captures makes, and of MPI, with and without a second thread."""
+    """Tables of all hostile captures, and of MPI, with and without a thread."""
     paths = [mpi_capture]
     for name, content in hostile.captures(2000):
         paths.append(tmp_path / f"{name}.pcap")
@@ -177,7 +177,7 @@ print(packets, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """A file of 260 MB adds what is kept per packet: stamps of two scopes, samples of TCP; never the file itself."""
+    """A file of 260 MB adds stamps of two scopes and samples of TCP only."""
     segment = ethernet(ipv4(tcp(payload=b"b" * 1000)))
     one = files.pcap([Frame.whole(0, segment, 128)])[24:]
     rows = 1_800_000

@@ -1,4 +1,4 @@
-"""Records real traffic: a command runs in its own network namespace while dumpcap listens on its loopback device.
+"""Recorder of real traffic: a command in a namespace, dumpcap on its lo.
 
 Run as ``python recording.py OUTPUT SNAPLEN COMMAND...`` inside the namespace; ``record`` does both.
 """
@@ -15,14 +15,14 @@ DEADLINE_S = 100.0
 
 
 def record(output: Path, command: list[str], *, snap_length: int = 128) -> Path:
-    """Run ``command`` in a fresh network namespace, capture what it sends on ``lo``; returns ``output`` (pcapng)."""
+    """Run ``command`` in a fresh network namespace and capture its loopback."""
     inside = [sys.executable, __file__, str(output), str(snap_length), *command]
     subprocess.run(["unshare", "-Urn", *inside], check=True, timeout=DEADLINE_S + 15, capture_output=True)
     return output
 
 
 def wait_until_settled(file: Path) -> None:
-    """Until the capture file has not grown for half a second: dumpcap has written what the kernel gave it."""
+    """Wait until the capture file has not grown for half a second."""
     size, since = -1, time.monotonic()
     deadline = since + DEADLINE_S
     while time.monotonic() < deadline and time.monotonic() - since < 0.5:

@@ -1,4 +1,4 @@
-"""Records one stream between two virtual hosts at three points simultaneously: the bridge and both of its ports.
+"""Recorder of one stream at three points: the bridge and both ports.
 
 Run as ``python three_points.py DIRECTORY`` inside fresh namespaces; ``record_everywhere`` does both.
 """

@@ -1,4 +1,4 @@
-"""Records iperf3 between two virtual hosts on a bridge, with offloads or without, with loss or without.
+"""Recorder of iperf3 between two virtual hosts, offloads and loss optional.
 
 Run as ``python two_hosts.py JSON`` inside fresh namespaces; ``record_stream`` does both.
 """
@@ -32,7 +32,10 @@ def record_stream(
     snap_length: int = 128,
     buffer_bytes: int | None = None,
 ) -> Path:
-    """n2 sends to n1; ``device`` is br0, v1 (n1's end, behind the loss) or v2 (before it). Returns ``output`` (pcapng)."""
+    """Record a stream from n2 to n1; return ``output`` (pcapng).
+
+    ``device`` is br0, v1 (n1's end, behind the loss) or v2 (before it).
+    """
     task = {
         "output": str(output), "device": device, "offloads": offloads, "loss_permille": loss_permille,
         "snap_length": snap_length, "iperf": iperf_arguments, "buffer_bytes": buffer_bytes,

@@ -26,7 +26,7 @@ def one_after_another(rank: int, *called: tuple[str, int, int]) -> list[Event]:
 
 
 def ping_pong(messages: int, size: int) -> Calls:
-    """Messages back and forth between two ranks that compute nothing; each call takes a millisecond."""
+    """Messages back and forth between two ranks; each call takes 1 ms."""
     events: list[Event] = []
     for n in range(messages):
         began, source = 1_000_000 * n, n % 2

@@ -1,4 +1,4 @@
-"""Calls of a trial become the actions of a replay, or a sentence is the reason against it."""
+"""Calls of a trial become actions of a replay, or a sentence says why not."""
 
 from __future__ import annotations
 

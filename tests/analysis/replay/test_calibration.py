@@ -1,4 +1,4 @@
-"""Ping-pongs on certified links give back the overhead, the share of the rate and the price of large messages they were made with."""
+"""Ping-pongs on certified links give back the values they were made with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predictions add the replayed change, with an interval from repetitions, replay error and calibration."""
+"""Predictions add the replayed change, with an interval."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_change_is_as_uncertain_as_replay_and_calibration_were_where_the_truth
 
 
 def test_checked_links_determine_the_error_of_a_change():
-    """One prediction is 6.6 s of 6 s, one is exact; a third change is too small to count."""
+    """One prediction is 6.6 s of 6 s, one exact; a third change is too small."""
     replayed = Replayed(2.0, 2.0, 4.0, (Check(6.6, 6.0), Check(5.0, 5.0), Check(2.1, 9.0)))
     predicted, unchecked = (
         make_prediction(replayed, [2.0], REPEATED, 0.0),

@@ -1,4 +1,4 @@
-"""Studies that several tests look at: the published water table, and simulated ones with known truth."""
+"""Studies of several tests: the published water table, and simulated ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PUBLISHED = Path(__file__).parents[3] / "experiments/library/published/guster-2
 
 
 def published_water(**facts: Any) -> Study:
-    """The published table guster-2007-water as a study, from the numbers alone unless facts are given."""
+    """Return the published table guster-2007-water as a study."""
     rows = json.loads(_PUBLISHED.read_text())["tables"][0]["rows"]
     points = [Point(row["parameters"], {name: [value] for name, value in row["values"].items()}) for row in rows]
     return Study(points, name="guster-2007-water", published=True, **facts)

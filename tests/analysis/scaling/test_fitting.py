@@ -1,4 +1,4 @@
-"""Fits whose parts must not be negative, against scipy's solver of one right side at a time."""
+"""Fits without negative parts, against scipy's solver of one right side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amdahl, Gustafson and the Universal Scalability Law recover what they were made from."""
+"""Amdahl, Gustafson and the Universal Scalability Law recover their truth."""
 
 from __future__ import annotations
 

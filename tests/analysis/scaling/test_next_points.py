@@ -18,7 +18,7 @@ _TURNING = usl_time(100, 0.05, 0.03)
 
 
 def suggest_points(study: Study, *, budget_trials: int, sizes: Sequence[float] | None = None) -> list[Suggestion]:
-    """Suggestions of all whole sizes up to one and a half times the largest measured, if no sizes are given."""
+    """Suggest among all sizes up to 1.5 times the largest, if none are given."""
     measured = [point.parameters["hosts"] for point in study.points]
     whole = range(min(measured), int(1.5 * max(measured)) + 1) if measured else ()
     return next_points.suggest_points(study, budget_trials=budget_trials, sizes=whole if sizes is None else sizes)

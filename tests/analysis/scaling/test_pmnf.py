@@ -1,4 +1,4 @@
-"""The performance model normal form, against Extra-P and against slow, obvious fits."""
+"""The performance model normal form, against Extra-P and slow fits."""
 
 from __future__ import annotations
 

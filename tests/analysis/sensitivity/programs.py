@@ -21,7 +21,7 @@ STAR = (
 
 @dataclass(frozen=True)
 class Program:
-    """Elapsed time by what it computes, the messages that wait for each other, its bits, and what it hides of either."""
+    """Elapsed time by computing, sequential messages, bits and their overlap."""
 
     computing_s: float = 3.0
     messages: float = 4000.0

@@ -1,4 +1,4 @@
-"""The fitted model recovers programs that are known by construction, and claims nothing that the trials do not bear."""
+"""The fitted model recovers known programs and claims nothing else."""
 
 from __future__ import annotations
 

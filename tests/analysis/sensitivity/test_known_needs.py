@@ -1,4 +1,4 @@
-"""A ring of known messages is found by a study of ten links; the real one runs at night, in tests/script/test_quick_studies.py."""
+"""A study of ten links finds the known messages of a ring."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class KnownQuantity:
 
 
 def certified_study(program: Program, scatter: float, random: np.random.Generator) -> list[KnownQuantity]:
-    """Return the estimates of two trials on each of ten links, whose certificates err by 3 us and by 0.2 % of the rate."""
+    """Return the estimates of two trials on each of ten links."""
     runs = []
     for asked in LINKS:
         made = replace(asked, delay_s=asked.delay_s + (OVERHEAD_S if asked.delay_s > HERE.delay_s else 0.0))
@@ -129,7 +129,7 @@ TIMER_S = 50e-6
 
 
 def on_shaped_link(payload_bytes: int, pause_s: float, link: Link) -> float:
-    """Return the seconds from one message to the next over a token bucket, which fills while the program pauses."""
+    """Return the seconds between messages over a token bucket."""
     wire_bits = 8 * (payload_bytes + 32 + 66 * -(-(payload_bytes + 32) // 1448))
     idle_s = pause_s + 10e-6 + link.delay_s
     at_once_bits = min(8 * FRAME_BYTES + link.rate_bps * TIMER_S, idle_s * link.rate_bps)

@@ -1,4 +1,4 @@
-"""Bounds, gains and predictions of the model, against programs known by construction."""
+"""Bounds, gains and predictions of the model, against known programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Best sizes on a link, for programs whose times by size are known by construction."""
+"""Best sizes on a link, for programs of known times by size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOW = Link(1e-3, 1e9)
 
 @pytest.fixture(scope="module")
 def fits() -> list[Fit]:
-    """Eight seconds of work that divide among the hosts, and messages that grow with them."""
+    """Fit 8 s of work divided among the hosts, and messages that grow with them."""
     programs = [Program(computing_s=8 / n, messages=400.0 * (n - 1), bits=20e6 * (n - 1)) for n in SIZES]
     return [fit(program.runs(0.02, links=STAR, seed=n)) for n, program in zip(SIZES, programs, strict=True)]
 

@@ -1,4 +1,4 @@
-"""The longest chain of messages, on traffic whose latency, volume and retransmissions are known."""
+"""The longest chain of messages, on traffic of known latency and volume."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def in_order(segments: list[Segment]) -> PacketTable:
 
 
 def stream(begin_ns: int, count: int, *, side: int = 0, flow: int = 0, first: int = 1) -> list[Segment]:
-    """Full segments, one behind the other at the link's rate; the first is over at ``begin_ns``."""
+    """Full segments, one behind the other at the link's rate."""
     return [Segment(begin_ns + k * FULL_NS, side, first + k * FULL, 1, ACK, FULL, flow=flow) for k in range(count)]
 
 
@@ -89,7 +89,7 @@ def test_a_full_link_both_ways_is_volume_and_not_latency() -> None:
 
 
 def test_queues_are_no_latency() -> None:
-    """Without delay a full queue makes round trips of 50 ms; the path itself takes nothing."""
+    """A full queue makes round trips of 50 ms without any delay of the path."""
     data = stream(BEGIN, 500)
     acks = [Segment(segment.time_ns + 50 * MS, 1, 1, segment.seq + FULL, ACK) for segment in data]
     metrics = measured([*data, *acks], turn_ns=20_000)
@@ -146,7 +146,7 @@ def test_it_says_what_is_missing() -> None:
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Segment]:
-    """Data and ACKs of three hosts at any times, some of it sent again, some without a stamp."""
+    """Draw data and ACKs of three hosts, some sent again, some without a stamp."""
     segments, now = [], BEGIN
     for _ in range(draw(st.integers(1, 80))):
         now += draw(st.sampled_from([0, 1, 60_000, FULL_NS, TURN, TURN + 1, 5 * MS, 210 * MS]))

@@ -1,4 +1,4 @@
-"""Connections of MPI libraries that name no ranks have the ranks of their hosts, if those have one each."""
+"""Connections without ranks have the ranks of hosts with one rank each."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_ranks_of_a_handshake_take_precedence() -> None:
 
 
 def test_other_traffic_between_those_hosts_has_no_rank(tmp_path: Path) -> None:
-    """A daemon on another port has no rank; the MPI connection between the same hosts has one."""
+    """A daemon on another port has no rank, the MPI connection has one."""
     frames = [
         ethernet(ipv4(tcp(40_000, port, seq=1, ack=1, payload=bytes(10)), source=FIRST, destination=SECOND))
         for port in (22, 30_005)

@@ -22,7 +22,7 @@ HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 
 
 def slow_peak_bps(rows: list[tuple[int, str, str, int]]) -> float:
-    """Rows are (time in ns, source, destination, bytes): every window of ten whole milliseconds, one after the other."""
+    """Return the peak of rows (time in ns, source, destination, bytes)."""
     moved: dict[tuple[str, str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for time_ns, source, target, size in rows:
         moved["sent", source][time_ns // MS] += size
@@ -33,7 +33,7 @@ def slow_peak_bps(rows: list[tuple[int, str, str, int]]) -> float:
 
 @st.composite
 def tables(draw: st.DrawFn) -> PacketTable:
-    """2 to 60 segments of three hosts, some simultaneous, some with gaps longer than a window."""
+    """Draw 2 to 60 segments of three hosts, simultaneous or far apart."""
     segments, now = [], 0
     for _ in range(draw(st.integers(2, 60))):
         now += draw(st.sampled_from([0, 1, 40_000, MS, 3 * MS, 9 * MS, 10 * MS, 57 * MS]))

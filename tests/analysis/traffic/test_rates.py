@@ -1,4 +1,4 @@
-"""Packets per bin and the largest sums of sliding windows are those of plain arithmetic, however a capture is cut."""
+"""Packets per bin and largest window sums equal plain arithmetic."""
 
 from __future__ import annotations
 

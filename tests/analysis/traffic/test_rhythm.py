@@ -1,4 +1,4 @@
-"""The smoothed autocorrelation and its strongest peak are those of their definitions, written down plainly."""
+"""The smoothed autocorrelation and its peak equal plain definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RoCEv2: volume, operations, retransmissions and congestion, as tshark reads the same packets."""
+"""RoCEv2: volume, operations, retransmissions, congestion, as by tshark."""
 
 from __future__ import annotations
 

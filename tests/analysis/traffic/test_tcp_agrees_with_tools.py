@@ -1,4 +1,4 @@
-"""Connections of real traffic: tcptrace and tshark, each where its definition is ours (docstring of analysis.traffic.tcp)."""
+"""Connections of real traffic, as tcptrace and tshark count them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def streamed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def assert_equals_tcptrace(path: Path, flows: FlowSet) -> None:
-    """Of connections that carried data: tcptrace now and then makes two of a refused one (SYN, RST) on the loopback."""
+    """Compare connections that carried data with tcptrace's."""
     theirs = [reference for reference in tcptrace(path) if reference["actual data pkts"] != ("0", "0")]
     ours = [row for row in flows.flows() if row["data_segments"] > 0]
     assert len(ours) == len(theirs) > 0
@@ -103,8 +103,11 @@ def test_counts_equal_those_of_tshark(streamed: tuple[str, Path], name: str, exp
 
 
 def test_duplicate_acks_are_those_of_tshark_but_for_answers_to_needless_repetitions(streamed: tuple[str, Path]) -> None:
-    """tshark also counts the D-SACK that answers a needless repetition: nothing is outstanding then (RFC 5681). It
-    compares with the last ACK and not with the highest: one that repeats the highest behind overtaken ones is none to it."""
+    """tshark also counts the D-SACK that answers a needless repetition.
+
+    Nothing is outstanding then (RFC 5681). It compares with the last ACK and not with the highest: one that repeats the
+    highest behind overtaken ones is none to it.
+    """
     _, path = streamed
     ours = followed(path).metrics()[0]["duplicate_acks"]
     duplicates = "tcp.analysis.duplicate_ack"
@@ -114,7 +117,7 @@ def test_duplicate_acks_are_those_of_tshark_but_for_answers_to_needless_repetiti
 
 
 def acks_behind_overtaken_ones(path: Path) -> int:
-    """ACKs that repeat the highest of their side, which the one just before them does not."""
+    """Return ACKs that repeat their side's highest unlike the one before."""
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     count = 0
     for stream_number, port, text in tshark_fields(

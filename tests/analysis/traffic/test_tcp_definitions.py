@@ -44,7 +44,7 @@ def test_a_filled_gap_is_reordering_for_certain_only_within_one_round_trip(delay
 
 
 def test_the_last_byte_that_comes_after_the_fin_fills_a_gap_and_gives_no_round_trip() -> None:
-    """Lost before the capture and sent again: the FIN has been seen, so that the byte below it was missing."""
+    """The FIN was seen, so the byte below it, lost before, was missing."""
     metrics = metrics_of(
         [data(200, 0, 10), answer(240, 10), Segment(300, 0, 1011, 5000, ACK | FIN), data(500, 10, 1), answer(506, 12)]
     )
@@ -217,7 +217,7 @@ def test_at_a_host_only_round_trips_across_the_path_make_the_flows_rtt(near: int
 
 @pytest.mark.parametrize("acked", [1, 31, 61])
 def test_a_syn_with_data_opens_one_connection_whatever_of_it_is_acknowledged(acked: int) -> None:
-    """TCP Fast Open: the server may take the data with the SYN, a part of them, or none."""
+    """TCP Fast Open: the server may take all, a part or nothing of the data."""
     segments = [
         Segment(0, 0, 100, 0, SYN, 60),
         Segment(10, 1, 500, 100 + acked, SYN | ACK),

@@ -34,7 +34,7 @@ EVENTS = st.lists(
 
 @st.composite
 def connections(draw: st.DrawFn) -> list[Segment]:
-    """A connection with everything that goes wrong on a wire: loss before the capture, reordering, repeats, closed windows."""
+    """Draw a connection with loss, reordering, repeats and closed windows."""
     isns = (draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from((0, 5, 2**31 - 3, 2**32 - 20))))
     scales = (draw(st.sampled_from((0, 3, 15, 255))), draw(st.sampled_from((0, 2, 255))))
     segments = []

@@ -1,4 +1,4 @@
-"""A log of samples that is full keeps an even share of them, in their order, in the memory that it has."""
+"""A full log of samples keeps an even share of them, in order."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_retransmission_is_no_duplicate(tmp_path: Path) -> None:
 
 
 def _seen_twice(between: int) -> analysis.PacketTable:
-    """A segment, others chosen to lie in its hash bucket, and the first again at the same moment."""
+    """A segment, others of its hash bucket, and the first again at that moment."""
     sent = [Segment(0, 0, 10 * k, 5, ACK, 10) for k in range(between + 1)]
     table = table_of([*sent, sent[0]])
     return dataclasses.replace(table, fingerprint=np.full(len(table), 7, np.uint32))
@@ -108,7 +108,7 @@ def test_crafted_similar_frames_are_compared_with_few_others(between: int, repea
 
 
 def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
-    """The peer's timer and the SYN that comes again send the same SYN-ACK within microseconds, both numbered 0."""
+    """The peer's timer and the repeated SYN send the same SYN-ACK at once."""
     answer = ethernet(ipv4(tcp(20_000, 40_000, seq=9, ack=1, flags=0x12), source="10.0.0.2", destination="10.0.0.1"))
     answers = [Frame.whole(10**15 + after, answer) for after in (10_000, 50_000)]
     result = analysed(tmp_path, [*answers, data(MS, 1), data(2 * MS, 2, seq=101)], mtu=1500)
@@ -118,7 +118,7 @@ def test_an_answer_to_a_repeated_syn_is_no_duplicate(tmp_path: Path) -> None:
 
 
 def test_resets_that_answer_late_segments_are_no_duplicates(tmp_path: Path) -> None:
-    """Each late segment gets one, and they are equal to the last bit; a capture with duplicates has others, too."""
+    """Each late segment gets an equal one; captures with duplicates have others."""
     reset = ethernet(ipv4(tcp(20_000, 40_000, seq=9, flags=0x04), source="10.0.0.2", destination="10.0.0.1"))
     resets = [Frame.whole(10**15 + 2 * MS + after, reset) for after in (10_000, 50_000, 90_000)]
     sent = [data(MS, 1), data(2 * MS, 2, seq=101)]

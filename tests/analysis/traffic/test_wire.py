@@ -1,4 +1,4 @@
-"""Joined segments are split again: captures of a stream with and without offloads have the same metrics."""
+"""Joined segments are split again: metrics with and without offloads agree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_super_segment_counts_as_full_segments_and_a_rest(tmp_path: Path) -> N
 
 
 def test_options_take_their_room_in_a_segment(tmp_path: Path) -> None:
-    """The MSS counts options as payload: with timestamps 1448 bytes are left (RFC 6691)."""
+    """The MSS counts options as payload: timestamps leave 1448 (RFC 6691)."""
     result = analysed(tmp_path, frame(5, seq=1, size=2 * 1448, options=TIMES))
     assert result.metrics["packets"] == 2 + 2
 

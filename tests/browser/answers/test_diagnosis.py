@@ -16,7 +16,7 @@ MODELLED = {hosts: 1.0 + 9.0 / hosts for hosts in (1, 2, 3, 4, 6, 8)}
 
 @pytest.fixture
 def falling(person, empty_redis) -> Experiment:
-    """Three sizes, still falling at the largest, so that there is something to suggest."""
+    """Three sizes, still falling at the largest, so that trials are suggested."""
     return finished(person, ELAPSED)
 
 

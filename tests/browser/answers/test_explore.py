@@ -15,7 +15,7 @@ from tests.dashboard.laboratory import specification, values_of
 
 @pytest.fixture
 def measured(person) -> Experiment:
-    """Three sizes over two MTUs with twelve repetitions; the later six met another kernel and took longer."""
+    """Three sizes over two MTUs, twelve repetitions, six with a slower kernel."""
     changes = {"sweep": {"hosts": [1, 2, 4], "link.mtu": [1500, 9000]}, "repetitions": 12, "order": "interleaved"}
     experiment = Experiment.submit(parse(specification(**changes)), project=load_defaults(), owner=person)
     cluster = Cluster.objects.get(slug="testbed")

@@ -74,7 +74,7 @@ def test_the_sliders_stand_in_the_address_and_survive_a_refusal(
     page.goto(page.url)
     expect(page.locator("#elapsed")).to_have_text(shown)
     expect(page.locator("#rate-words")).to_have_text("10\u202fGbit/s")
-    page.get_by_role("button", name="Build this network and check").click()
+    page.get_by_role("button", name="Build and check this network").click()
     expect(page.get_by_text("can be predicted, not built")).to_be_visible()
     expect(page.locator("#elapsed")).to_have_text(shown)
     expect(page.locator("#delay-words")).to_have_text("1\u202fms")

@@ -1,4 +1,4 @@
-"""Points of charts lead on, and one configuration is marked in every chart of its page: by pointer and by keyboard alone."""
+"""Points of charts are links, and one configuration is marked everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An interval of the rate chart leads to the packets in it, with the keyboard alone."""
+"""An interval of the rate chart leads to its packets, by keyboard alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(240)
 
 @pytest.fixture
 def trial(person: User) -> Trial:
-    """A finished trial of 4 s, a packet in the middle of every tenth of a second, the first at its begin."""
+    """A finished trial of 4 s, a packet in the middle of every tenth second."""
     trial = measured(load_defaults(), SPECIFICATION, lambda _: {"elapsed_s": 4.0}).trials.get()
     times = [0, *(round((i + 0.5) * BIN_S * 1e9) for i in range(1, BINS))]
     frames = [Frame.whole(1_700_000_000_000_000_000 + at, ethernet(ipv4(tcp(seq=1)))) for at in times]

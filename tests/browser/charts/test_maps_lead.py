@@ -1,4 +1,4 @@
-"""Cells of maps lead on as points do: of a heat map to trials, of a traffic matrix to packets; by pointer and by keyboard alone."""
+"""Cells of maps are links, of a heat map to trials, of a matrix to packets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def experiment(person: User) -> Experiment:
 
 @pytest.fixture
 def trial(person: User) -> Trial:
-    """A finished trial with three packets from the first host to the second and one back."""
+    """A finished trial with three packets between two hosts, and one back."""
     trial = measured(load_defaults(), CAPTURED, lambda _: {"elapsed_s": 1.0}).trials.get()
     ways = [(HOSTS[0], HOSTS[1])] * 3 + [(HOSTS[1], HOSTS[0])]
     frames = [

@@ -39,7 +39,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 @pytest.fixture(scope="session")
 def bench(installation: Installation) -> tuple[str, str]:
-    """The slugs of an exchange over a fast link and of the same over a slow one; the fast one is the newer."""
+    """Return slugs of an exchange over a fast link, the newer, and a slow one."""
     link = {**EXCHANGE["link"], "bandwidth": "100 Mbit/s"}
     slow = installation.submit({**EXCHANGE, "name": "Bench B, 100 Mbit/s", "link": link})
     fast = installation.submit(EXCHANGE)

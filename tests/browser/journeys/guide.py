@@ -1,4 +1,4 @@
-"""The tutorials and how-to pages as data: code blocks, names of controls, and steps.
+"""Tutorials and how-to pages as data: code blocks, names of controls, and steps.
 
 In the numbered steps controls are bold and typed text is code.
 """
@@ -23,7 +23,10 @@ _WORD = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block. The line that opens a fence has its language and the name of the file that it is; others are of the shell."""
+    """A code block with its language, `sh` by default, and its file name if it has one.
+
+    The line that opens a fence has both.
+    """
 
     language: str
     file: str
@@ -37,7 +40,10 @@ def blocks(document: Path) -> list[Block]:
 
 
 def controls(document: Path) -> set[str]:
-    """Return the words in italics or in bold, which pages of Rankwire show; without those that steps press."""
+    """Return the words in italics or in bold: texts of Rankwire's own pages.
+
+    Without the bold words of steps, which tests press.
+    """
     text = _STEP.sub(lambda step: step[0].replace("**", ""), document.read_text())
     return {re.sub(r"\s+", " ", words) for words in _emphasised(MarkdownIt().parse(text))}
 
@@ -56,7 +62,10 @@ def _emphasised(tokens: list[Token]) -> Iterator[str]:
 
 
 def instructions(heading: str) -> list[tuple[str, str]]:
-    """Return the bold words and the code of the numbered steps below a heading, in order: one of each pair is empty."""
+    """Return the bold words and the code of the numbered steps below a heading.
+
+    One of each pair is empty.
+    """
     numbered = _STEP.findall(_sections().get(heading, ""))
     assert numbered, f"no page has the steps of {heading!r}"
     plain = re.sub(r"\s+", " ", "\n".join(numbered))

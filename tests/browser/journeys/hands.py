@@ -21,7 +21,10 @@ class Hands:
         self.pressed = 0
 
     def follow(self, instructions: Sequence[tuple[str, str]]) -> None:
-        """Carry out steps of a guide: press each control, or give it the text after it; text without a control is keys."""
+        """Carry out steps of a guide.
+
+        A control gets the text after it, or is pressed; text without a control is keys.
+        """
         words = list(instructions)
         while words:
             control, key = words.pop(0)
@@ -38,7 +41,10 @@ class Hands:
         self._key("Space" if self._focused("type") == "checkbox" else "Enter")
 
     def type(self, name: str, text: str, *, is_step: bool = True) -> None:
-        """Replace the text of a field, or choose it in a list; a text that is not a `step` is not in the guide."""
+        """Replace the text of a field, or choose it in a list.
+
+        A text that is not a step is not in the guide.
+        """
         self.go_to(name)
         is_list = self._focused("tagName") == "SELECT"
         if not is_list:

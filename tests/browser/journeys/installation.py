@@ -1,4 +1,4 @@
-"""An installation in a directory of its own, started as script/server starts one: its database, pages and workers."""
+"""An installation in a directory of its own, started as by script/server."""
 
 from __future__ import annotations
 

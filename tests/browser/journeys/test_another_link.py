@@ -18,7 +18,7 @@ def test_a_clone_runs_over_another_link(
 ) -> None:
     page = hands.page
     page.goto(f"/experiments/{fast}/")
-    hands.press("Clone")
+    hands.press("Clone experiment")
     page.wait_for_url("**/experiments/new/?from=*")
     hands.type("Name", "Exchange over 100 Mbit/s", is_step=False)
     hands.type("Bandwidth", "100 Mbit/s")
@@ -27,7 +27,7 @@ def test_a_clone_runs_over_another_link(
     page.wait_for_url("**/experiments/exchange-over-100-mbits*/")
     slug = page.url.rstrip("/").rpartition("/")[2]
     installation.wait_for([slug], timeout_s=250)
-    expect(page.locator("#state")).to_have_text("Complete")
+    expect(page.locator("#state")).to_have_text("Finished")
     expect(page.locator("main .facts").first).to_contain_text("100 Mbit/s")
     (trial,) = installation.ask(f"experiments/{slug}/result/")["trials"]
     assert trial["parameters"]["link.bandwidth"] == 1e8

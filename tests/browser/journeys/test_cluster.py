@@ -1,4 +1,4 @@
-"""Journey: a cluster of hosts over ssh is added, tested and taken into use; its hosts have a real sshd each."""
+"""Journey: add, test and use a cluster over ssh, with a real sshd."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_hosts_are_tested_before_they_take_experiments(
     hands.type("ssh configuration", settings["config"], is_step=False)
     hands.type("Between hosts", " ".join(settings["agent"]), is_step=False)
     hands.type("Interface", "eth0")
-    hands.press("Test these settings")
+    hands.press("Check these settings")
     page.wait_for_url("**/clusters/bench-rack-*/")
     found = page.locator("#test .test-steps > li")
     expect(page.locator("#test .sub")).to_contain_text("took", timeout=100_000)
@@ -60,4 +60,4 @@ def test_hosts_are_tested_before_they_take_experiments(
     page.wait_for_url(f"**/clusters/{slug}/")
     assert installation.ask(f"clusters/{slug}/")["state"] == "ready"
     expect(page.get_by_role("link", name="New experiment")).to_be_visible()
-    as_the_guide_says("Add a cluster and test it", hands)
+    as_the_guide_says("Add a cluster and check it", hands)

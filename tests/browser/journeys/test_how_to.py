@@ -1,4 +1,4 @@
-"""Every tutorial and how-to page is carried out: its commands run, its controls exist, and its steps lead to their end."""
+"""Tutorials and how-to pages are carried out: commands, controls and steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -76,7 +77,9 @@ def words(installation: Installation, bench: tuple[str, str], session_directory:
         "sudo install": "install",
         "var/admin-password": str(installation.var / "admin-password"),
         "/opt/heat": str(session_directory / "heat"),
-        **{f"{part}/": f"{ROOT}/{part}/" for part in ("script", ".venv", "docs", "config", "tests")},
+        # Without script/bootstrap, which has tests of its own and takes longer than most commands.
+        **{f"script/{name}": f"{sys.executable} -m config.run {name}" for name in ("manage", "run")},
+        **{f"{part}/": f"{ROOT}/{part}/" for part in (".venv", "docs", "tests")},
     }
 
 
@@ -98,7 +101,7 @@ def with_code(document: Path) -> list[Block]:
 def test_code_of_a_page_runs(
     name: str, installation: Installation, site: APIRequestContext, words: dict[str, str], tmp_path: Path
 ) -> None:
-    """Files are written, settings are read, addresses are opened and commands are run, in the order of the page."""
+    """Files, settings, addresses and commands, in the order of the page."""
     var = tmp_path / "var" if name in OWN_INSTALLATION else installation.var
     for block in (Block("sh", "", PREPARED.get(name, "")), *with_code(PAGES[name])):
         text = here(block.text, words)
@@ -115,7 +118,7 @@ def test_code_of_a_page_runs(
 
 
 def variables(installation: Installation) -> dict[str, str]:
-    """Return the environment of a user with a token who works in the clone, perhaps as root."""
+    """Return the environment of a user with a token, perhaps root, in the clone."""
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return {**installation.environment, **allowed, "TOKEN": installation.key, "PYTHONPATH": str(ROOT)}
 
@@ -131,7 +134,7 @@ def addresses(var: Path) -> dict[str, str]:
 
 
 def run(commands: str, directory: Path, variables: Mapping[str, str], answers: str) -> None:
-    """Run shell commands, which must succeed; those that have no end are stopped when they are ready."""
+    """Run shell commands, which must succeed; stop those without end when ready."""
     process = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", commands],
         cwd=directory,

@@ -21,13 +21,13 @@ def test_a_report_is_shared_by_a_link(
 ) -> None:
     page = hands.page
     page.goto(f"/experiments/{fast}/")
-    hands.press("Report")
+    hands.press("Use in a report")
     hands.press("Create report")
     page.wait_for_url("**/reports/*/edit/")
     hands.type("Title", "What the exchange takes")
     hands.press("Save as a new version")
     page.wait_for_url("**/reports/*/")
-    hands.press("Share")
+    hands.press("Share report")
     hands.press("Create link")
     address = page.locator("code.key").inner_text()
     assert violations(page) == []

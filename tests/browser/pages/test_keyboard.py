@@ -40,7 +40,7 @@ NEW = """
 EXPERIMENT = """
 - heading /TIP4P water, host sweep Complete/ [level=1]
 - progressbar "Ended trials"
-- status: /6 of 6 trials complete/
+- status: /6 of 6 trials finished/
 - navigation "Parts of this experiment":
   - tablist:
     - tab "Answer" [selected]
@@ -53,13 +53,13 @@ EXPERIMENT = """
     - complementary "Key figures and next trials"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
-  - button "Table"
+  - button "Show table"
   - figure:
     - img /the same numbers are in the table/
 """
 TRIAL = """
 - heading /Trial at 1 host, repetition 1 of 3/ [level=1]:
-  - link "Complete"
+  - link "Finished"
 - tablist "Trial":
   - tab "Overview" [selected]
   - tab "Output"
@@ -111,7 +111,7 @@ def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, page_erro
     page.wait_for_url(re.compile(r"/experiments/(?!new/)"))
     experiment = Experiment.objects.get(published=False)
     run_waiting()
-    expect(page.get_by_text("6 of 6 trials complete")).to_be_visible()
+    expect(page.get_by_text("6 of 6 trials finished")).to_be_visible()
     expect(page.locator("#dx")).to_contain_text("2 hosts")  # the answer, made anew as trials end
     expect(page.locator("main")).to_match_aria_snapshot(EXPERIMENT)
     tab_to(page, "Answer")

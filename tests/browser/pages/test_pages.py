@@ -117,10 +117,10 @@ def test_it_asks_before_it_cancels(page, person):
     spec = parse({"name": "Waiting", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 2})
     experiment = Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
     page.goto(experiment.get_absolute_url())
-    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel experiment", exact=True).click()
     page.get_by_role("button", name="Keep running").click()
     assert experiment.trials.filter(state="queued").count() == 4
-    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel experiment", exact=True).click()
     page.get_by_role("button", name="Cancel remaining trials").click()
     expect(page.get_by_text("Cancelled 4 trials")).to_be_visible()
     assert not experiment.trials.filter(state="queued").exists()

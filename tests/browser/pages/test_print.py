@@ -1,4 +1,4 @@
-"""Pages on paper: navigation and buttons are gone, charts are whole, and text is dark on white whatever the screen was."""
+"""Pages on paper: no navigation, whole charts, dark text on white."""
 
 from __future__ import annotations
 

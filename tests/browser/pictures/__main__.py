@@ -1,4 +1,4 @@
-"""``script/screenshots``: every main page as a picture, light and dark, wide and narrow, with a contact sheet."""
+"""``script/screenshots``: every main page, light and dark, wide and narrow."""
 
 from __future__ import annotations
 

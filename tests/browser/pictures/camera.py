@@ -44,7 +44,7 @@ _WEBP: Final = """async ({png, quality}) => {
 
 
 class Camera:
-    """A signed-in browser on one installation. `page_errors` are lines for a reader, in the order in which they were found."""
+    """A signed-in browser on one installation."""
 
     def __init__(self, browser: Browser, address: str, password: str) -> None:
         self._browser, self._address = browser, address

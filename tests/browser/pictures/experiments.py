@@ -20,7 +20,7 @@ def _changed(stem: str, **changes: Any) -> dict[str, Any]:
 
 
 def specifications() -> dict[str, dict[str, Any]]:
-    """Experiments by their name in the pages of pictures. Water has six repetitions, the minimum of a history."""
+    """Return experiments by their name in the pages of pictures."""
     water = _changed("water-quick", repetitions=6)
     slower = {**water, "name": f"{water['name']}, 100 Mbit/s", "link": {**water["link"], "bandwidth": "100 Mbit/s"}}
     wide_area = _changed("wan-pingpong-quick", profile="trace")
@@ -34,7 +34,7 @@ def specifications() -> dict[str, dict[str, Any]]:
 
 
 def measured(installation: Installation) -> dict[str, str]:
-    """The slug of each, measured in full: those that the installation lacks are run, one after the other."""
+    """Return the slug of each, measured in full; run those that are missing."""
     answers = installation.ask("experiments/?published=false&limit=500&fields=slug,name")["results"]
     kept = {each["name"]: each["slug"] for each in answers}
     slugs = {
@@ -66,7 +66,7 @@ def _report(installation: Installation, camera: Camera, slug: str) -> str:
     asked = f"reports/?text={slug}"
     if not (kept := installation.ask(asked)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
-            page.locator("summary", has_text="Report").click()
+            page.locator("summary", has_text="Use in a report").click()
             page.get_by_role("button", name="Create report").click()
             page.wait_for_url("**/reports/*/edit/")
         kept = installation.ask(asked)["results"]

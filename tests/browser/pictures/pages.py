@@ -20,7 +20,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page by the name of its pictures. Words in braces in its address are looked up in the installation."""
+    """A page by the name of its pictures."""
 
     name: str
     address: str

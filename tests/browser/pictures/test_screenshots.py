@@ -1,4 +1,4 @@
-"""script/screenshots: its list has every main page, and documents show pictures that it makes."""
+"""script/screenshots has every main page, and makes documents' pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second installation with its own database, Redis, var directory and Django commands."""
+"""A second installation: database, Redis, var directory and commands."""
 
 from __future__ import annotations
 

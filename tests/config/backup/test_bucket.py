@@ -1,4 +1,4 @@
-"""Backups of an installation with artifacts in a bucket, restored into another path of it."""
+"""Backups of artifacts in a bucket, restored into another path of it."""
 
 from __future__ import annotations
 

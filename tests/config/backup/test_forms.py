@@ -1,4 +1,4 @@
-"""Restores into the same and a new installation, with all ways to set the database password."""
+"""Restores into the same and a new installation, by every password form."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place(transactional_db: None, backups: Path) -> Path:
 
 @pytest.fixture(params=FORMS)
 def installation(request: pytest.FixtureRequest, elsewhere: Elsewhere, tmp_path: Path) -> Elsewhere:
-    """An empty installation with the database password in the address, a variable or a file."""
+    """An empty installation with the password in address, variable or file."""
     parts = urlsplit(elsewhere.url)
     bare = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()
     file = tmp_path / "database-password"

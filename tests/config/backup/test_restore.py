@@ -1,4 +1,4 @@
-"""Refusals of a restore, and its atomicity: an interruption leaves the old or the new state."""
+"""Refusals of a restore, and its atomicity when interrupted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.experiments import factories
 
 @pytest.fixture
 def places(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> changing.Places:
-    """A restore before the exchange; each database and directory is labelled old or new."""
+    """A restore before the exchange; data are labelled old or new."""
     places = changing.Places(elsewhere.var, elsewhere.database)
     elsewhere.execute(f"CREATE DATABASE {places.new_database}")
     for name, text in ((places.database, "old"), (places.new_database, "new")):

@@ -12,6 +12,6 @@ EXPERIMENTS, TRIALS = "/api/v1/experiments/", "/api/v1/trials/"
 
 
 def client_of(user: Any, **limits: Any) -> Client:
-    """Return a client that signs every request with a new token of ``user`` with these limits."""
+    """Return a client with a new token of ``user`` with these limits."""
     _, key = ApiToken.issue(user, "test", **limits)
     return Client(headers={"Authorization": f"Bearer {key}"})

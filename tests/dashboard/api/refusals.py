@@ -13,7 +13,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Refusal:
-    """Errors at paths that match ``at`` with messages that match ``says``, both as a whole, and ``why`` the schema cannot tell."""
+    """Errors at paths like ``at`` with messages like ``says``, and ``why``."""
 
     at: str
     says: str

@@ -1,4 +1,4 @@
-"""REST: clusters with their facts and their last test, and workloads with their parameters."""
+"""REST: clusters with facts and last test, workloads with parameters."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_only_maintainers_register_and_read_definitions(maintainer: Client) -> N
 
 
 def test_programs_of_other_projects_cannot_be_changed(maintainer: Client) -> None:
-    """Its next version is what they run, and how its output is read changes what their kept trials say."""
+    """Their experiments run its next version, and its parser changes results."""
     maintainer.post(PROGRAMS, SOLVER, content_type="application/json")
     optics = Project.objects.create(slug="optics", name="Optics")
     other = client_of(factories.person("noor", "maintainer", optics))

@@ -1,4 +1,4 @@
-"""The full result of an experiment: in one shape with its trials, for REST and for files."""
+"""The full result of an experiment, for REST and for files."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ BOUNDED = settings(
 
 @pytest.fixture(autouse=True)
 def same_requests_whatever_else_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hypothesis draws words and numbers out of the modules that are loaded: after other tests it would send other requests."""
+    """Restrict Hypothesis to constants of no module, for equal requests."""
     monkeypatch.setattr(providers, "_get_local_constants", providers.Constants)
     providers.CONSTANTS_CACHE.cache.clear()
 
@@ -135,7 +135,7 @@ def loaded(document: dict[str, Any]) -> Any:
 
 
 def of_what_there_is(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with names of existing objects, as other names lead to 404 only."""
+    """Return the document with names of existing objects."""
     narrowed = copy.deepcopy(document)
     trial = Trial.objects.get(ended_at__isnull=False, experiment__published=False)
     named = {
@@ -207,7 +207,7 @@ def test_answers_match_the_schema_in_many_requests(
 def hold_against_its_promises(
     document: dict[str, Any], signed_in: dict[str, str], path: str, method: str, bounds: settings
 ) -> None:
-    """Send requests that the schema calls right, to what there is, and requests that it calls wrong; judge all answers."""
+    """Send valid and invalid requests by the schema; judge all answers."""
     accepted, wrong = loaded(of_what_there_is(document))[path][method], loaded(document)[path][method]
 
     @bounds
@@ -247,7 +247,7 @@ def test_it_answers_other_methods_with_those_that_the_schema_names(
 
 
 def test_created_objects_exist_and_deleted_ones_do_not(document: dict[str, Any], signed_in: dict[str, str]) -> None:
-    """Requests that lead from one to the next: what a list named is looked at, changed, deleted and asked for again."""
+    """Requests that follow each other: listed objects are read and deleted."""
     narrowed = of_what_there_is(document)
     for path in ("/api/v1/tokens/{id}/", "/api/v1/programs/{slug}/"):
         narrowed["paths"][path] = document["paths"][path]

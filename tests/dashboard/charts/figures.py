@@ -18,5 +18,5 @@ def resolved(value: Any) -> Any:
 
 
 def checked(figure: dict[str, Any]) -> go.Figure:
-    """The figure as plotly reads it; raises ValueError at an attribute plotly does not know."""
+    """Return the figure as plotly reads it; ValueError at unknown attributes."""
     return go.Figure(resolved(figure))

@@ -47,7 +47,7 @@ def test_a_difference_map_is_centred_in_percent_and_as_ratio() -> None:
 
 
 def wide_area(**fields: object) -> Experiment:
-    """A finished grid of delay and loss, 4 MiB: 0.1 s, 0.1 s more with loss, 0.2 s more with delay."""
+    """A finished grid of delay and loss, 4 MiB."""
     spec = parse(
         {
             "name": "wide area",
@@ -89,7 +89,7 @@ def test_a_grid_gets_maps_the_published_one_and_both_kinds_of_x() -> None:
     views = dict(lines["views"])
     medians = [trace for trace in views["As measured"]["data"] if trace["name"] == "loss 0 %"]
     assert medians[0]["x"] == pytest.approx([0.2, 4.2])
-    assert [trace["x"] for trace in views["As asked"]["data"] if trace["name"] == "loss 0 %"] == [[0.0, 4.0]]
+    assert [trace["x"] for trace in views["As requested"]["data"] if trace["name"] == "loss 0 %"] == [[0.0, 4.0]]
     assert views["As measured"]["layout"]["xaxis"]["tickvals"] == [0.0, 4.0]
     assert lines["steps"] == [("loss 0 %", "0 ms → 4 ms: 3×"), ("loss 1 %", "0 ms → 4 ms: 2×")]
     low, high = views["As measured"]["layout"]["xaxis"]["range"]

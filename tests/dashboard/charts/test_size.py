@@ -1,4 +1,4 @@
-"""Figures stay small enough to be read with the page: below 200 kB of JSON each, whatever was measured."""
+"""Figures have less than 200 kB of JSON each, whatever was measured."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_the_explorer_at_its_most_is_small_and_every_point_still_leads() -> None
 
 
 def figures_of(page: Client, experiment: Experiment) -> dict[str, int]:
-    """Bytes of every figure of an experiment: of its page with all tabs, and of the parts that the page fetches."""
+    """Return the bytes of every figure of an experiment's page and parts."""
     addresses = (experiment.get_absolute_url(), reverse("experiment-parts", args=[experiment.slug]))
     found = [each for address in addresses for each in FIGURE.findall(page.get(address).content.decode())]
     return {name: len(text.strip().encode()) for name, text in found}
 
 
 def test_every_figure_of_a_large_experiment_is_small(page, library) -> None:
-    """Twelve hundred trials of sixty points: five delays and three losses on four numbers of hosts, with all that a page draws of them."""
+    """1200 trials of sixty points: five delays, three losses, four sizes."""
     sweep = {
         "hosts": [1, 2, 4, 8],
         "link.delay": [f"{delay} ms" for delay in range(5)],

@@ -65,7 +65,7 @@ def test_csv_by_rest_is_what_the_command_line_writes(experiment: Experiment, per
 
 
 def figures_in(page: Client, address: str) -> set[str]:
-    """The figures of a page or fragment, by the names of their charts: views have a number each."""
+    """Return the figures of a page or fragment by name; views have a number."""
     text = page.get(address).content.decode()
     return {
         re.sub(r"(hosts|live-rate|map-\d+-\d+|lines-\d+)-\d+$", r"\1", each)
@@ -90,7 +90,7 @@ def test_every_chart_of_the_result_parts_has_one(page: Client, person: User, lib
 
 @pytest.fixture
 def trial(experiment: Experiment) -> Trial:
-    """A trial with a capture, samples of its hosts, and a profile and a trace of its ranks."""
+    """A trial with a capture, samples of its hosts, profile and trace."""
     trial: Trial = experiment.trials.filter(state="finished", kind="measured").earliest("pk")
     with_profile(trial, json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"])
     calls = Scene().call(0, "Send", 0, 30, peer=1).call(0, "Barrier", 90, 100).call(1, "Recv", 0, 100, peer=0)

@@ -1,4 +1,4 @@
-"""Every setting has its tick; numbers that would lie over each other on a phone are left out."""
+"""Every setting has its tick; numbers never overlap on a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two installations, each with a web server, a database and files of its own, exchange experiments with captures."""
+"""Two whole installations exchange experiments with captures."""
 
 from __future__ import annotations
 
@@ -68,9 +68,10 @@ def manage(variables: dict[str, str], *arguments: str) -> str:
 
 @pytest.fixture
 def copy(transactional_db: None, empty_redis: object, services: Services, tmp_path: Path) -> Iterator[str]:
-    """A database of its own with the schema of this one, and nothing in it; gone at the end.
+    """Return an empty database with the schema of this one.
 
-    Dumped and loaded: as a template this one would have to be without sessions, those of other tests' servers too.
+    It is gone at the end. Dumped and loaded: as a template this one would have to be without sessions, those of other
+    tests' servers too.
     """
     with psycopg.connect(services.postgres.url, autocommit=True) as control:
         programs = Programs(connection.settings_dict, control.info.server_version // 10_000)

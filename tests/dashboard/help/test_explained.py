@@ -24,7 +24,7 @@ NAMES = {metric.label for metric in METRICS.values()} | {parameter_label(path) f
 
 
 def unexplained(document: html.HtmlElement) -> set[str]:
-    """Words of marks (chips that are no sentences) and names that show nothing on hover and focus."""
+    """Return words of marks and names that show nothing on hover and focus."""
     marks = [each for each in document.xpath("//main//*[contains(@class, 'chip')]") if "bare" not in each.get("class")]
     named = document.xpath("//main//th | //main//dt | //main//h3")
     found = [*marks, *(each for each in named if each.text_content().strip() in NAMES)]

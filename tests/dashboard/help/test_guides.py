@@ -1,4 +1,4 @@
-"""The guides as pages: each of them opens, their links arrive, and words find the sections that hold them."""
+"""The guides as pages: each opens, links lead to pages, words are found."""
 
 from __future__ import annotations
 

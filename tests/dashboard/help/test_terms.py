@@ -1,4 +1,4 @@
-"""Words of the pages that explain themselves: each that a template names is defined, and every state and trust is."""
+"""Terms in pages: all that templates name, states and trust are defined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST and every export carry the link's certificate and the trust of the trials beside their numbers."""
+"""REST and exports have certificate and trust beside their numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = {"kept": True, "rows": [{**OUTSIDE["rows"][0], "achieved": 0.004}]}
 
 @pytest.fixture
 def trial() -> Trial:
-    """Of two configurations with two trials each: one link was outside of its tolerance, its sister's was not, two were not measured."""
+    """Two configurations of two trials: one link failed, one passed, two unknown."""
     factories.experiment()
     trials = sorted((factories.finished() for _ in range(4)), key=lambda trial: (trial.configuration_id, trial.pk))
     for trial, trust, certificate in zip(trials[:2], ("degraded", "good"), (OUTSIDE, KEPT), strict=True):

@@ -15,7 +15,7 @@ BACK = timedelta(days=2)
 
 @pytest.fixture
 def half_done(submit, run) -> Experiment:
-    """One trial ended before it began, one that began in the future runs, two wait; an earlier one took two minutes."""
+    """Trials that ended before they began, began in the future, or wait."""
     submit(name="Steady", sweep={"hosts": [1]}, repetitions=1)
     run()
     Trial.objects.update(ended_at=F("preparing_at") + timedelta(minutes=2))
@@ -37,7 +37,7 @@ def test_what_is_left_counts_whole_trials(page, half_done):
 def test_the_duration_is_not_shown(page, half_done):
     half_done.trials.update(state="finished", ended_at=Now())
     live = page.get(reverse("experiment-live", args=[half_done.slug])).content.decode()
-    assert "trials complete" in live
+    assert "trials finished" in live
     assert "took" not in live
 
 

@@ -1,4 +1,4 @@
-"""Facts of an environment read as a person writes them: with units, acronyms, and names of the system as the system has them."""
+"""Facts of an environment have units, acronyms and the system's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A web process does without the kernels of the decoder: they take 55 MB, and no page needs them."""
+"""A web process has no kernels of the decoder, which take 55 MB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of cluster that is added is treated right everywhere, though only its own two modules and the registry know it."""
+"""A new kind of cluster needs its two modules and the registry only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists cost the same number of queries whatever they hold; a new query in a page fails here."""
+"""Lists cost the same number of queries whatever they hold."""
 
 import pytest
 from django.urls import reverse

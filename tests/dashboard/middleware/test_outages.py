@@ -1,4 +1,4 @@
-"""Without PostgreSQL or Redis, pages and REST answer 503 with Retry-After, and the log has two lines for each outage."""
+"""Without PostgreSQL or Redis, pages and REST answer 503 with Retry-After."""
 
 from __future__ import annotations
 

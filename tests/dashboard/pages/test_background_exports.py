@@ -47,7 +47,7 @@ def test_large_export_equals_a_direct_export(
     answer = page.get(address)
     task = BackgroundTask.objects.get()
     assert (answer.status_code, answer.headers["Location"]) == (302, f"/tasks/{task.pk}/")
-    assert "Waiting" in page.get(f"/tasks/{task.pk}/").content.decode()
+    assert "Queued" in page.get(f"/tasks/{task.pk}/").content.decode()
     assert page.get(f"/tasks/{task.pk}/file").status_code == 404
     work()
     shown = page.get(f"/tasks/{task.pk}/", headers={"hx-request": "true"}).content.decode()

@@ -1,4 +1,4 @@
-"""Changing an experiment that exists: edit, repeat, run again what failed, and the suggested points."""
+"""Changes of an experiment: edit, repeat, run again, suggested points."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Concurrency limits of exports and of packets, and error messages without paths of this machine."""
+"""Concurrency limits of exports and packets; errors without local paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages and REST mark the repeat of a disturbed trial, and say why the disturbed one is excluded."""
+"""Pages and REST mark the repeat of a disturbed, excluded trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer: the pivot agrees with the trials, filters filter, exports hold what is shown."""
+"""The explorer: pivot, filters and exports agree with the trials."""
 
 import csv
 import io

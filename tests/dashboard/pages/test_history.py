@@ -13,7 +13,7 @@ from tests.experiments import factories
 
 @pytest.fixture
 def stepped(submit):
-    """Twelve trials of one configuration: after the sixth the kernel is another, and elapsed time 20 % longer."""
+    """Twelve trials of one configuration, 20 % longer with the later kernel."""
     submit(name="Nightly", repetitions=12, sweep={"hosts": [2]})
     cluster = Cluster.objects.get(slug="testbed")
     for number in range(12):

@@ -64,7 +64,7 @@ def test_ended_reports_finished_and_hidden_experiments(page, submit, run):
     query = f"of={ended.slug}&of={waits.slug}&of=nowhere"
     data = {each["slug"]: each["words"] for each in page.get(f"{reverse('ended')}?{query}").json()["ended"]}
     assert set(data) == {ended.slug, "nowhere"}
-    assert "trials complete" in data[ended.slug]
+    assert "trials finished" in data[ended.slug]
     assert data["nowhere"] == ""
 
 

@@ -1,4 +1,4 @@
-"""Pages on which trials or tasks wait show which process is missing, since when; REST has the same."""
+"""Pages and REST of waiting trials show the missing process."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_it_polls_a_waiting_trial_and_reloads_once_it_is_over(page, submit, run)
     trial = submit().trials.first()
     assert 'hx-trigger="every 800ms"' in text_of(page.get(trial.get_absolute_url()))
     address = reverse("trial-live", args=[trial.pk])
-    assert "Waiting" in text_of(page.get(address))
+    assert "Queued" in text_of(page.get(address))
     run()
     assert page.get(address)["HX-Refresh"] == "true"
 

@@ -21,7 +21,7 @@ HOURS = 'say "two", \\ or so'
 
 
 def measure(library: Project, person: User) -> None:
-    """Two of one name, delays and MTUs, words with blanks and quotes, a flagged capture, and a value that is missing."""
+    """Two of one name, delays and MTUs, words with quotes, a missing value."""
     submitted(library, person, name="Plain", repetitions=3, warmups=1)
     submitted(library, person, name="Plain", sweep={"hosts": [2, 4]}, repetitions=2)
     wide = {"hosts": [2, 4], "link.delay": ["0 ms", "0.1 ms"], "link.mtu": [1500, 9000]}
@@ -56,7 +56,7 @@ def person(library: Project) -> User:
 
 
 def points(page: Client, given: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """The number of trials of every point of every panel, and the address that it leads to."""
+    """Return the number of trials of every point of panels, and its address."""
     charts = page.get("/explore/", {"project": "default", "colour": "", **given}).context["charts"]
     assert charts
     for chart in charts:

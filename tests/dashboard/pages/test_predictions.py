@@ -81,7 +81,7 @@ def test_check_queues_trials_and_shows_their_median(page: Client, study: Experim
 def test_its_list_costs_the_same_number_of_queries_whatever_it_holds(
     page: Client, study: Experiment, django_assert_max_num_queries: Any
 ) -> None:
-    """Two for the lists and two for the trials of all of them, beside those of the study."""
+    """Two for the lists and two for all their trials, beside the study's."""
     factories.prediction(study)
     page.get(f"/network/{study.slug}/")
     with django_assert_max_num_queries(30) as few:

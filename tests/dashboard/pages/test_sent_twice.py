@@ -31,7 +31,7 @@ def token(page: Client, address: str, action: str) -> str:
 
 
 def twice(page: Client, address: str, sent: dict[str, Any]) -> str:
-    """Send a form twice; return the page of the second answer, which redirects as the first."""
+    """Send a form twice; return the page of the second, equal redirect."""
     first, again = page.post(address, sent), page.post(address, sent)
     assert (first.status_code, again.status_code) == (302, 302)
     assert first["Location"] == again["Location"]

@@ -15,7 +15,7 @@ REST_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 def addresses() -> Iterator[str]:
-    """The routes in the order of the resolver, parameters as ``<name>``; Django's administration as one."""
+    """Return the routes in the resolver's order, parameters as ``<name>``."""
     seen = {}
     for route in _routes("", get_resolver().url_patterns):
         seen["admin/" if route.startswith("admin/") else route] = None
@@ -38,14 +38,17 @@ def methods(address: str) -> tuple[str, ...]:
 
 
 def filled(address: str, things: Mapping[str, Mapping[str, object]]) -> str:
-    """The address with a real thing for each parameter: `things` has them by the beginning of the address, or for all of it."""
+    """Return the address with a real object for each parameter.
+
+    `things` has them by the beginning of the address, or for all of it.
+    """
     whole = address.removeprefix("api/v1/")
     own = {**things.get(whole.split("<")[0], {}), **things.get(whole, {})}
     return "/" + re.sub(r"<(\w+)>", lambda match: str(own[match[1]]), address)
 
 
 def outcome(response: HttpResponseBase) -> str:
-    """The letter of an answer as the table explains it; '' where the method is not of the address."""
+    """Return the letter of an answer by the table; '' for other methods."""
     status, target = response.status_code, response.headers.get("Location", "")
     if status == 401 or (status == 302 and target.split("?")[0] in (reverse("login"), reverse("admin:login"))):
         return "s"

@@ -1,4 +1,4 @@
-"""A directory of people and groups: OpenLDAP's own server (Debian's package slapd), with a certificate of its own."""
+"""A directory of people and groups: OpenLDAP (slapd) with a certificate."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ member: uid=newton,dc=lab
 
 @contextmanager
 def directory_server(place: Path) -> Iterator[int]:
-    """Run it on a port of the loopback; ``certificate.pem`` in ``place`` is what a client has to believe."""
+    """Run it on a port of the loopback."""
     assert SLAPD is not None, "slapd is missing; script/bootstrap --test installs it"
     make_certificate(place)
     root = Path(SLAPD).parents[2]
@@ -92,7 +92,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 def make_certificate(place: Path) -> None:
-    """For this machine, signed by itself. The library of the client takes a loopback for the name that the machine has."""
+    """Make a self-signed certificate for the name of this machine."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     names = sorted({"localhost", socket.gethostname(), socket.getfqdn()})

@@ -1,4 +1,4 @@
-"""REST: superusers make and change accounts by the rules of the page, and the last of them stays."""
+"""REST: superusers change accounts; the last superuser stays."""
 
 from __future__ import annotations
 

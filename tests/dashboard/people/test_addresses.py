@@ -1,4 +1,4 @@
-"""The table of every address and every kind of person: an address without a row fails, and so does another answer."""
+"""Table of answers by address and kind of user; every address has a row."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
 
 @pytest.fixture
 def clients(person: User, experiment: Experiment) -> dict[str, Client]:
-    """One signed-in client for each kind of person; the owner is a submitter, as another submitter is."""
+    """Return a client for each kind of user; the owner is a submitter."""
     people = {
         "stranger": factories.person("eve"),
         "viewer": factories.person("vera", "viewer"),

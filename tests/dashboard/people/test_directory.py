@@ -22,7 +22,7 @@ BACKEND = "django_auth_ldap.backend.LDAPBackend"
 
 @pytest.fixture
 def people(tmp_path: Path, settings: Any, library: Project) -> Iterator[Path]:
-    """A directory with newton, who is in the group physics; returns where its certificate is."""
+    """Run a directory with newton in the group physics; yield its certificate."""
     settings.GROUP_ROLES = {"physics": [(library.slug, "submitter")]}
     with directory_server(tmp_path) as port:
         values = {

@@ -1,4 +1,4 @@
-"""Signing in with an OpenID Connect provider of another make, over the network: its own discovery, PKCE, keys and claims."""
+"""Signing in with a real OpenID Connect provider over the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People, for superusers: found, made, closed and opened again, unlocked; a superuser stays."""
+"""Accounts: superusers find, make, close, reopen and unlock them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An experiment is put where its author says; a clone stays with its original, and moving is judged in both projects."""
+"""The author chooses a project; a move needs rights in both projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintainers give and take roles in their project, by page and REST; a project keeps a maintainer."""
+"""Maintainers change roles in their project; one maintainer stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REST: projects with their members, whose they are, and who gives and takes roles in them."""
+"""REST: projects with their members, roles and owners."""
 
 from __future__ import annotations
 

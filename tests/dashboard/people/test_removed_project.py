@@ -1,4 +1,4 @@
-"""A project is removed by superusers while it holds nothing, and what it holds is said instead."""
+"""Superusers remove empty projects; contents of others are listed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wing(person: User) -> Project:
 
 
 def test_one_that_holds_nothing_goes_with_its_members_invitations_and_tokens(root: Client, wing: Project) -> None:
-    assert "Remove Wing?" in text_of(root.get("/projects/wing/"))
+    assert "Delete Wing?" in text_of(root.get("/projects/wing/"))
     root.post("/projects/wing/remove/", {"name": "Wing"})
     assert not Project.objects.filter(slug="wing").exists()
     assert not ApiToken.objects.filter(name="of the wing").exists()

@@ -1,4 +1,4 @@
-"""A share link opens exactly one experiment or comparison, for reading, until it ends."""
+"""A share link opens one experiment or comparison for reading."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_link_shows_the_experiment_and_its_trials_without_an_account(link: str
 
 
 def hidden_links(visitor: Client, address: str) -> set[str]:
-    """Links within the page whose addresses ask a visitor to sign in, or are not there for them."""
+    """Return links of the page that visitors cannot open."""
     page = html.fromstring(visitor.get(address).content.decode())
     page.make_links_absolute(f"http://testserver{address}")
     linked = {link.partition("#")[0] for link in page.xpath("//a/@href") if link.startswith("http://testserver/")}

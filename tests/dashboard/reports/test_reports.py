@@ -85,15 +85,15 @@ def test_a_frozen_part_keeps_its_data_and_a_live_one_follows(
     page.post("/reports/new/", {"title": "A", "text": part, "project": "default"})
     report = Report.objects.get()
     before = text_of(page.get(f"/reports/{report.pk}/"))
-    assert before.count("Waiting") > 0
+    assert before.count("Queued") > 0
     run()
-    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Queued") == before.count("Queued")
     edited = {"title": "A", "text": f"More\n\n{part}", "base": "1"}
     page.post(f"/reports/{report.pk}/edit/", edited)
-    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Queued") == before.count("Queued")
     page.post(f"/reports/{report.pk}/edit/", {**edited, "base": "2", "anew": "on"})
-    assert text_of(page.get(f"/reports/{report.pk}/")).count("Waiting") == 0
-    assert text_of(page.get(f"/reports/{report.pk}/versions/2/")).count("Waiting") == before.count("Waiting")
+    assert text_of(page.get(f"/reports/{report.pk}/")).count("Queued") == 0
+    assert text_of(page.get(f"/reports/{report.pk}/versions/2/")).count("Queued") == before.count("Queued")
 
 
 def test_a_later_save_shows_the_earlier_one_and_loses_neither(page: Client, report: Report, person: User) -> None:
@@ -130,7 +130,7 @@ def test_versions_tell_what_they_changed_and_come_back(page: Client, report: Rep
 def test_readers_see_only_parts_of_experiments_that_they_may_read(
     page: Client, report: Report, experiment: Experiment, person: User
 ) -> None:
-    """Frozen data too; a user can edit the text around a hidden part without losing it."""
+    """Frozen data too; a user can edit the text around a hidden part."""
     frozen = report.current.text.replace(" time ", " time frozen ")
     page.post(f"/reports/{report.pk}/edit/", {"title": "A", "text": frozen, "base": "1"})
     assert report.versions.latest("number").frozen

@@ -31,7 +31,7 @@ def cluster_of(kind: str, hosts: int = 0, **fields: Any) -> Cluster:
 
 
 def still_falling(cluster: Cluster, sizes: list[int], conditions: dict[str, Any] | None = None, **changes: Any) -> Any:
-    """An experiment whose elapsed time falls to the largest size, so that all asks for more hosts."""
+    """An experiment that is fastest at the largest size and asks for more."""
     experiment = factories.experiment(
         cluster=cluster.slug, sweep={"hosts": sizes}, repetitions=5, warmups=0, **{"parameters": {}, **changes}
     )

@@ -1,4 +1,4 @@
-"""Settings of clusters: every error at its field, nothing unknown kept, nothing started with settings that make no sense."""
+"""Settings of clusters: errors at their fields, no unknown or wrong ones."""
 
 from __future__ import annotations
 

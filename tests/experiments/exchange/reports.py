@@ -1,4 +1,4 @@
-"""Result files of other tools: ReFrame's was written by ReFrame 4.10.4 in a run, the others in the shape that their sources write."""
+"""Result files of other tools."""
 
 from __future__ import annotations
 

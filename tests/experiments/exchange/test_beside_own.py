@@ -1,4 +1,4 @@
-"""Reports of other tools and captures of others, imported, marked, and held against own trials."""
+"""Imported reports and captures are marked and compared with own trials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def directory(tmp_path: Path, db: None, session_directory: Path) -> Path:
 
 
 def capture() -> bytes:
-    """Ten frames of 160 bytes in nine seconds, each with a hundred bytes of one connection."""
+    """Ten frames of 160 bytes in nine seconds, 100 bytes of data each."""
     contents = [tcp(seq=1 + 100 * n, flags=0x18, payload=b"x" * 106) for n in range(10)]
     return pcapng([Frame.whole(START_NS + n * SECOND_NS, ethernet(ipv4(each))) for n, each in enumerate(contents)])
 

@@ -1,4 +1,4 @@
-"""Bundles leave and enter: identity, provenance, and what cannot be done with what was measured elsewhere."""
+"""Export and import of bundles: identity, provenance, refusals."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_bundle_leaves_out_captures_on_request(measured: Experiment, bundle: Cal
         record = json.loads(archive.read("experiments/water/trials/00001/trial.json"))
     assert not [name for name in names if "capture" in name]
     assert {file["name"]: file["left_out"] for file in record["files"]} == {
-        "capture.pcapng.zst": "captures were not asked for",
+        "capture.pcapng.zst": "captures were not requested",
         "stdout.txt": "",
     }
 

@@ -18,7 +18,7 @@ from tests.experiments.exchange.conftest import elsewhere
 
 @pytest.fixture
 def exported(bucket: Bucket, bundle: Callable[..., Path]) -> Path:
-    """The bundle of an experiment whose files were in the bucket, and which is forgotten with them."""
+    """Return the bundle of an experiment that is deleted with its bucket files."""
     place = bundle()
     elsewhere()
     for path, _, _ in list(bucket.below("trials")):

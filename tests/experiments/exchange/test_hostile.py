@@ -1,4 +1,4 @@
-"""Hostile bundles: refused with the name of the file, and nothing of them is stored."""
+"""Hostile bundles: refused by the name of a file; nothing is stored."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_import_refuses_an_unknown_kind_of_cluster(bundle: Callable[..., Path], 
 def test_import_refuses_an_analysis_of_extreme_compression(
     bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages unpack it in memory: it is looked at when it comes in, after all else was stored, and all of that goes again."""
+    """Pages unpack it in memory; the import checks it last and undoes all."""
     monkeypatch.setattr("experiments.exchange.import_plan._UNPACKED_BYTES", 1 << 20)
     flood = zstandard.compress(bytes(3 << 20))
 

@@ -1,4 +1,4 @@
-"""Outputs of benchmarks that ran elsewhere: each is imported by its parser, with its units."""
+"""Outputs of external benchmarks are imported by their parsers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WR11C2R4       11500   240     2     4              79.60              1.274e+01
 
 @dataclass(frozen=True)
 class ExternalOutput:
-    """A set of runs: program, parameters, printed and written texts, and the expected figures."""
+    """Runs: program, parameters, printed and written texts, expected figures."""
 
     workload: str
     parameters: dict[str, Any]

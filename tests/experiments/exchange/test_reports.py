@@ -1,4 +1,4 @@
-"""Result files of ReFrame, Ramble and TALP: their runs become trials with units, hosts and ranks, and nothing is left out in silence."""
+"""Result files of ReFrame, Ramble and TALP become trials."""
 
 from __future__ import annotations
 

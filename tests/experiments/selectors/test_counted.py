@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def experiment() -> Experiment:
-    """A warm-up, a control run and two repetitions at two sizes; the first was repeated."""
+    """A warm-up, a control run, two repetitions at two sizes, one repeated."""
     experiment = factories.experiment(warmups=1, control=True, order="sequential")
     while experiment.trials.unfinished().exists():
         factories.finished()

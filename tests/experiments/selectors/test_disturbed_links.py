@@ -1,4 +1,4 @@
-"""Network models exclude disturbed trials, and links if clean ones have their levels."""
+"""Network models exclude disturbed trials, and links with clean equals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of histories: written by triggers, and sufficient to find the newest trials."""
+"""Parts of histories: written by triggers, enough for the newest trials."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -78,7 +78,7 @@ def test_they_follow_all_that_happens_to_trials(library, person):
 
 
 def test_with_value_finds_the_newest_trials_in_any_parts(library, person, monkeypatch):
-    """More parts than trials are read, old trials in new parts and the other way round."""
+    """More parts than trials are read, old trials in new parts and reverse."""
     monkeypatch.setattr(history, "MOST_TRIALS", 2)  # of which one more is read
     first = measure(library, person, "First", LEVEL[:3])
     old = at_days(first, 1, 9, 2)

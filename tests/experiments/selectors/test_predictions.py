@@ -118,7 +118,7 @@ def test_a_link_that_was_not_as_requested_checks_nothing(prediction: Prediction)
 
 
 def test_added_links_keep_the_question(study: Experiment) -> None:
-    """A delay and a rate of their own for each would otherwise look like a ladder of settings."""
+    """Otherwise a delay and rate each would look like a ladder of settings."""
     for link in (LINK, Link(0.6e-3, 300e6), Link(0.2e-3, 120e6), Link(0.8e-3, 180e6)):
         queue.check_prediction(kept(study, link))
         run(NEEDY.elapsed(link))
@@ -168,7 +168,7 @@ def test_a_quota_refuses_its_trials(prediction: Prediction) -> None:
 
 
 def test_an_added_delay_is_subtracted_from_the_requested_one() -> None:
-    """A link that is made takes 170 us besides what was asked for, a plain one 30 us: between them nothing can be built."""
+    """A made link takes 170 us more, a plain one 30 us, nothing in between."""
     study = measured(load_defaults(), NETWORK, needing)
     for trial in Trial.objects.filter(experiment=study).select_related("configuration"):
         asked = trial.configuration.parameters

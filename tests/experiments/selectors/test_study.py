@@ -18,7 +18,7 @@ ELAPSED = {1: (10.0, 10.2, 9.8), 2: (5.6, 5.5, 5.4), 4: (7.9, 8.1, 8.0)}
 
 @pytest.fixture
 def measured(db: None, empty_redis: object) -> Experiment:
-    """Three sizes with three repetitions each, the best at two hosts; one more repetition failed."""
+    """Three sizes of three repetitions, best at two hosts, one failure more."""
     spec = {"name": "s", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "repetitions": 4, "warmups": 1}
     experiment = Experiment.submit(parse(spec), project=load_defaults())
     for trial in experiment.trials.select_related("configuration"):

@@ -20,7 +20,7 @@ SPEC: Final[dict[str, Any]] = {
 
 
 def submitted(project: Project, ideal_s: float = 5.0, *, ideal: bool = True) -> Experiment:
-    """Return an experiment of two 10 s trials (4 s computing) and an ideal-network run."""
+    """Return an experiment of two 10 s trials and an ideal-network run."""
     experiment = Experiment.submit(parse({**SPEC, "ideal": ideal}), project=project)
     while (trial := Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")) is not None:
         trial.start_running(command=["mpirun"], conditions={})

@@ -10,7 +10,7 @@ from tests.experiments.specifications import errors_of, written
 
 
 def weak(**changes: Any) -> dict[str, Any]:
-    """Return what makes weak scaling of the specification, which needs a zip group or a filter to be one."""
+    """Return changes for weak scaling, which needs a zip group or a filter."""
     swept = {"hosts": [1, 2, 4], "steps": [10, 20, 40]}
     return {"parameters": {}, "sweep": swept, "scaling": "weak", "grows_with_hosts": "steps", **changes}
 

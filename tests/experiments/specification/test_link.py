@@ -1,4 +1,4 @@
-"""The link of an experiment: units read and shown, impossible values refused at their field, every parameter sweepable."""
+"""The link of an experiment: units, errors at fields, sweeps of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``study: network``: the short form of a sweep over links, with errors at their fields."""
+"""``study: network``: the short form of a sweep over links, and errors."""
 
 from __future__ import annotations
 

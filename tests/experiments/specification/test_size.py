@@ -1,4 +1,4 @@
-"""Specifications that would cost much to judge: refused by their size, before the work."""
+"""Specifications that are expensive to check are refused by their size."""
 
 from __future__ import annotations
 

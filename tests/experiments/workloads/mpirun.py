@@ -1,4 +1,4 @@
-"""Runs a workload for real: its inputs, its command under a plain mpirun on this machine, its parser."""
+"""Real runs of a workload: inputs, plain mpirun, parser."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Any command: templates that only ever fill argv items and input files, typed placeholders, and where a definition is refused."""
+"""Any command: templates of argv items and files, typed placeholders."""
 
 import json
 

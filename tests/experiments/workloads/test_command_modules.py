@@ -1,4 +1,4 @@
-"""Environment modules of a command are loaded by a login shell, after its profiles and before the program."""
+"""Environment modules of a command are loaded by a login shell."""
 
 import subprocess
 
@@ -16,7 +16,7 @@ module() {
 
 
 def run(home, modules, **environment):
-    """Run a program that prints what it sees, as a rank would, with a profile that has “module”."""
+    """Run a program that prints its environment, with a profile with “module”."""
     (home / ".bash_profile").write_text(PROFILE)
     words = ["/bin/sh", "-c", 'echo "$1 $MODE $PATH$LOADED"', "sh", "{size}"]
     asked = {"program": words, "placeholders": {"size": {"default": 7}}, "modules": modules, "environment": environment}

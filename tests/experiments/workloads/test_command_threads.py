@@ -1,4 +1,4 @@
-"""Threads of the ranks of a command: in the job, in the dry run, and against the cores."""
+"""Threads of a command's ranks: in the job, the dry run, and the cores."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Concurrent readers: their command, a recorded result, and a real run with a real server."""
+"""Concurrent readers: command, recorded result, run with a real server."""
 
 import json
 import tempfile

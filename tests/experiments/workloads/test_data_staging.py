@@ -1,4 +1,4 @@
-"""Data staging: its command, a recorded result, and real runs of the methods that need no network of their own."""
+"""Data staging: command, recorded result, and real runs."""
 
 import json
 

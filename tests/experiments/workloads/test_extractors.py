@@ -1,4 +1,4 @@
-"""Figures out of any program's output, and whether a run was good by its own words."""
+"""Figures from any program's output, and whether its run was good."""
 
 import time
 

@@ -22,7 +22,7 @@ def printed_rows(text):
 
 
 def written_again(tables):
-    """The parsed tables, each cell as IMB prints it: whole numbers, and times and rates with two decimals."""
+    """Return the parsed tables as IMB prints them: two decimals for times."""
     return [
         [f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row.values()]
         for rows in tables.values()

@@ -1,4 +1,4 @@
-"""HPL and HPC Challenge: their input file, the recorded output, and a real run of them."""
+"""HPL and HPC Challenge: input file, recorded output, a real run."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""OSU micro-benchmarks: commands, and tables of every form that versions 3 to 7 print (numbers of our own)."""
+"""OSU micro-benchmarks: commands, and tables of versions 3 to 7."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Recording packets: live counts, the report, the stored file, and what happens when recording is impossible."""
+"""Recording of packets: live counts, report, stored file, failures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_over(process: psutil.Process) -> bool:
 
 
 def open_memory() -> list[str]:
-    """The names of the files in memory that this process has open: recordings are some. Its servers open others of disks and networks."""
+    """Return names of files in memory that this process, a recorder, has open."""
     held = []
     for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -149,7 +149,7 @@ def test_a_killed_recorder_is_reported_and_its_packets_are_kept(
 
 
 def test_it_records_as_dumpcap_does(testbed: Session, tmp_path: Path) -> None:
-    """Frame by frame: lengths and bytes are those of an independent tool that records at the same time."""
+    """Lengths and bytes of each frame are those of dumpcap beside it."""
     paths = []
     with testbed.capture() as ours, with_dumpcap(testbed) as theirs:
         for size in (0, 1, 2, 3, 56, 85, 86, 87, 88, 1400):

@@ -1,4 +1,4 @@
-"""Memory of recordings: there before it is written, kept for the next recording, never too much."""
+"""Memory of recordings: allocated before use, reused, never too much."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_was_read_is_given_up_beyond_what_is_kept(memory: SlotMemory) -> No
 
 
 def slots_open() -> int:
-    """Such files of this process, whose servers and browsers open and close others meanwhile."""
+    """Return such files of this process; its servers have others."""
     held = 0
     for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):

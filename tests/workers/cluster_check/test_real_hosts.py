@@ -1,4 +1,4 @@
-"""A test of a cluster on hosts with a real sshd and on nodes of a real Slurm: what is well, and each thing that is broken."""
+"""Check of a cluster over a real sshd and a real Slurm: each fault."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts
 
 
 def test_a_launcher_of_another_library_makes_no_world(ssh_hosts: SshHosts, tmp_path: Path) -> None:
-    """Starts the ranks side by side, as a launcher does whose library they do not know."""
+    """It starts the ranks side by side, as one of another library does."""
     alone = tmp_path / "mpirun"
     alone.write_text(
         '#!/bin/sh\nwhile [ $# -gt 0 ] && [ "${1##*/}" != python3 ]; do shift; done\n'

@@ -1,4 +1,4 @@
-"""A real Grid Engine on virtual hosts: sge_qmaster in n1, and an execution daemon in every host; n1 is the login host too."""
+"""A real Grid Engine on virtual hosts: sge_qmaster and login in n1."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class GridEngine:
         start_tool(self.testbed, *self._with_variables("SGE_ND=1", daemon), host=host)
 
     def _spool(self) -> None:
-        """The master's database as Debian's script makes it, but for users as root: they are all that the hosts have."""
+        """Make the master's database as Debian's script does, with root as user."""
         for directory in ("cell/common", "qmaster/job_scripts", "execd", "spooldb"):
             (self.root / directory).mkdir(parents=True)
         for host in self.testbed.hosts:
@@ -105,7 +105,7 @@ class GridEngine:
             self.ask(f"{tools}/spooldefaults", what, str(source))
 
     def _set_up(self) -> None:
-        """A parallel environment that takes hosts whole, a queue on all of them, and a scheduler that looks at once."""
+        """Make a parallel environment of whole hosts, a queue and a quick scheduler."""
         environment = (SHIPPED / "util/resources/pe/mpi").read_text()
         self._load("-Ap", environment.replace("mpi\n", "whole\n", 1).replace("$fill_up", "2"))
         apart = "".join(f",[{host}={self.root}/temporary-{host}]" for host in self.testbed.hosts)

@@ -1,4 +1,4 @@
-"""Small programs of one MPI library or the other, built by the test that needs them."""
+"""Small programs of one MPI library or the other, built by their test."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def _built(program: Path, text: str, library_name: str) -> Path:
 
 
 def sum_over_mpich(directory: Path) -> Path:
-    """Build a program of MPICH's interface in which all ranks add up their numbers, which needs all of them in one world."""
+    """Build a program of MPICH in which all ranks add up their numbers."""
     return _built(directory / "sum", _SUM, "libmpich.so.12")
 
 
 def exchange_over_mpich(directory: Path) -> Path:
-    """Build a program of MPICH's interface in which ranks 0 and 1 send each other 3 MB."""
+    """Build a program of MPICH in which ranks 0 and 1 exchange 3 MB."""
     return _built(directory / "exchange", _EXCHANGE, "libmpich.so.12")
 
 

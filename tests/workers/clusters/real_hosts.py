@@ -1,4 +1,4 @@
-"""Clusters of real hosts, made of virtual ones: an sshd in each, and a Slurm with one slurmd per host.
+"""Clusters of virtual hosts with an sshd each, and a Slurm on them.
 
 The worker's ssh reaches them as it would a cluster behind a gateway: with a ProxyCommand that enters the network of n1.
 """

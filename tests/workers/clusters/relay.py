@@ -1,4 +1,4 @@
-"""`relay.py HOST PORT`: standard input and output become a TCP connection, as OpenSSH wants of a ProxyCommand."""
+"""`relay.py HOST PORT`: standard streams as a TCP connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helpers of the workers' tests: a link without a specification, small programs on hosts."""
+"""Helpers of workers' tests: a plain link, small programs on hosts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(session: Session, job: Job, limit_s: float = 90.0) -> tuple[int | None, 
 
 
 def start_tool(session: Session, *argv: str, host: str | None = None) -> tuple[Process, int]:
-    """Start a program outside of the jobs; the second value is a descriptor of its output."""
+    """Start a program outside of jobs; return also its output's descriptor."""
     answer = os.memfd_create("answer")
     assert isinstance(session, MachineSession)
     with Path(os.devnull).open("rb") as nothing:
@@ -66,7 +66,7 @@ def output_of(session: Session, *argv: str, host: str | None = None) -> str:
 
 
 def capinfos(path: Path) -> tuple[int, int]:
-    """Packets and bytes on the wire of a compressed capture, as Wireshark's capinfos counts them."""
+    """Return packets and wire bytes of a compressed capture, by capinfos."""
     text = subprocess.run(
         ["capinfos", "-M", "-c", "-d", str(unpacked(path))], capture_output=True, text=True, check=True, timeout=90
     ).stdout

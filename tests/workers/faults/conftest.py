@@ -45,7 +45,7 @@ def clock(tmp_path: Path) -> SteppedClock:
 
 @pytest.fixture(scope="session")
 def compiled_kernels() -> None:
-    """A first analysis compiles for longer than a trial of these tests takes: every fault would come while it does."""
+    """Compile first: that takes longer than a trial of these tests."""
     subprocess.run([sys.executable, "-m", "analysis.warm_up"], check=True, timeout=300)
 
 
@@ -60,7 +60,7 @@ def own_store() -> Iterator[S3Server]:
 
 @pytest.fixture
 def var(own_store: S3Server, settings: Any) -> Iterator[Path]:
-    """An installation of the test's own: a small disk, and a bucket for the files of trials."""
+    """An installation with a small disk, and a bucket for files of trials."""
     directory = SESSION / "laboratory"
     directory.mkdir(parents=True, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=448m", "tmpfs", str(directory)], check=True, timeout=10)

@@ -1,4 +1,4 @@
-"""A worker with real services, harm that can be done to it, and what must be true afterwards."""
+"""A worker with real services, faults, and what must be true afterwards."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Laboratory:
         return True
 
     def relieve_worker(self) -> bool:
-        """Two workers on one cluster, of which the first is killed in the middle of a trial, perhaps while the second one claims."""
+        """Kill the first of two workers of one cluster in the middle of a trial."""
         if not Trial.objects.active().exists():
             return False
         first = self.worker
@@ -181,7 +181,7 @@ class Laboratory:
         return True
 
     def close_directory(self) -> bool:
-        """Nothing can be written to a trial's directory for a moment: root may write anywhere, but not to what is immutable."""
+        """Make a trial's directory unwritable for a moment."""
         directories = self.directories()
         if not directories:
             return False
@@ -208,7 +208,7 @@ class Laboratory:
         return True
 
     def take_store_away(self) -> bool:
-        """The server of the bucket dies and comes back, or takes requests and answers none."""
+        """Kill the server of the bucket or let it hang, then bring it back."""
         if not Trial.objects.active().exists():
             return False
         if self.random.random() < 0.5:
@@ -222,7 +222,7 @@ class Laboratory:
         return True
 
     def cut_off(self) -> bool:
-        """Nothing goes between the worker and its database, its broker and its store, for so long that it may be taken for dead."""
+        """Cut the worker off from database, broker and store for long."""
         if not Trial.objects.active().exists():
             return False
         self.cables.cut()
@@ -234,7 +234,7 @@ class Laboratory:
         return True
 
     def put_backup_back(self) -> bool:
-        """A backup is made while a trial runs and put back after the worker was killed, which runs again then."""
+        """Back up while a trial runs, kill the worker, restore, and start it."""
         if not Trial.objects.active().exists():
             return False
         self._manage("backup", str(self.backups))
@@ -295,7 +295,7 @@ class Laboratory:
     # What must be true
 
     def require_truth(self, experiment: Experiment, points: int) -> None:
-        """Require that all trials are over, each repetition counts once, and nothing is left."""
+        """Require that trials are over, repetitions count once, nothing is left."""
         trials = list(experiment.trials.all())
         assert all(trial.state in OVER for trial in trials), self.describe(experiment)
         standing = [trial for trial in trials if not trial.superseded]
@@ -313,7 +313,7 @@ class Laboratory:
         self.wait_until(lambda: not self.strays(), f"nothing is left running: {self.strays()}", experiment)
 
     def strays(self) -> list[str]:
-        """Programs of trials (their command lines name the trial's directory) and agents that are still there."""
+        """Return programs of trials and agents that are still there."""
         alive = [process for process in self.family() if process.is_running()]
         words = [" ".join(self._command(process)) for process in alive]
         remaining = [command for command in words if "workers.testbed.agent" in command]
@@ -338,7 +338,7 @@ class Laboratory:
         return ["the database does not answer"]
 
     def describe(self, experiment: Experiment) -> str:
-        """The trials, what the worker's family is doing and has on disk. Ends the worker's pool: for a test that has failed."""
+        """Describe the trials and the worker's processes and files; end its pool."""
         rows = self.ask(lambda: list(experiment.trials.order_by("position", "attempt"))) or []
         lines = [
             f"{t.pk} rep {t.repetition} attempt {t.attempt} {t.state} beats={t.beats} silent rounds={t.reaper_rounds} "

@@ -16,7 +16,7 @@ DUMP_LIMIT_S = 5.0
 
 
 def processes(family: Iterable[psutil.Process]) -> list[str]:
-    """Return a line for each process: name, state, and where its threads wait in the kernel."""
+    """Return a line for each process: name, state, kernel wait channel."""
     lines = []
     for process in family:
         with contextlib.suppress(psutil.Error):
@@ -52,7 +52,7 @@ def directories(places: Iterable[Path]) -> list[str]:
 
 
 def print_stacks(programs: Iterable[psutil.Process]) -> None:
-    """End Python programs that were started with DUMPS_ITS_STACK; returns when their stacks are in their logs."""
+    """End programs that were started with DUMPS_ITS_STACK, with their stacks."""
     ended = []
     for program in programs:
         with contextlib.suppress(psutil.Error):

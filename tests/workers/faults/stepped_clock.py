@@ -41,7 +41,7 @@ def library() -> Path:
 
 
 class SteppedClock:
-    """The clock of every process that is started with its ``variables``: ``off`` the true one until it is set again."""
+    """Clock of all processes with its ``variables``: ``off`` the true one."""
 
     def __init__(self, file: Path, off: timedelta = timedelta()) -> None:
         self._file = file
@@ -54,7 +54,7 @@ class SteppedClock:
         return {"LD_PRELOAD": str(library()), "STEPPED_CLOCK": str(self._file)}
 
     def set(self, off: timedelta) -> None:
-        """From now on the clock is so much ahead of the true one. In place: the file is mapped."""
+        """Set the clock so much ahead of the true one, in the mapped file."""
         self.off = off
         with self._file.open("r+b") as stream:
             stream.write(OFFSET.pack(round(off.total_seconds())))

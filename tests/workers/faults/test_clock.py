@@ -1,5 +1,4 @@
-"""A step of the machine's clock loses no trial and ends none: lives are counted in beats, lengths taken from the monotonic
-clock."""
+"""A step of the machine's clock loses no trial and ends none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beat as a process outlives outages of Redis and PostgreSQL, and stores a heartbeat while it can."""
+"""Beat as a process outlives outages of Redis and PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of every kind at random moments: nothing is lost, nothing is doubled. `RANKWIRE_FAULTS=100` runs many."""
+"""Random faults: nothing is lost or doubled. `RANKWIRE_FAULTS=100` runs many."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_nothing_is_lost_or_doubled(laboratory: Laboratory, submit: Callable[...
 
 
 def harm(laboratory: Laboratory, experiment: Experiment, kind: str) -> None:
-    """Do it as soon as there is something of the kind to harm; a finished experiment gets more to do."""
+    """Do it once there is something to harm; finished experiments get more."""
 
     def done() -> bool:
         if not experiment.trials.exclude(state__in=OVER).exists():

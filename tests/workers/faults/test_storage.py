@@ -1,4 +1,4 @@
-"""No room, no permission: the trial fails in one sentence, and the next one is unaffected once there is room again."""
+"""No room, no permission: the trial fails, later ones are unaffected."""
 
 from __future__ import annotations
 

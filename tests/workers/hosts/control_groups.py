@@ -13,7 +13,7 @@ FILES = {"cgroup.procs": "", "memory.events": "low 0\noom 0\noom_kill 0\n", "pid
 
 
 class Tree:
-    """A parent group with the worker's own in it. A group that is made has the kernel's files; one with members stays."""
+    """A parent group with the worker's in it."""
 
     def __init__(self, parent: Path, monkeypatch: pytest.MonkeyPatch, controllers: str = "cpu memory pids") -> None:
         self.parent, self.worker = parent, parent / "worker"

@@ -1,4 +1,4 @@
-"""If the worker's group is delegated, each trial has a control group with its own limits."""
+"""In a delegated group each trial has a control group with limits."""
 
 from __future__ import annotations
 

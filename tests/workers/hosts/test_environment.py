@@ -63,7 +63,7 @@ def test_it_is_equal_on_equal_systems_also_after_the_network_was_built_anew() ->
 
 
 def test_it_names_the_mpi_library_of_the_launch_program_in_use(tmp_path: Path) -> None:
-    """Several libraries are installed side by side: what PATH has first need not be what launches."""
+    """With several libraries installed, PATH's first need not be in use."""
     expected = tmp_path / "mpirun"
     expected.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) $OWN_VERSION"\n')
     expected.chmod(0o755)

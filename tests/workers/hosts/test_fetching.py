@@ -1,4 +1,4 @@
-"""Files sent by hosts: plain names in the trial's directory, and nothing elsewhere."""
+"""Files from hosts: plain names in the trial's directory only."""
 
 from __future__ import annotations
 

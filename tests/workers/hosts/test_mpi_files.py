@@ -1,4 +1,4 @@
-"""The MPI library of a program is read out of its files, without running anything of it."""
+"""The MPI library of a program, read from its files without a run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_it_looks_where_the_program_will_look(tmp_path: Path) -> None:
 
 
 def test_it_knows_what_a_wheel_of_mpi4py_will_take(tmp_path: Path) -> None:
-    """A wheel fits several libraries, and takes the one of its own environment before that of the system."""
+    """A wheel prefers its own environment's library to the system's."""
     packages = tmp_path / "lib" / "python3.11" / "site-packages" / "mpi4py"
     packages.mkdir(parents=True)
     (tmp_path / "bin").mkdir()

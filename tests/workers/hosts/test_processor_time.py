@@ -1,4 +1,4 @@
-"""The running total of CPU time of an agent's programs: ended programs stay in it, and it never decreases."""
+"""Running CPU time of an agent's programs: it never decreases."""
 
 from __future__ import annotations
 

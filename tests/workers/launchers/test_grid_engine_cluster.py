@@ -1,4 +1,4 @@
-"""A real Grid Engine: sge_qmaster, and one sge_execd per virtual host; its commands are run on n1 over ssh."""
+"""A real Grid Engine with one sge_execd per virtual host, over ssh."""
 
 from __future__ import annotations
 

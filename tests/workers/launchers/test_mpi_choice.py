@@ -1,4 +1,4 @@
-"""The launch command follows the program's MPI library, unless settings name another."""
+"""The launch command follows the program's MPI library, or the settings."""
 
 from __future__ import annotations
 

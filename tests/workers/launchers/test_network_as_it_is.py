@@ -1,4 +1,4 @@
-"""Clusters whose network Rankwire does not make refuse to pretend that they made it."""
+"""Clusters whose network is not ours refuse to shape it."""
 
 from __future__ import annotations
 

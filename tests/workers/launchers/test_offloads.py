@@ -1,4 +1,4 @@
-"""Offloads of real hosts are off while trials run and as before afterwards, however the session ends."""
+"""Offloads of real hosts are off during trials and restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open MPI 5 starts ranks with PRRTE: the same launch as with Open MPI 4, with other parameters."""
+"""Open MPI 5 starts ranks with PRRTE: other parameters, same launch."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_it_sees_the_mpi_library_of_a_program_that_a_script_starts(tmp_path: Pat
 
 
 def test_it_sees_libraries_that_are_loaded_after_the_first(tmp_path: Path) -> None:
-    """A program that waits for a processor while it loads is looked at in the middle of it."""
+    """A program that loads slowly is looked at in the middle of it."""
     load = "import ctypes, time; ctypes.CDLL('libmpi.so.40'); time.sleep(0.03); ctypes.CDLL('libmpich.so.12'); time.sleep(0.3)"
     assert start(tmp_path, PYTHON, "-c", load).wait(20) == 0
     assert any(name.startswith("libmpich.so.12") for name in report(tmp_path, 0)["mpi_libraries"])

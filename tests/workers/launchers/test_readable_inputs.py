@@ -1,4 +1,4 @@
-"""Input files by path are read by the rights of a trial's programs, not by those of the worker."""
+"""Input files are read by the rights of a trial's programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workers.launchers.limits import Limits
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory as of people, open to others, with one below it that trials must not see."""
+    """A directory that others can enter, with a secret one below it."""
     monkeypatch.setattr(tempfile, "tempdir", "/no-such-place")
     monkeypatch.setattr(limits, "_open_to_others", lambda _: True)
     (tmp_path / "var").mkdir()

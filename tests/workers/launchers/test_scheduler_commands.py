@@ -1,4 +1,4 @@
-"""PBS, LSF, Flux and Grid Engine: the exact commands, and their answers as the manuals print them."""
+"""PBS, LSF, Flux and Grid Engine: exact commands and their answers."""
 
 from __future__ import annotations
 

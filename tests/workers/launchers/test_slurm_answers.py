@@ -1,4 +1,4 @@
-"""Answers of Slurm: states of jobs, refusals, and silence, which is never a success."""
+"""Answers of Slurm: states, refusals, and silence, never a success."""
 
 from __future__ import annotations
 

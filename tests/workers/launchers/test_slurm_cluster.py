@@ -1,4 +1,4 @@
-"""A real Slurm: munged, slurmctld, and one slurmd per virtual host; its commands are run on n1 over ssh."""
+"""A real Slurm with one slurmd per virtual host, over ssh."""
 
 from __future__ import annotations
 

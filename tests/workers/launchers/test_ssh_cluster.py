@@ -1,4 +1,4 @@
-"""A cluster of real hosts, reached with a real ssh: sshd runs in every virtual host."""
+"""A cluster over a real ssh: sshd runs in every virtual host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial begins in a job that many share only if the job has the time that such trials take."""
+"""A trial begins in a shared job only if enough time is left."""
 
 from __future__ import annotations
 

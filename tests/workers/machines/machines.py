@@ -1,6 +1,7 @@
-"""Machines made of namespaces: each with a network, a host name, an identity and a disk of its own; between them a switch.
+"""Machines made of namespaces, with network, name, identity and disk.
 
-What all of them reach (PostgreSQL, Redis, the store) answers at the address of the switch; nothing else is shared.
+A switch is between them. What all of them reach (PostgreSQL, Redis, the store) answers at the address of the switch;
+nothing else is shared.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Machine:
 
 
 class Forwarder:
-    """Hands what comes to a port of the switch to a server that listens on this machine's loopback alone."""
+    """Hands connections of a port of the switch to a server on loopback."""
 
     def __init__(self, port: int) -> None:
         self._target = port
@@ -145,7 +146,7 @@ def _at_switch(url: str, forwarder: Forwarder) -> str:
 
 
 def remove_old_switches() -> None:
-    """Remove bridges of test runs that were killed: their address would be that of the next one's."""
+    """Remove bridges of killed test runs: their address would be in use."""
     listed = subprocess.run(
         ["ip", "-json", "link", "show", "type", "bridge"], check=True, capture_output=True, timeout=60
     )
@@ -158,7 +159,7 @@ def remove_old_switches() -> None:
 
 @contextmanager
 def switched(services: Services, store: S3Server, *names: str) -> Iterator[list[Machine]]:
-    """Machines with these names at one switch, without workers yet; all is gone after the block."""
+    """Yield machines with these names at one switch, without workers."""
     remove_old_switches()
     switch = f"rw{os.getpid() % _MOST_SWITCHES}sw"
     ip("link", "add", switch, "type", "bridge")

@@ -1,6 +1,7 @@
-"""One web process, two machines with workers, and nothing shared but PostgreSQL, Redis and a bucket.
+"""One web process, two machines with workers, shared services only.
 
-One machine's worker dies, the other is cut off until its trial is given up: nothing is lost, nothing is there twice.
+They share PostgreSQL, Redis and a bucket. One machine's worker dies, the other is cut off until its trial is given up:
+nothing is lost, nothing is there twice.
 """
 
 from __future__ import annotations

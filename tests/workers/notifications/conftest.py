@@ -1,4 +1,4 @@
-"""A receiver of webhooks on loopback, people who asked for mail, and an experiment that ends."""
+"""A receiver of webhooks, people who want mail, an ending experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.experiments import factories
 
 
 class Receiver(ThreadingHTTPServer):
-    """Keeps what it was sent; answers with the first of `statuses` that is left, then 200."""
+    """Keeps requests; answers with the next of `statuses`, then 200."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Addresses that a webhook reaches: the checked address is the one that is contacted."""
+"""Addresses of webhooks: the checked address is contacted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what happens to messages: once each, to whom they are for, whatever dies in between."""
+"""Events to messages: once each, to their users, despite any crash."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def test_reports_and_imports_send_no_mail(experiment: Experiment, person: Any, w
 
 
 def test_two_transactions_that_end_the_last_trials_take_turns(experiment: Experiment) -> None:
-    """The lock that makes them is held from the look at the other trials to the commit."""
+    """The lock lasts from the look at the other trials to the commit."""
     run(experiment)
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")

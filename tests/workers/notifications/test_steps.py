@@ -1,4 +1,4 @@
-"""The newest trials of a history are found without sorting all of it, however they lie in the experiments."""
+"""The newest trials of a history are found without sorting all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def measured(name: str, *days: int, project: Project | None = None) -> Experiment:
-    """An experiment of one configuration whose trials ended on these days; the first has no elapsed time."""
+    """One configuration whose trials ended on these days, the first untimed."""
     made = factories.experiment(name=name, project=project, sweep={"hosts": [2]}, repetitions=len(days))
     for day in days:
         trial = factories.analysing()

@@ -1,4 +1,4 @@
-"""Counts of Open MPI's own monitoring component: messages of the application by pair of ranks."""
+"""Counts of Open MPI's monitoring component: messages by pair of ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ COUNTS = 66
 
 
 def options(place: Path) -> list[str]:
-    """Arguments of mpirun that switch it on. `pml ob1` alone would switch it off without a word."""
+    """Return mpirun's arguments for it; `pml ob1` alone would switch it off."""
     parameters = {
         "pml": "ob1,monitoring",
         "pml_monitoring_enable": "2",
@@ -19,7 +19,10 @@ def options(place: Path) -> list[str]:
 
 
 def seen(place: Path) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
-    """(from, to) -> messages, bytes, messages by size: 0 empty, k floor(log2 bytes) + 1."""
+    """Return (from, to) -> messages, bytes, messages by size.
+
+    Size 0 is empty, k is floor(log2 bytes) + 1.
+    """
     rows = {}
     for file in place.glob("seen.*.prof"):
         for line in file.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Open MPI 5 and MPICH 4.3 as Python packages, besides the older ones of this system.
+"""Open MPI 5 and MPICH 4.3 as Python packages, besides the older ones.
 
 Their interfaces equal those of their predecessors (libmpi.so.40, libmpi.so.12). Both packages install an mpirun in one place: each is
 started by a name that only it has.

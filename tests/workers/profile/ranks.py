@@ -1,4 +1,4 @@
-"""Programs that use MPI, built and run under the rank wrapper with the library that counts."""
+"""Programs that use MPI, under the rank wrapper with the profile library."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def built(name: str, into: Path) -> Path:
 
 
 def built_with(library: Path, name: str, into: Path) -> Path:
-    """Build a program of MPICH's interface with a C library of its family from any directory."""
+    """Build a program of MPICH's interface with any C library of its family."""
     program = into / f"{Path(name).stem}-{library.name}"
     finds_it = f"-Wl,-rpath,{library.parent}"
     words = ["gcc", "-DC_ALONE", "-o", program, PROGRAMS / name, library, finds_it]

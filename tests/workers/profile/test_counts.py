@@ -1,4 +1,4 @@
-"""Messages and bytes, against Open MPI's own monitoring component: another program's count of the same run."""
+"""Messages and bytes, against Open MPI's own monitoring component."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_way_to_send_a_message_besides_collectives_is_counted(program: Pro
 
 
 def test_it_counts_what_a_persistent_request_sends_each_time(program: Program, tmp_path: Path) -> None:
-    """The component does not see them: three rounds of Startall and one Start of 700 bytes, by the program's text."""
+    """Three rounds of Startall and one Start of 700 bytes, by the program."""
     ran = run([program("messages.c"), "persistent"], tmp_path, ranks=2)
     assert counted(ran) == {(0, 1): (4, 2800), (1, 0): (4, 2800)}
 

@@ -1,4 +1,4 @@
-"""Programs that do not behave: what was counted until then is there, and the program ends as it would without."""
+"""Programs that end badly: counts so far are stored, the end is the same."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_program_that_is_linked_statically_runs_as_ever_and_leaves_nothing(tmp
 
 
 def test_ranks_of_mpich_over_tcp_end_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the answers that a waiting rank gives, more than half of such runs wait for ever (pmodels/mpich#6596)."""
+    """Without answers of waiting ranks half of the runs hang (pmodels/mpich#6596)."""
     monkeypatch.setenv("UCX_TLS", "tcp,self")
     monkeypatch.setenv("MPIR_CVAR_NOLOCAL", "1")
     program = sum_over_mpich(tmp_path)

@@ -1,4 +1,4 @@
-"""A program of MPICH's interface, counted under MPICH 4.3, whose libmpi.so.12 is named as those of Intel MPI and MVAPICH2 are."""
+"""A program of MPICH's interface, counted under MPICH 4.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partners in a trace: the sender of a receive, and the communicator of a collective."""
+"""Partners in a trace: senders of receives, communicators of collectives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Program = Callable[[str], Path]
 
 @pytest.fixture(scope="module")
 def partners(tmp_path_factory: pytest.TempPathFactory) -> Calls:
-    """Four ranks, of which the even and the odd ones have communicators of their own with their order turned around."""
+    """Four ranks; even and odd ones have communicators in reverse order."""
     ran = run(["/usr/bin/python3", PROGRAMS / "partners.py"], tmp_path_factory.mktemp("ran"), ranks=4, level="trace")
     assert ran.status == 0, ran.output
     calls = calls_of(ran.profiles.values())

@@ -1,4 +1,6 @@
-"""Run a command behind a filter of system calls as Docker sets it: `python confined.py PROFILE COMMAND...`.
+"""Run a command behind a filter of system calls as Docker sets it.
+
+`python confined.py PROFILE COMMAND...`
 
 The filter is made by libseccomp, of the file that the container engine is given. It needs no package.
 """

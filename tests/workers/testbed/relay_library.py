@@ -42,7 +42,7 @@ class Way:
         return int(library().relay_due_ns(self.pointer, read_ns))
 
     def leaves_ns(self, read_ns: list[int], frame_bytes: int, awake_ns: int = 0) -> list[int]:
-        """When frames leave that were read at these moments, by a relay that has no core before `awake_ns`."""
+        """Return when frames leave a relay that has no core before `awake_ns`."""
         remaining = []
         for due_ns in [self.due_ns(moment_ns) for moment_ns in read_ns]:
             awake_ns = max(awake_ns, int(library().relay_leaves_ns(self.pointer, due_ns)))

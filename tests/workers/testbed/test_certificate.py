@@ -1,4 +1,4 @@
-"""Links built for real and measured for real: what was asked for is found, and what is wrong is found too."""
+"""Real links, really measured: requested values and faults are found."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def achieved(certificate: Certificate, quantity: str) -> list[float]:
 
 
 def need(emulator: str) -> None:
-    """Skip with the reason if this kernel lacks the emulator; the default one is always tested."""
+    """Skip if this kernel lacks the emulator; the default one is required."""
     if reason := emulators()[emulator]:
         pytest.skip(reason)
 

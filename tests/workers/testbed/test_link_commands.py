@@ -1,4 +1,4 @@
-"""The exact commands of topologies, TCP settings, and of every back end for delay, jitter and loss."""
+"""Exact commands of topologies, TCP settings and every back end."""
 
 from __future__ import annotations
 

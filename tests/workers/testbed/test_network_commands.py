@@ -1,4 +1,4 @@
-"""The commands that build the virtual network, and the arithmetic of the rate limit."""
+"""Commands that build the virtual network, and the rate limit."""
 
 from __future__ import annotations
 

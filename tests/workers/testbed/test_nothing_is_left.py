@@ -78,7 +78,7 @@ def namespaces_in_use() -> set[int]:
 
 
 def _hear_ctrl_c() -> None:
-    """A shell starts what it puts into the background with SIGINT ignored, and children inherit that."""
+    """Reset SIGINT, which a shell ignores in its background processes."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -224,7 +224,7 @@ def test_dead_agent_is_reported_in_a_sentence(eventually: Callable[..., str]) ->
 
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
-    """Anyone may enter and write it; pytest closes its own directories to other users, also while tests run."""
+    """Return a directory that anyone may write, during tests too."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)

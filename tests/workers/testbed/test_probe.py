@@ -60,7 +60,7 @@ def test_only_root_needs_no_user_namespace(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def answer_probes(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
-    """The next probes end with these statuses, of which nothing is known yet; the commands are collected."""
+    """Let the next probes end with these statuses; collect their commands."""
 
     def prepare(*ends: int | Exception) -> list[list[str]]:
         request: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Every frame of two sites is recorded once: at the first site, or by the recording of what stays within the second."""
+"""Every frame of two sites is recorded once."""
 
 from __future__ import annotations
 

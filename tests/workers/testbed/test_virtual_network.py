@@ -1,4 +1,4 @@
-"""The virtual network itself: names, addresses, and that a frame on the wire is a frame in the capture."""
+"""The virtual network: names, addresses, and frames of wire and capture."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""A worker to kill: `python worker_program.py KIND DIRECTORY`. Opens a cluster, records, runs a job that never ends, and
-prints the process ids of its agent's family once all ranks are up. It needs no Django."""
+"""A worker to kill: `python worker_program.py KIND DIRECTORY`.
+
+Opens a cluster, records, runs a job that never ends, and prints the process ids of its agent's family once all ranks
+are up. It needs no Django.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of the pipeline's tests: an experiment to run, and a workload with a chosen end."""
+"""Fixtures of the pipeline's tests: an experiment, a chosen workload."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workers.trial import pipeline
 
 @pytest.fixture
 def script_workload(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Registers the workload ``script`` for the length of a test; to be called with fields of it that differ."""
+    """Register the workload ``script`` for a test, with changed fields."""
 
     def register(**fields: Any) -> None:
         monkeypatch.setitem(workloads._WORKLOADS, SCRIPT.slug, dataclasses.replace(SCRIPT, **fields))
@@ -35,7 +35,7 @@ def script_workload(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 @pytest.fixture
 def open_path() -> Iterator[Path]:
-    """A directory that programs of trials see, unlike ``tmp_path``: for what they start or look for themselves."""
+    """Return a directory that programs of trials see, unlike ``tmp_path``."""
     above = next(path for path in (settings.BASE_DIR / "var", Path("/opt"), Path("/srv")) if _is_open(path))
     with tempfile.TemporaryDirectory(dir=above, prefix="programs-") as directory:
         Path(directory).chmod(0o755)
@@ -50,7 +50,7 @@ def _is_open(path: Path) -> bool:
 
 @pytest.fixture
 def submit(transactional_db: None) -> Callable[..., Experiment]:
-    """Stores an experiment of the given fields; nothing runs it yet. Who looks at a certificate asks for one: it takes seconds."""
+    """Store an experiment of the given fields; nothing runs it yet."""
 
     def store(**fields: Any) -> Experiment:
         spec = {"name": "under test", "repetitions": 1, "cluster": "testbed", "certificate": "skip", **fields}
@@ -61,7 +61,7 @@ def submit(transactional_db: None) -> Callable[..., Experiment]:
 
 @pytest.fixture
 def run_all(submit: Callable[..., Experiment], empty_redis: object) -> Iterator[Callable[..., list[Trial]]]:
-    """Runs every trial of an experiment here, by calling the worker's task; returns them in their order.
+    """Run all trials of an experiment here by the task; return them in order.
 
     ``meanwhile`` is called between submission and run.
     """

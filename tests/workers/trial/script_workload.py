@@ -1,4 +1,4 @@
-"""A workload for tests: every rank runs a given Python script, launched for real like any other workload."""
+"""A workload for tests: every rank really runs a given Python script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command with threads and with patterns of success, run for real on the test-bed."""
+"""A command with threads and patterns of success, run on the test-bed."""
 
 from __future__ import annotations
 

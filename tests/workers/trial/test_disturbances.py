@@ -1,4 +1,4 @@
-"""A trial that others disturbed says so in its trust; the instruments that watch it do not count as others."""
+"""A disturbed trial says so in its trust; its instruments do not count."""
 
 from __future__ import annotations
 

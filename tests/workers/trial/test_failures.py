@@ -1,4 +1,4 @@
-"""Trials that go wrong: each ends FAILED with a sentence, and the next one still runs."""
+"""Trials that go wrong end FAILED with a sentence, and the next one runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TALK = "from mpi4py import MPI; [MPI.COMM_WORLD.allreduce(1) for _ in range(500)
 
 @pytest.fixture
 def outcome(run_all: Callable[..., list[Trial]], script_workload: object) -> Callable[..., Trial]:
-    """Runs the given script, then a good one; returns the first trial after checking the second."""
+    """Run the given script, then a good one; return the first trial."""
 
     def run(script: str, **fields: object) -> Trial:
         first, second = run_all(workload="script", sweep={"script": [script, GOOD]}, **fields)
@@ -64,7 +64,7 @@ def test_it_refuses_output_that_makes_no_sense(outcome: Callable[..., Trial]) ->
 def test_a_run_that_says_it_was_another_one_never_counts(outcome: Callable[..., Trial]) -> None:
     trial = outcome("print('answer 42'); print('ranks 4')")
     assert trial.state == State.FAILED
-    assert "its output says that it ran with ranks 4, and ranks 1 was asked for" in trial.message
+    assert "its output says that it ran with ranks 4, and ranks 1 was requested" in trial.message
     assert not trial.measurements.exists()
     assert reparse(candidates()).finished == 0
     trial.refresh_from_db()

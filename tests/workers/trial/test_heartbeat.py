@@ -1,4 +1,4 @@
-"""The heartbeat of a trial: it beats from time to time, and at once when there is something to show."""
+"""Heartbeat of a trial: periodic, and at once when there is news."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_stopped_worker_killed_while_the_database_is_away_costs_no_attempt(
     monkeypatch: pytest.MonkeyPatch,
     services: Services,
 ) -> None:
-    """As at a reboot: worker and database end at the same moment, and the worker is killed while it waits for the database."""
+    """As at a reboot: worker and database end together."""
     experiment = submit(workload="water")
     assert experiment.cluster is not None
     worker = f"{socket.gethostname()}:1:0"  # a process that is gone

@@ -1,4 +1,4 @@
-"""Hostile programs of trials find nothing and harm nothing, on both clusters of this machine."""
+"""Hostile programs of trials find and harm nothing, on both clusters."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def reported(ended: Callable[..., Trial]) -> Callable[..., Any]:
 
 @pytest.fixture
 def secret_files() -> Iterator[tuple[list[str], str]]:
-    """Files as an installation has them in its var directory, and the word that they hold."""
+    """Return files as an installation's var directory has, and their word."""
     word = secrets.token_hex(8)
     files = [Path(django_settings.VAR) / name for name in ("services.json", "admin-password", "secret-key")]
     for file in files:
@@ -158,7 +158,7 @@ refused += [libc.mount(b"none", b"/tmp", b"tmpfs", 0, None), libc.umount2(b"/tmp
 
 
 def test_they_run_as_a_user_of_their_own_where_root_starts_them(reported: Callable[..., Any]) -> None:
-    """An ordinary user has no second one to give: there they stay who the worker is, without its rights (decision 14)."""
+    """An ordinary user has no second one: programs keep it without its rights."""
     user = reported("import os", "os.getuid()")
     assert user not in {0, os.getuid()} if os.geteuid() == 0 else user == os.getuid()
 

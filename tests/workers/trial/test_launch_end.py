@@ -1,4 +1,4 @@
-"""A launch command that hangs after its ranks are gone ends the trial with a sentence, long before the time limit."""
+"""A launch command that hangs after its ranks ends the trial in time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workers.trial import measure
 def run_under_a_launcher_that_hangs(
     run_all: Callable[..., list[Trial]], script_workload: object, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str], Trial]:
-    """Runs the one rank of a trial with a launch command that stays when the rank has ended."""
+    """Run a trial's one rank with a launch command that stays; return it."""
     monkeypatch.setattr(measure, "END_LIMIT_S", 1.0)
     monkeypatch.setattr(measure, "TERM_GRACE_S", 0.2)
 

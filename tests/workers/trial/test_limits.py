@@ -1,4 +1,4 @@
-"""Programs of trials that take all they can get: each is stopped at its limit, and the trial says which one it was."""
+"""Programs that take all they can get are stopped at their limit."""
 
 from __future__ import annotations
 

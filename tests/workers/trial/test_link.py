@@ -1,4 +1,4 @@
-"""The network as a parameter: its certificate is kept, and a trial on a network that is not the one asked for says so."""
+"""The network as a parameter: its certificate, and wrong networks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_experiment_can_refuse_links_that_are_not_as_asked(run_all: RunAll, m
     monkeypatch.setattr(verdict, "DELAY_TOLERANCE", -1.0)
     (trial,) = run_all(workload="script", parameters={**TWO_HOSTS, "script": GOOD}, certificate="require")
     assert trial.state == State.FAILED
-    assert trial.message.startswith("The link is not what was asked for: ")
+    assert trial.message.startswith("The link is not as requested: ")
     assert "the delay from n1 to n2 is" in trial.message  # beside load the bandwidth may miss its tolerance, too
     assert trial.certificate["kept"] is False
 

@@ -1,4 +1,4 @@
-"""The command that the preview shows is the one that a trial stores: every workload, on every kind of cluster that runs here."""
+"""The previewed command is the one that a trial stores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_LAUNCHED = "The command is stored: it need not be run."
 
 
 def previewed(trial: Trial, **named: str) -> list[str]:
-    """The command of the preview, with what its words in capitals stand for once that is known."""
+    """Return the preview's command with its words in capitals filled in."""
     spec = restore(trial.experiment.specification)
     argv = dry_run(spec, expand(spec), 0).argv
     return [re.sub("|".join(named), lambda match: named[match[0]], word) for word in argv]
@@ -38,8 +38,11 @@ def previewed(trial: Trial, **named: str) -> list[str]:
 
 @pytest.fixture
 def trials_of(run_all: Callable[..., list[Trial]], monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Trial]]:
-    """A trial of every workload by its name, on a cluster's session that stays open. Each ends when its command is stored,
-    so that its program need not be here; on two ranks, as NetPIPE takes no other number."""
+    """Return a trial of every workload by its name, on one open session.
+
+    Each ends when its command is stored, so that its program need not be here; on two ranks, as NetPIPE takes no other
+    number.
+    """
 
     def run(session: Session, cluster: str) -> dict[str, Trial]:
         def refuse(job: Job, **_: object) -> None:

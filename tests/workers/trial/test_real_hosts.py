@@ -1,4 +1,4 @@
-"""A trial from the queue to its measurements on hosts reached with ssh, and on nodes that a real Slurm allots."""
+"""A trial from queue to measurements on ssh hosts and a real Slurm."""
 
 from __future__ import annotations
 

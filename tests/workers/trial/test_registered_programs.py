@@ -1,4 +1,4 @@
-"""A program that was registered once runs as a workload by its name, in the version that its experiment began with."""
+"""A registered program runs as a workload in its experiment's version."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_all_workers_look_in_the_path_that_the_installation_names(monkeypatch: p
 def test_it_runs_on_real_hosts(
     kind: str, run_all: Callable[..., list[Trial]], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """A program of MPICH, behind a binary of the cluster's own, launched as it was built, in one world of two hosts."""
+    """A program of MPICH behind a binary of the cluster, on two hosts."""
     hosts = request.getfixturevalue("ssh_hosts" if kind == "ssh" else "slurm")
     Cluster.objects.create(slug=f"real-{kind}", name="Real", kind=kind, settings=hosts.settings())
     answer = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 3, "at_most": 3}]
@@ -232,7 +232,7 @@ def test_it_runs_on_real_hosts(
     (trial,) = run_all(workload="solver", cluster=f"real-{kind}", parameters={"hosts": 2})
     assert trial.state == State.FINISHED, trial.message
     assert trial.measurements.get(metric="solver.sum").value == 3.0
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     assert trial.artifacts.get(name="in.deck").file.read_text() == "of 2 ranks"
 
 

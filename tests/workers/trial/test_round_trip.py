@@ -1,4 +1,4 @@
-"""A real trial leaves as a bundle and enters a repository that is empty: nothing of it is lost."""
+"""A real trial leaves as a bundle and enters an empty repository."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SCALING = {
 
 
 def everything(experiment: Experiment) -> dict[str, Any]:
-    """Return what must be equal in both installations, without keys and the cluster's name."""
+    """Return what must be equal in both installations."""
     trials = []
     for trial in experiment.trials.order_by("position"):
         analysis = read_analysis(trial)

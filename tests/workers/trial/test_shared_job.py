@@ -1,4 +1,4 @@
-"""`allocation: per experiment`: one job of a real Slurm for all trials of an experiment, and what happens when it ends early."""
+"""`allocation: per experiment`: one job of a real Slurm, and its end."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 
 
 def taken_at(moment: str, slurm: Slurm, patch: pytest.MonkeyPatch) -> list[str]:
-    """Have the job of the first trial taken away once, at a moment of the second; return the jobs that were."""
+    """Have the job taken away once during the second trial; return the jobs."""
     taken: list[str] = []
 
     def take(session: RemoteSession) -> bool:

@@ -1,4 +1,4 @@
-"""The workloads of the studies that need hosts of their own, run for real on the test-bed."""
+"""Workloads of studies with hosts of their own, run on the test-bed."""
 
 from __future__ import annotations
 

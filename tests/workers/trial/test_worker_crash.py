@@ -1,4 +1,4 @@
-"""SIGKILL of the worker in the middle of a trial: nothing is left running, and the trial runs again."""
+"""SIGKILL of the worker in a trial: nothing is left, it runs again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 
 def family(worker: CeleryWorker) -> list[psutil.Process]:
-    """All the worker has started, at any remove. Other tests' workers on this machine are none of our business."""
+    """Return all descendants of the worker, not those of other tests' workers."""
     return psutil.Process(worker.pid).children(recursive=True)
 
 

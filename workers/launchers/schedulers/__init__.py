@@ -1,1 +1,1 @@
-"""Schedulers: one queue, one launcher, and a login for schedulers without steps in jobs."""
+"""Schedulers: one queue, one launcher, a login for those without job steps."""

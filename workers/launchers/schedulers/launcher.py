@@ -187,7 +187,7 @@ class SchedulerSession(RemoteSession):
         return self.launcher.queue.why_ended(self.allocation.job, str(error))
 
     def as_lost(self, error: TrialFailed) -> TrialFailed:
-        """Convert errors after the job's end to HostsLost: its signal may end a launch command first."""
+        """Convert errors to HostsLost if the job ended: its signal may come later."""
         if not isinstance(error, ClusterUnavailable) and not self.allocation.alive():
             return HostsLost(self.why_lost(error))
         return super().as_lost(error)
@@ -214,9 +214,10 @@ done
 
 
 def remote_shell_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
-    """Return a script that runs ``step`` for a node: `rsh [OPTION...] NODE COMMAND...`.
+    """Return a script that runs ``step`` for a node.
 
-    Hydra passes ssh's options first (MPICH's -x, Intel MPI's -q -x), which are ignored.
+    It is called as `rsh [OPTION...] NODE COMMAND...`. Hydra passes ssh's options first (MPICH's -x, Intel MPI's -q -x),
+    which are ignored.
     """
     words = " ".join(word.replace("$node", '"$node"') for word in step)
     return f"""\

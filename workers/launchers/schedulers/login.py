@@ -50,10 +50,10 @@ class LoginLauncher(SchedulerLauncher):
 
 
 def watching_script(scratch: Path, start: Sequence[str]) -> str:
-    """Return a script that starts the agent and closes its input when the batch script ends.
+    """Return a script that starts the agent and ends it with the batch script.
 
-    That ends the agent and its programs. A scheduler calls a job running before its script has begun. The watcher is no child
-    of the agent, which ends all its children.
+    It closes the agent's input. That ends the agent and its programs. A scheduler calls a job running before its script
+    has begun. The watcher is no child of the agent, which ends all its children.
     """
     job, pipe = f"{scratch}.job", f"{scratch}.in"
     alive = f'kill -0 "$(cat {job})"'

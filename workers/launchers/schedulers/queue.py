@@ -77,7 +77,7 @@ class Queue(ABC, Generic[S]):
 
     @abstractmethod
     def submit_argv(self, nodes: int) -> list[str]:
-        """Return the command that submits a job for whole nodes; the script is its input. Pure."""
+        """Return the submit command for whole nodes; the script is its input. Pure."""
 
     @abstractmethod
     def job_in(self, output: str) -> str | None:
@@ -92,7 +92,7 @@ class Queue(ABC, Generic[S]):
         """Return the states of jobs; jobs without an answer are absent."""
 
     def nodes(self, state: JobState) -> tuple[str, ...]:
-        """Return the names of a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
+        """Return a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
         if names := self.node_names(state.nodes):
             return names
         raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}.")
@@ -106,7 +106,7 @@ class Queue(ABC, Generic[S]):
         return {}
 
     def left_s(self, job: str, held_s: float) -> float | None:
-        """Return the remaining time of a job held for ``held_s`` seconds; None without a limit."""
+        """Return the time left of a job held for ``held_s`` seconds; None: no limit."""
         limit_s = self.limit_s(self.settings.time_limit or "")
         return None if limit_s is None else limit_s - held_s
 
@@ -120,7 +120,7 @@ class Queue(ABC, Generic[S]):
         return list(argv) if login is None else [*login.ssh(login.host), "exec " + shlex.join(argv)]
 
     def run(self, argv: Sequence[str], text: str = "") -> Answer:
-        """Run one command with `text` as its input. Raises ClusterUnavailable if it is missing."""
+        """Run one command with `text` as its input. Raises ClusterUnavailable."""
         try:
             result = subprocess.run(
                 self.wrap(argv), input=text, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False
@@ -153,7 +153,7 @@ class Queue(ABC, Generic[S]):
     def wait_for_start(
         self, job: str, tell: Callable[[str], None], pause: Callable[[float], None] = time.sleep
     ) -> JobState:
-        """Wait, with growing pauses, until the job has its nodes. Raises ClusterUnavailable."""
+        """Wait, with growing pauses, for the job's nodes. Raises ClusterUnavailable."""
         begun = answered = time.monotonic()
         pause_s = FIRST_PAUSE_S
         while True:

@@ -171,7 +171,7 @@ class Client:
                 progress(experiment)
             if experiment["status"] not in UNFINISHED:
                 return experiment
-        raise TimeLimit(f"{slug} was not complete after {time_limit_s:g} s: {experiment['status']}")
+        raise TimeLimit(f"{slug} was not finished after {time_limit_s:g} s: {experiment['status']}")
 
     def table(self, path: str | Path, *, form: Form = "csv", rows: Rows = "trials", **filters: Any) -> Path:
         """Download a table of results and return its path.
@@ -263,7 +263,7 @@ class Client:
             if task["state"] not in UNFINISHED:
                 break
         else:
-            raise TimeLimit(f"{task['title']} was not complete after {time_limit_s:g} s")
+            raise TimeLimit(f"{task['title']} was not finished after {time_limit_s:g} s")
         if task["state"] != "done":
             raise NotMade(f"{task['title']} was not made: {task['message']}")
         return number

@@ -151,7 +151,7 @@ def _line(experiment: dict[str, Any]) -> str:
     trials = experiment["trials"]
     over = trials["finished"] + trials["failed"] + trials["cancelled"]
     failed = f", {trials['failed']} failed" if trials["failed"] else ""
-    return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials complete{failed}"
+    return f"{experiment['slug']}: {experiment['status']}, {over} of {trials['total']} trials finished{failed}"
 
 
 def _would_do(answer: dict[str, Any]) -> str:

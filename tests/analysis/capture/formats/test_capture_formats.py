@@ -129,7 +129,7 @@ def test_simple_packet_blocks_have_no_time_stamp(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_a_simple_packet_block_with_more_than_its_packet_is_damage(tmp_path: Path, order: files.Order) -> None:
-    """One of its numbers is wrong: the packet's length, the block's or the snap length."""
+    """One number is wrong: the length of packet or block, or the snap length."""
     good, tail = files.simple(FRAMES[1], order), files.enhanced(FRAMES[2], order)
     claimed = struct.pack(order + "I", 24)
     for begin, block in (

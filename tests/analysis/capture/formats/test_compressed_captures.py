@@ -1,4 +1,4 @@
-"""Compressed captures: every kind gives the same packets, and none that was cut or damaged passes as good."""
+"""Compressed captures: equal packets, and no damaged file passes as good."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def analysed(tmp_path: Path, data: bytes) -> analysis.CaptureAnalysis:
 
 
 def doubts(tmp_path: Path, data: bytes) -> str:
-    """Reason of a lower trust or a refusal: bzip2 returns nothing of an incomplete block."""
+    """Return why trust is lower, or a file is refused."""
     try:
         trust = analysed(tmp_path, data).trust
     except analysis.UnreadableCapture as refused:

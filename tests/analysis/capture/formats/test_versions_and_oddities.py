@@ -1,4 +1,4 @@
-"""Old versions of the formats, unknown ones, and files that contradict themselves: read right, or refused, never wrong silently."""
+"""Old, unknown and contradictory captures: read right or refused."""
 
 from __future__ import annotations
 

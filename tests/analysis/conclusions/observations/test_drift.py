@@ -1,4 +1,4 @@
-"""Drift over the order of the trials: it is found with its size, and no conclusive answer rests on it."""
+"""Drift over the order of trials is found, and lowers the strength."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOPE = 0.02
 def experiment(
     order: Order, *, drift: float, times: dict[int, float] | None = None, repetitions: int = 3, sd: float = 0.005
 ) -> ExperimentQuestion:
-    """A sweep over hosts whose trials are slower by ``drift`` each; flat if no ``times`` are given."""
+    """A sweep over hosts whose trials are slower by ``drift`` each."""
     random = np.random.default_rng(7)
     times = times or dict.fromkeys(range(1, 6), 1.0)
     points = []

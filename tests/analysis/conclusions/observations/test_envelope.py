@@ -1,4 +1,4 @@
-"""The operating envelope: the published rule on the published table, and what it says of full and partial data."""
+"""The operating envelope: the published rule on full and partial data."""
 
 import pytest
 

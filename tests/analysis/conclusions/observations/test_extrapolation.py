@@ -1,4 +1,4 @@
-"""From few nodes and searches to many: equations that are found again, their intervals, and the mark outside."""
+"""From few nodes and searches to many: equations, intervals, the mark."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The tuning ladder on the published tests, and effects alone and together on designs whose truth is known."""
+"""The tuning ladder on the published tests, and on designs of known truth."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Outliers: they are found, are no part of the scatter of other points, and are reported."""
+"""Outliers are found, reported, and no part of other points' scatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of the change of a time: programs of known truth, with and without a profile."""
+"""Division of the change of a time: known programs, with and without profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def longer_by(asked: ExperimentQuestion) -> dict[str, float]:
 
 
 def cause(asked: ExperimentQuestion) -> str:
-    """The part that the head line names; the launch overhead if it has its own sentence there."""
+    """Return the part that the head line names, or the launch overhead."""
     given = checked(asked)
     assert given.causes[0].statement[1:] in given.sentence
     return given.causes[0].part

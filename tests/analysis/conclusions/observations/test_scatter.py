@@ -1,4 +1,4 @@
-"""Pooled scatter, simultaneous intervals, and repetitions that would settle a claim."""
+"""Pooled scatter, simultaneous intervals, and repetitions to settle a claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line of transfer times: against exact lines, an independent fit, and its own coverage."""
+"""Transfer times: against exact lines, another fit, and their coverage."""
 
 import math
 

@@ -12,7 +12,7 @@ from tests.analysis.conclusions.designs import HOSTS, asks, checked
 
 
 def disturbed(by_hosts: dict[int, int]) -> ExperimentQuestion:
-    """Two hosts take longer than one, by trials of which so many were slowed; three each."""
+    """Two hosts take longer than one, by slowed trials; three trials each."""
     asked = asks([HOSTS], {1: 1.0, 2: 1.5})
     points = [replace(point, disturbed=by_hosts.get(point.parameters["hosts"], 0)) for point in asked.points]
     return replace(asked, points=points)

@@ -149,7 +149,7 @@ def test_delays_of_a_link_without_a_rate_are_reported_without_a_model():
 
 
 def test_it_finds_its_points_in_a_large_design(monkeypatch):
-    """Compared value by value, ten thousand points took minutes: one comparison more for each point would be a million here."""
+    """Comparison of each pair of ten thousand points would take minutes."""
     compared = []
     monkeypatch.setattr(Point, "__eq__", lambda self, other: compared.append(1) or self is other)
     grid = {

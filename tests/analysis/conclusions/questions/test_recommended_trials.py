@@ -1,4 +1,4 @@
-"""Recommended next trials of inconclusive answers: points, repetitions and duration."""
+"""Recommended trials of inconclusive answers: points, number, duration."""
 
 from __future__ import annotations
 

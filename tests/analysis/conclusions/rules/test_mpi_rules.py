@@ -14,7 +14,7 @@ from tests.words import plain
 
 
 def _study(**changed: Any) -> Study:
-    """Six sizes with a good profile; ``changed`` are other values of metrics, and facts."""
+    """Six sizes with a good profile; ``changed`` values of metrics, and facts."""
     facts = {name: changed.pop(name) for name in ("cores", "kind") if name in changed}
     good = {
         "elapsed_s": 100.0, "cpu_mean_rank_s": 99.0, "cpu_imbalance": 0.5, "mpi_window_s": 90.0, "mpi_useful_s": 900.0,

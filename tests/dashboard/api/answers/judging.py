@@ -26,7 +26,7 @@ def sent(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(value: Any, schema: Any, components: dict[str, Any], at: str = "$") -> Iterator[str]:
-    """The members of ``value`` of which a schema with members of its own says nothing: an answer has lost or renamed them."""
+    """Return members of ``value`` that a schema with members does not name."""
     if "$ref" in schema:
         schema = components["schemas"][schema["$ref"].rpartition("/")[2]]
     for part in (*schema.get("allOf", ()), *(part for part in schema.get("anyOf", ()) if part.get("type") != "null")):

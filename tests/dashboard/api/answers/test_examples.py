@@ -1,4 +1,4 @@
-"""The OpenAPI document shows an example of every JSON body and answer, and each is what its schema says."""
+"""Examples of JSON bodies and answers in the OpenAPI document are valid."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def document() -> dict[str, Any]:
 
 
 def bodies(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the bodies of requests and answers: (operation, media type, schema and examples)."""
+    """Yield bodies of requests and answers: (operation, media type, schema)."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             place = f"{method.upper()} {path.removeprefix(examples.ROOT)}"

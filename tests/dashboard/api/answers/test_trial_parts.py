@@ -1,4 +1,4 @@
-"""REST: series, histograms, connections and matrices of a trial, each at an address of its own."""
+"""REST: series, histograms, connections and matrices of a trial."""
 
 from __future__ import annotations
 

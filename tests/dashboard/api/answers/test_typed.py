@@ -1,4 +1,4 @@
-"""REST: findings, diagnosis, result and certificate are as the OpenAPI document says, of every kind of study."""
+"""REST: findings, diagnosis, result and certificate match the schema."""
 
 from __future__ import annotations
 

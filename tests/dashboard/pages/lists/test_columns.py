@@ -1,4 +1,4 @@
-"""Columns of lists: those that the query string names, on every page and in saved views."""
+"""Columns of lists by the query string, on pages and in saved views."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_only_owner_and_maintainers_delete_and_restore(measured: Experiment, cli
         client.post(DELETE, query)
     assert Experiment.objects.filter(pk=measured.pk).exists()
     client.force_login(factories.person("mia", "maintainer"))
-    assert "Delete</a>" in text_of(client.get(measured.get_absolute_url()))
+    assert "Delete experiment</a>" in text_of(client.get(measured.get_absolute_url()))
     client.post(DELETE, query)
     for other in others:
         client.force_login(other)

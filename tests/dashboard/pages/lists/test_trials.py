@@ -35,7 +35,7 @@ def place(value: object) -> str:
 
 
 def walk(page: Client, monkeypatch: pytest.MonkeyPatch, **asked: str) -> list[int]:
-    """Go to the last page by *Next* and back to the first by *Previous*; return all that was listed, once it is the same both ways."""
+    """Return all listed rows, by *Next* and by *Previous*, once they are equal."""
     monkeypatch.setattr("dashboard.pages.lists.trials.PER_PAGE", 4)
     seen: list[list[int]] = []
     place: Mapping[str, str] = {}

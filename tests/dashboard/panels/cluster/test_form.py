@@ -53,7 +53,7 @@ def test_it_stores_a_cluster_and_shows_it(set_up: Client) -> None:
 
 
 def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Client) -> None:
-    assert "Test these settings" in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
+    assert "Check these settings" in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
     wrong = set_up.post(reverse("cluster-new"), {**RACK, "hosts": "-x", "test": "on"})
     assert (wrong.status_code, Cluster.objects.filter(slug="bench-rack").exists()) == (422, False)
     response = set_up.post(reverse("cluster-new"), {**RACK, "test": "on"})
@@ -62,7 +62,7 @@ def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Cli
     assert not ClusterTest.objects.get(cluster=cluster).is_over
     assert "is saved but switched off" in text_of(set_up.get(response.url))
     edit = reverse("cluster-edit", args=[cluster.slug])
-    assert "Test these settings" not in text_of(set_up.get(edit))
+    assert "Check these settings" not in text_of(set_up.get(edit))
     set_up.post(edit, {**RACK, "enabled": "on"})
     cluster.refresh_from_db()
     assert cluster.enabled

@@ -37,14 +37,14 @@ def test_it_is_switched_off_and_on(set_up: Client, rack: Cluster) -> None:
 
 
 def test_it_is_removed_while_nothing_names_it(set_up: Client, rack: Cluster) -> None:
-    assert "Remove Rack?" in text_of(set_up.get("/clusters/rack/"))
+    assert "Delete Rack?" in text_of(set_up.get("/clusters/rack/"))
     set_up.post("/clusters/rack/remove/")
     assert not Cluster.objects.filter(slug="rack").exists()
 
 
 def test_one_that_experiments_name_stays(set_up: Client, rack: Cluster, submit) -> None:
     submit(cluster="rack", repetitions=1, link={}, sweep={"hosts": [1]})
-    assert "Remove Rack?" not in text_of(set_up.get("/clusters/rack/"))
+    assert "Delete Rack?" not in text_of(set_up.get("/clusters/rack/"))
     set_up.post("/clusters/rack/remove/")
     assert Cluster.objects.filter(slug="rack").exists()
 

@@ -1,4 +1,4 @@
-"""A cluster that is switched off or too small is refused by every face in the same words; nothing is stored."""
+"""Pages, REST and commands refuse an unusable cluster in the same words."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_it_distinguishes_points_of_different_verdicts(library, page):
 
 
 def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):
-    """Four against four without an overlap: p = 2/70, which six headline metrics together would not let pass."""
+    """Four against four: p = 2/70, which six headline metrics would reject."""
     four = {**WATER, "repetitions": 4}
     headline = {"cpu_total_s": 1.0, "throughput_Bps": 1.0}
     runs = [measured(library, {"name": n, **four}, seconds(f, **headline)) for n, f in (("First", 1.0), ("Other", 1.2))]

@@ -37,7 +37,7 @@ def test_it_gives_seconds_for_more_repetitions_a_week_later(page, submit, run):
     run()
     let_them_have_held_s(6)
     experiment.add_repetitions(2)
-    assert "3 of 5 trials complete · about 12 s left" in said(page, experiment)
+    assert "3 of 5 trials finished · about 12 s left" in said(page, experiment)
     claim()
     home = page.get(reverse("home"))
     assert home.context["running"][0]["left_s"] == pytest.approx(12, abs=2)

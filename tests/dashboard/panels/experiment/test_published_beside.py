@@ -1,4 +1,4 @@
-"""Published results are a series like any other: in charts, comparisons, the explorer and every export."""
+"""Published results are a series in charts, comparisons and exports."""
 
 import csv
 import io

@@ -30,7 +30,7 @@ def test_it_calls_captures_flagged_and_never_an_experiment_with_failed_trials(pa
 def test_it_has_a_chip_for_every_state_of_trials_and_experiments(page, submit):
     assert {*State.values, *map(str, Status)} <= CHIPS.keys()
     experiment = submit(repetitions=1)
-    assert chip_of(page.get(experiment.get_absolute_url()).context["state"]).word == "Waiting"
+    assert chip_of(page.get(experiment.get_absolute_url()).context["state"]).word == "Queued"
     fail_next(3)
     assert chip_of(page.get(experiment.get_absolute_url()).context["state"]).word == "Failed"
 

@@ -15,7 +15,7 @@ from tests.dashboard.studies_measured import NETWORK, measured, needing
 
 
 def reported(parameters: Any) -> dict[str, float]:
-    """4 hosts are fastest: 2 s, 10 000 sequential messages, 0.5 s of volume on the link."""
+    """4 hosts are fastest: 2 s, 10 000 sequential messages, 0.5 s of volume."""
     seconds = {1: 3.0, 2: 4.0, 4: 2.0}[parameters["hosts"]]
     return {"elapsed_s": seconds, "chain_messages": 10_000, "chain_volume_s": 0.5}
 

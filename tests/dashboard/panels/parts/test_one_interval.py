@@ -1,4 +1,4 @@
-"""A page gives one interval for one quantity: its answer, its charts' captions, its tables and its report say the same."""
+"""A page gives one interval for one quantity in all its parts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_table_by_size_is_that_of_the_answer(page: Client, library: Project)
 
 
 def test_the_best_of_the_answer_is_the_best_of_the_table(page: Client, library: Project) -> None:
-    """By the mean of the logarithms the second would lead, by its median the first does."""
+    """By the mean of the logarithms the second would be best."""
     values = iter([2.0, 2.0, 2.0, 1.9, 1.9, 4.0])
     specification = {**LADDER, "sweep": {"ns": [1000, 2000], "nb": [80, 160]}, "order": "sequential", **THRICE}
     experiment = measured(library, specification, lambda p: {"elapsed_s": 5.0, "hpl.gflops": next(values)})

@@ -1,4 +1,4 @@
-"""Points of the charts of result parts are of configurations, and lead to their trials."""
+"""Points of charts of result parts lead to their trials."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_lines_and_dots_over_the_link_lead_to_their_trials(library) -> None:
     experiment = measured(
         library, GRID, lambda parameters: {"elapsed_s": 1 + parameters["link.delay"] + parameters["link.loss"]}
     )
-    figure = dict(grid_part(Measured.of(experiment), {})["lines"][0]["views"])["As asked"]
+    figure = dict(grid_part(Measured.of(experiment), {})["lines"][0]["views"])["As requested"]
     lines = [named(figure, name) for name in ("loss 0 %", "loss 1 %")]
     assert [key for line in lines for key in line["of"]] == keys(experiment, "link.loss", "link.delay")
     dots = named(figure, "loss 0 %, trials")

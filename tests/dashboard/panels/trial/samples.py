@@ -10,7 +10,7 @@ from tests.experiments import factories
 
 
 def captured(trial: Trial, *, began_s: float, after_s: tuple[float, ...] = (0.0,)) -> Artifact:
-    """Keep a capture whose first packet was seen at `began_s` since the epoch, with a packet after so many seconds each."""
+    """Keep a capture that begins at `began_s` since the epoch."""
     frames = [Frame.whole(round((began_s + after) * 1e9), ethernet(ipv4(tcp(seq=1)))) for after in after_s]
     capture = factories.stored_file(trial, "packets.pcapng", pcapng(frames), kind="capture")
     capture.save()

@@ -1,4 +1,4 @@
-"""Downloads from a bucket: whole and in parts, by the copy of this machine or passed on while they are read."""
+"""Downloads from a bucket: whole and in parts, local or passed on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of accounts, which allauth answers: in this site's words, with a title that is their heading."""
+"""Pages of accounts by allauth: in this site's words, titles as headings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in: name and password, a second factor, a passkey's beginning, and a changed password."""
+"""Signing in: password, second factor, passkey, changed password."""
 
 from __future__ import annotations
 

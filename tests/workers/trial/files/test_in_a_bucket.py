@@ -1,4 +1,4 @@
-"""Trials whose files go to a bucket: stored by their worker, read by others, and not lost while the bucket is away."""
+"""Trials with files in a bucket: stored, read, and kept in an outage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials that leave something else than plain files: never waited for, never served, and named in the message.
+"""Trials that leave special files: no waiting, no serving, a message.
 
 They run unconfined: a confined one reaches only its working directory (test_hostile_programs.py).
 """

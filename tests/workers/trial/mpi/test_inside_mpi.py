@@ -1,4 +1,4 @@
-"""Time inside MPI of a real trial: counted in its ranks, kept as metrics and tables, absent with a reason."""
+"""Time inside MPI of a real trial: metrics, tables, reasons."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_it_reports_nothing_of_what_fits_or_is_not_known() -> None:
 
 @pytest.mark.timeout(120)
 def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., list[Trial]], open_path: Path) -> None:
-    """Each is launched by its own library, in one world across the hosts, and its messages are on the wire."""
+    """Each library's launcher makes one world across the hosts, on the wire."""
     answer = [{"name": "sum", "regex": r"sum (\d+)", "at_least": 10, "at_most": 10}]
     script = hidden_in_script(open_path, f"exec {sum_over_mpich(open_path)}")
     request: dict[str, Any] = {"sweep": {"hosts": [2]}, "certificate": "skip", "retries": 0}
@@ -77,7 +77,9 @@ def test_programs_of_both_libraries_run_on_the_test_bed(run_all: Callable[..., l
     assert trial.state == State.FINISHED, trial.message
     assert trial.command[0] == "mpiexec.hydra"
     assert trial.environment.facts["mpi"].startswith("Hydra ")
-    assert trial.conditions["world"].startswith("4 ranks in one world, as asked (libmpich"), trial.conditions["world"]
+    assert trial.conditions["world"].startswith("4 ranks in one world, as requested (libmpich"), trial.conditions[
+        "world"
+    ]
     assert trial.conditions["ranks_on"] == {"n1": "0-1", "n2": "2-3"}
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
     ranks = read_analysis(trial)["matrices"]["ranks"]
@@ -96,7 +98,7 @@ def test_a_program_of_mpich_runs_on_this_machine(run_all: Callable[..., list[Tri
         cluster="local",
     )
     assert trial.state == State.FINISHED, trial.message
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     assert trial.measurements.get(scope="mpi", metric="packets").value > 0
 
 

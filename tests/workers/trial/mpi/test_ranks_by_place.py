@@ -1,4 +1,4 @@
-"""Ranks of MPICH on the wire: its connections do not name them, so they are those of hosts with one rank each."""
+"""Ranks of MPICH on the wire, by hosts with one rank each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_with_a_report_missing_no_rank_is_placed() -> None:
 def require_ranks_of_the_exchange(trial: Trial) -> None:
     """Require three messages of a megabyte each way, besides the library's own."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     ranks = read_analysis(trial)["matrices"]["ranks"]
     assert (ranks["labels"], ranks["source"], ranks["by_host_alone"]) == ([0, 1], "one_rank_per_host", None)
     there, back = ranks["payload_bytes"][0][1], ranks["payload_bytes"][1][0]
@@ -64,7 +64,7 @@ def test_mpich_with_a_rank_on_each_host_has_ranks_on_the_wire(
 def test_mpich_on_hosts_over_ssh_has_them_too(
     run_all: Callable[..., list[Trial]], open_path: Path, ssh_hosts: SshHosts
 ) -> None:
-    """Launched by Hydra with the agent of the cluster, recorded on every host, joined, and no rank of it lost.
+    """Hydra launches, every host records, joined, and no rank is lost.
 
     These hosts share a machine, and with it memory that those of a cluster would not.
     """

@@ -1,4 +1,4 @@
-"""A program that ran on the test-bed is replayed on networks with known message costs."""
+"""A program of the test-bed is replayed on networks of known costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXACT = Calibration(overhead_s=0.0, rate_share=1.0, large_times=1.0, scatter=0.0
 
 @pytest.mark.skipif(not replay.available(), reason="SimGrid is not installed")
 def test_a_ring_that_ran_costs_its_messages_on_another_network(run_all: Callable[..., list[Trial]]) -> None:
-    """How long it computes is what this machine gave it: the differences between links hold nothing of that."""
+    """Differences between links are without the machine's computing time."""
     parameters = {"message_bytes": BYTES, "steps": STEPS, "hosts": 2}
     (trial,) = run_all(workload="ring", parameters=parameters, profile="trace", certificate="skip")
     assert trial.state == State.FINISHED, trial.message + trial.traceback

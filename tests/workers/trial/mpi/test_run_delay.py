@@ -1,4 +1,4 @@
-"""The library in a rank separates ranks that have no core from ranks that sleep: two real programs, one core for both ranks."""
+"""The library separates descheduled ranks from ranks that sleep."""
 
 from __future__ import annotations
 

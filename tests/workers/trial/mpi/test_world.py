@@ -1,4 +1,4 @@
-"""n ranks count only if they were one world, seen in the programs and in their messages."""
+"""Ranks count only if they were one world, by program and messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
 
 def test_it_reports_a_world_that_is_as_asked() -> None:
     seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
-    assert seen == World(summary="2 ranks in one world, as asked (libmpi.so.40.30.4)")
+    assert seen == World(summary="2 ranks in one world, as requested (libmpi.so.40.30.4)")
     assert world((LIBMPICH, by_hydra(0)), (LIBMPICH, by_hydra(1)), version="Hydra 4.0.2").checked
     assert world((f"{LIBMPICH} {LIBPMIX}", by_open_mpi(0)), (f"{LIBMPICH} {LIBPMIX}", by_open_mpi(1))).checked
 
@@ -52,7 +52,7 @@ def test_it_reports_a_world_that_is_as_asked() -> None:
         ([(LIBMPICH, by_open_mpi(0)), (LIBMPICH, by_open_mpi(1))], "it ran as one of 2 programs of one rank each"),
         ([(LIBMPI, by_hydra(0)), (LIBMPI, by_hydra(1))], "it ran as one of 2 programs of one rank each"),
         ([(LIBMPI, {}), (LIBMPI, {})], "et its script pass on the environment"),
-        ([(LIBMPI, by_open_mpi(0, 1)), (LIBMPI, by_open_mpi(0, 1))], "in a world of 1 rank, and 2 were asked for"),
+        ([(LIBMPI, by_open_mpi(0, 1)), (LIBMPI, by_open_mpi(0, 1))], "in a world of 1 rank, and 2 were requested"),
         ([(LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(0))], "Rank 1 on n2 ran as rank 0 of another world"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_program_in_a_script_that_runs_as_asked_is_reported(
         workload="command", parameters={"program": [str(script)]}, sweep={"hosts": [2]}, certificate="skip"
     )
     assert trial.state == State.FINISHED, trial.message
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpi.so.40")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpi.so.40")
 
 
 def test_a_program_without_mpi_on_two_hosts_is_not_trusted(run_all: Callable[..., list[Trial]]) -> None:
@@ -127,7 +127,7 @@ def test_messages_through_memory_that_hosts_share_are_reported(
     program = [str(exchange_over_mpich(tmp_path))]
     (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})
     assert trial.state == State.FINISHED, trial.message
-    assert trial.conditions["world"].startswith("2 ranks in one world, as asked (libmpich")
+    assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
     assert trial.trust == "degraded", trial.trust_reasons
     assert "their messages went another way" in " ".join(trial.trust_reasons)
     (seen,) = run_all(

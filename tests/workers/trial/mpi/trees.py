@@ -9,7 +9,7 @@ from experiments.models import State, Trial
 
 
 def tree_of(trial: Trial) -> dict[str, float]:
-    """The trial's metrics over all traffic, held against each other and against the processor time that the kernel charged its ranks."""
+    """Check a trial's metrics against each other and the kernel's CPU time."""
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     stored = read_mpi_profile(trial)
