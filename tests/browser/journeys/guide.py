@@ -23,7 +23,7 @@ _WORD = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block with its language, `sh` by default, and its file name if it has one.
+    """A code block with its language (`sh` by default) and its file name or "".
 
     The line that opens a fence has both.
     """

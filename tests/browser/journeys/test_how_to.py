@@ -22,7 +22,7 @@ from tests.browser.journeys.guide import DOCUMENTS, Block, blocks, controls, ins
 from tests.browser.journeys.hands import Hands
 from tests.browser.journeys.installation import Installation
 
-pytestmark = pytest.mark.timeout(200)  # at most 60 s, but the first trials of a machine build the MPI profiler
+pytestmark = pytest.mark.timeout(400)  # at most 60 s, but the first test waits for the trials of `bench`
 
 PAGES: Final = {document.stem: document for document in DOCUMENTS}
 
