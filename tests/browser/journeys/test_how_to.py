@@ -86,7 +86,7 @@ def words(installation: Installation, bench: tuple[str, str], session_directory:
 def here(text: str, words: Mapping[str, str]) -> str:
     """Return a text of a page with the words of this installation."""
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return re.sub(rf"(?<![\w/]){pattern}", lambda found: words[found[0]], text)
+    return re.sub(rf"(?<!\w)(?:{pattern})", lambda found: words[found[0]], text)
 
 
 def reason(block: Block) -> str | None:
