@@ -135,12 +135,12 @@ class Environment(BaseModel):
     )
     RANKWIRE_EVENT_DAYS: int = setting(
         90,
-        "Days for which events (the feed on Home, `events/` of REST) and the results of sent messages are kept. 0: for ever",
+        "Days for which events (the feed on Home, `events/` of REST) and the results of sent messages are kept. 0: forever",
         ge=0,
     )
     RANKWIRE_DELETED_DAYS: int = setting(
         7,
-        "Days for which deleted experiments can be restored; then the files of their trials are deleted too. 0: for ever",
+        "Days for which deleted experiments can be restored; then the files of their trials are deleted too. 0: forever",
         ge=0,
     )
     RANKWIRE_EXPORT_DAYS: int = setting(

@@ -98,7 +98,7 @@ def why_not_deciding(identifier: str, workload: WorkloadDefinition) -> str:
     by_name = {name.rpartition(".")[2]: name for name in choices}
     near = get_close_matches(identifier, [*choices, *by_name], n=3)
     suggestions = list(dict.fromkeys(by_name.get(name, name) for name in near)) or list(choices)[:_SHOWN_CHOICES]
-    return f"{identifier!r} is no metric of workload {workload.slug!r}; {'near to it' if near else 'known'}: {', '.join(suggestions)}"
+    return f"{identifier!r} is not a metric of workload {workload.slug!r}; {'similar' if near else 'known'}: {', '.join(suggestions)}"
 
 
 def is_metric(name: str) -> bool:

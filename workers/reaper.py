@@ -32,7 +32,7 @@ def reap() -> int:
         if is_gone(trial.worker):
             reason = "Its worker process ended in the middle of the trial."
         elif trial.record_missed_heartbeat(HUNG_ROUNDS if is_alive_here(trial.worker) else MISSED_ROUNDS_UNTIL_LOST):
-            reason = f"Its worker {trial.worker} has been silent."
+            reason = f"Its worker {trial.worker} stopped reporting."
         else:
             continue
         worker = trial.worker

@@ -20,7 +20,7 @@ from analysis.conclusions.questions.treatments import answer_treatment
 from analysis.conclusions.questions.trends import answer_growth, answer_messages
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import place
-from analysis.scaling import DISTURBED, Point
+from analysis.scaling import Point
 
 _ANSWERS: Final[Mapping[Question, Callable[[ExperimentQuestion], Answer]]] = {
     "scale": answer_scale,
@@ -86,8 +86,7 @@ def _with_outliers(asked: ExperimentQuestion, result: Answer) -> Answer:
         return result
     names = [factor.name for factor in asked.factors]
     figures = tuple(Figure(OUTLIERS, n, "", where={k: p.parameters.get(k) for k in names}) for p, n in outlying)
-    sentence = words.outliers(sum(n for _, n in outlying), sum(len(asked.values(p)) for p in measured))
-    return replace(result, sentence=f"{result.sentence} {sentence}", figures=(*result.figures, *figures))
+    return replace(result, figures=(*result.figures, *figures))
 
 
 def _less_sure(asked: ExperimentQuestion, result: Answer) -> Answer:
@@ -95,18 +94,9 @@ def _less_sure(asked: ExperimentQuestion, result: Answer) -> Answer:
 
     Other load slows one point more than another (two ranks on two cores, but not one): repetitions only make
     that look certain.
-
-    Disturbed trials of a point with a clean one are excluded, and count as slowed.
     """
-    measured = asked.measured()
-    counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
-    excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
-    weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in measured if point.disturbed)
-    if not (weakens or excluded):
-        return result
-    sentence = words.other_load(excluded + slowed, excluded, excluded + counted, weakens)
-    strength: Strength = "moderate" if weakens and result.strength == "firm" else result.strength
-    return replace(result, sentence=f"{result.sentence} {sentence}", strength=strength)
+    weakens = any(2 * point.disturbed >= len(asked.values(point)) for point in asked.measured() if point.disturbed)
+    return replace(result, strength="moderate") if weakens and result.strength == "firm" else result
 
 
 def _sliced_by(asked: ExperimentQuestion, kind: Question) -> list[Factor]:
@@ -143,16 +133,16 @@ def _slices(
 
 
 def _of_slices(asked: ExperimentQuestion, kind: Question, slice_factors: list[Factor]) -> Answer:
-    """Merge the answers of all slices; equal sentences are stated once."""
+    """Merge the answers of all slices; equal verdicts are stated once."""
     answers, places = [], dict[str, list[str]]()
     for where, (at, part) in _slices(asked, slice_factors).items():
         single = _ANSWERS[kind](part)
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in single.figures)
         answers.append(replace(single, figures=figures))
-        places.setdefault(single.sentence, []).append(where)
+        places.setdefault(words.verdict_of(part, single), []).append(where)
     return Answer(
         kind,
-        words.slices(places),
+        words.slices(places) if len(answers) > 1 else f"{where}: {answers[0].sentence}",
         min((single.strength for single in answers), key=_WEAKEST_FIRST.index),
         tuple(figure for single in answers for figure in single.figures),
         tuple(cause for single in answers for cause in single.causes)[:5],

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import exp
+from math import exp, expm1
 from typing import Any, Final, Literal
 
 from analysis.conclusions.answer import Answer, Cause
+from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift, drift_of
 from analysis.conclusions.observations.reading import Observation
+from analysis.conclusions.questions.survival import LEVEL
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
-from analysis.conclusions.sentences.answers import also_at, drift_fact
+from analysis.conclusions.sentences import answers as words
+from analysis.scaling import DISTURBED
 from analysis.statistics import Interval
 
 Fold = Literal["cause", "traffic", "run", "capture"]
@@ -70,11 +73,9 @@ def facts(asked: ExperimentQuestion, answer: Answer, report: Report) -> tuple[Fa
     folded = (replace(cause, fold="run") for cause in causes[most:])
     ranked = (*causes[:most], *(f for f in merged if f.fold != "cause"), *folded)
     drift = drift_of(asked)
-    if drift is None or not drift.is_found:
-        return ranked
-    if not drift.is_balanced:
+    if drift is not None and drift.is_found and not drift.is_balanced:
         ranked = tuple(_doubted(fact, "weak" if answer.strength == "open" else "moderate") for fact in ranked)
-    return (*ranked, _of_drift(asked, drift))
+    return (*ranked, *_of_trials(asked, answer, drift))
 
 
 def _doubted(fact: Fact, most: str) -> Fact:
@@ -84,6 +85,27 @@ def _doubted(fact: Fact, most: str) -> Fact:
     return replace(fact, strength=most) if is_stronger and fact.fold != "capture" else fact
 
 
+def _of_trials(asked: ExperimentQuestion, answer: Answer, drift: Drift | None) -> Iterator[Fact]:
+    """Yield the facts about single trials: drift, outliers, other load."""
+    if drift is not None and drift.is_found:
+        yield _of_drift(asked, drift)
+    elif drift is not None and answer.drift is not None:
+        most = expm1(max(abs(end) for end in drift.interval(LEVEL)))
+        yield _note("drift", *words.drift_not_excluded(asked.deciding.label, most))
+    measured = asked.measured()
+    counted, slowed = sum(len(asked.values(point)) for point in measured), sum(point.disturbed for point in measured)
+    outliers = sum(int(figure.value or 0) for figure in answer.figures if figure.name == OUTLIERS)
+    if outliers:
+        yield _note("outliers", *words.outliers(outliers, counted))
+    excluded = sum(point.excluded.get(DISTURBED, 0) for point in asked.points)
+    if slowed or excluded:
+        yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted))
+
+
+def _note(rule: str, statement: str, next_step: str) -> Fact:
+    return Fact(rule, "run", statement, "", None, "strong", "time", next_step)
+
+
 def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
     whole, metric = exp(drift.slope * (drift.trials - 1)), asked.deciding.metric
     interval = Interval(*drift.interval(), 0.95, "t, of the slope within the configurations, on logarithms")
@@ -91,7 +113,7 @@ def _of_drift(asked: ExperimentQuestion, drift: Drift) -> Fact:
         Observation("Change per trial", drift.slope, "share", metric, interval=interval),
         Observation("Change over the experiment", whole - 1, "share", metric),
     )
-    statement, next_step = drift_fact(asked.deciding.label, drift, whole)
+    statement, next_step = words.drift_fact(asked.deciding.label, drift, whole)
     return Fact("drift", "run", statement, "", None, "strong", "time", next_step, evidence=evidence)
 
 
@@ -102,7 +124,7 @@ def _merged(alike: Sequence[Finding], slices: Sequence[Mapping[str, Any]], facto
     at = ""
     if len(slices) > 1 and not (is_everywhere and len({finding.statement for finding in alike}) == 1):
         others = [finding.where for finding in alike if finding is not largest]
-        at = also_at(largest.where, others, slices, factors, is_everywhere=is_everywhere)
+        at = words.also_at(largest.where, others, slices, factors, is_everywhere=is_everywhere)
     return Fact.of(largest, _fold(largest), at)
 
 

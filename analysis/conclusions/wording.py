@@ -13,9 +13,12 @@ from analysis.statistics import Interval
 
 _DIGITS: Final = 2
 _VALUE_DIGITS: Final = 3
+_MOST_WORDS: Final = 25
+"""Most words of a sentence."""
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
 MOST_REPETITIONS: Final = 20
+_INTERVAL: Final = re.compile(r" \([^()]* (?:to|for an) [^()]*\)")
 _NARROW: Final = 1e-3
 """Relative width below which the ends of an interval read like its value."""
 ANY: Final = 1000
@@ -74,20 +77,48 @@ def first_up(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def clauses(texts: Sequence[str]) -> str:
+    """Join clauses to one sentence; its last one counts those without room."""
+    for count in range(len(texts), 0, -1):
+        more = len(texts) - count
+        words = "; ".join([*texts[:count], *([f"{more} more in the key figures"] if more else [])])
+        if count == 1 or words_of(words) <= _MOST_WORDS:
+            break
+    return words
+
+
+def words_of(sentence: str) -> int:
+    """Return the number of words; a number with its unit is one, an interval too."""
+    return len(_INTERVAL.sub("", sentence).replace(numbers.NARROW, "").split())
+
+
+def amount(value: float | None, unit: str, digits: int = _VALUE_DIGITS) -> str:
+    """Return an amount with at most so many digits, also before the point: "12 300 s"."""
+    return numbers.amount(None if value is None else numbers.rounded(value, digits), unit, digits)
+
+
+def between(low: float | None, high: float | None, unit: str = "", digits: int = _VALUE_DIGITS) -> str:
+    """Return an interval, rounded as by ``amount``; "" without both ends."""
+    if low is None or high is None:
+        return ""
+    return numbers.between(numbers.rounded(low, digits), numbers.rounded(high, digits), unit, digits)
+
+
 def value(
-    asked: ExperimentQuestion, amount: float, interval: Interval | None = None, *, with_level: bool = False
+    asked: ExperimentQuestion, typical: float, interval: Interval | None = None, *, with_level: bool = False
 ) -> str:
     """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
     ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
     """
-    ends = (None, None) if interval is None else (interval.low, interval.high)
-    if ends[0] is not None and ends[1] is not None and ends[1] - ends[0] < _NARROW * amount:
-        interval = None  # ends that read like the value add nothing
-    if interval is not None and with_level:
-        words = f"{percent_level(interval.level)} CI {numbers.interval(interval, asked.deciding.unit)}"
-        return f"{numbers.amount(amount, asked.deciding.unit, _VALUE_DIGITS)} ({words})"
-    return numbers.with_interval(amount, interval, asked.deciding.unit, _VALUE_DIGITS)
+    unit, words = (
+        asked.deciding.unit,
+        "" if interval is None else between(interval.low, interval.high, asked.deciding.unit),
+    )
+    if interval is None or not words or (interval.high or 0) - (interval.low or 0) < _NARROW * typical:
+        return amount(typical, unit)  # ends that read like the value add nothing
+    prefix = f"{percent_level(interval.level)} CI " if with_level else ""
+    return f"{amount(typical, unit)} ({prefix}{words})"
 
 
 def percent_level(level: float) -> str:
@@ -99,6 +130,8 @@ def factor_words(ratio: float, interval: Interval | None = None) -> str:
     """Return "2.8 times (2.5 to 3.1)", "1.04 times (1.02 to 1.06)"."""
     words = f"{_ratio(ratio)} times"
     if interval is None or interval.low is None or interval.high is None:
+        return words
+    if _end(interval.low) == _end(interval.high) == _ratio(ratio):
         return words
     return f"{words} ({_end(interval.low)} to {_end(interval.high)})"
 
@@ -129,12 +162,12 @@ def repetitions_words(more: int, names: str) -> str:
 
 def percent(share: float) -> str:
     """Return a share with two digits: "32 %", "2.1 %"."""
-    return numbers.amount(share, numbers.SHARE, _DIGITS)
+    return numbers.amount(numbers.rounded(share, _VALUE_DIGITS), numbers.SHARE, _DIGITS)
 
 
 def times(ratio: float) -> str:
     """Return a factor: "2.8 times"."""
-    return f"{numbers.significant(ratio, _DIGITS)} times"
+    return f"{numbers.significant(numbers.rounded(ratio, _VALUE_DIGITS), _DIGITS)} times"
 
 
 def sizes(value: float, axis: str) -> str:
@@ -161,8 +194,8 @@ def size_range(values: Sequence[float], axis: str) -> str:
 
 
 def spread_words(values: Sequence[float], unit: str) -> str:
-    """Return the range over the sizes: "35 %", or "35 to 45 %"."""
-    low, high = min(values), max(values)
-    if numbers.amount(low, unit, _DIGITS) == numbers.amount(high, unit, _DIGITS):
-        return numbers.amount(low, unit, _DIGITS)
-    return numbers.between(low, high, unit, _DIGITS)
+    """Return the range over the sizes: "35 %", or "35 to 45 %", "541 to 1 450 B"."""
+    low, high, digits = min(values), max(values), _VALUE_DIGITS if unit == "B" else _DIGITS
+    if amount(low, unit, digits) == amount(high, unit, digits):
+        return amount(low, unit, digits)
+    return between(low, high, unit, digits)

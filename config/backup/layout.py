@@ -106,7 +106,7 @@ class About:
             values = json.loads((directory / ABOUT).read_text())
             digest = values.pop("sha256")
         except FileNotFoundError:
-            raise BackupError(f"{directory} is no complete backup: {ABOUT} is missing") from None
+            raise BackupError(f"{directory} is not a complete backup: {ABOUT} is missing") from None
         except (OSError, ValueError, KeyError, AttributeError):
             raise ChangedBackup(f"{directory / ABOUT} was changed or is not readable") from None
         if values.get("format") != FORMAT:

@@ -130,7 +130,7 @@ def data_major(directory: Path) -> int | None:
         raise ServiceError(f"{directory}/PG_VERSION cannot be read: {error.strerror}") from None
     if not text.isdigit():
         raise ServiceError(
-            f"{directory}/PG_VERSION has {text[:20]!r}, which is no version of PostgreSQL; restore a backup"
+            f"{directory}/PG_VERSION has {text[:20]!r}, which is not a version of PostgreSQL; restore a backup"
         )
     return int(text)
 

@@ -33,7 +33,7 @@ _COMPARED: Final = [
         required=True,
         description="`e:slug`, `c:key` or `t:key`; two to eight.",
     ),
-    OpenApiParameter("baseline", _MEMBER, description="One of them; the first when left out."),
+    OpenApiParameter("baseline", _MEMBER, description="One of them; the first by default."),
     OpenApiParameter(
         "at",
         {"type": "integer", "minimum": 0},
@@ -57,8 +57,8 @@ class CompareView(APIView):
 
 
 _AXES: Final = {
-    "y": "Metric of the vertical axis; `elapsed_s` when left out.",
-    "x": "Parameter or metric of the horizontal axis; `hosts` when left out.",
+    "y": "Metric of the vertical axis; `elapsed_s` by default.",
+    "x": "Parameter or metric of the horizontal axis; `hosts` by default.",
     "colour": "Parameter that separates the series.",
     "facet": "Parameter that separates the panels.",
     "scope": "Traffic that the metrics are about, `all` or `mpi`.",

@@ -26,7 +26,7 @@ MOST: Final = 50
 _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 10**11 - 1}
 _LIST: Final = [
     *described(HistoryFilter),
-    OpenApiParameter("limit", _WHOLE, description=f"At most {MOST}; {FEW} when left out."),
+    OpenApiParameter("limit", _WHOLE, description=f"At most {MOST}; {FEW} by default."),
     OpenApiParameter("offset", _WHOLE, description="How many of the newest to skip."),
 ]
 
@@ -63,7 +63,7 @@ class HistoryView(APIView):
     """Trials of a configuration on a cluster, oldest first, with steps between them."""
 
     @extend_schema(
-        parameters=[OpenApiParameter("metric", str, description="`elapsed_s` when left out.")],
+        parameters=[OpenApiParameter("metric", str, description="`elapsed_s` by default.")],
         responses={200: OpenApiTypes.OBJECT, **schema.errors(400, 404)},
     )
     def get(self, request: Request, configuration: str, cluster: str) -> Response:

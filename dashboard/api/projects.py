@@ -97,7 +97,7 @@ class ProjectViewSet(RowsViewSet[Project]):
         is_own = name == request.user.get_username() and role_in(request.user, self.get_object()) is not None
         project = self.get_object() if is_own else self._managed(request)
         if not project.dismiss(_person(name)):
-            raise NotFound(f"{name} is no member.")
+            raise NotFound(f"{name} is not a member.")
         return Response(status=204)
 
     def _managed(self, request: Request) -> Project:

@@ -50,6 +50,6 @@ def ranks_so_far(ranks: Sequence[tuple[int, str, float]]) -> Figure:
         "layout": {
             "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
             "xaxis": {"title": axis_title("Rank", ""), "type": "category"},
-            "yaxis": {"title": axis_title("Processor time", scale.unit), "rangemode": "tozero"},
+            "yaxis": {"title": axis_title("CPU time", scale.unit), "rangemode": "tozero"},
         },
     }

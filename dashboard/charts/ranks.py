@@ -72,7 +72,7 @@ def _in_steps(shares: Sequence[float], group: int) -> list[float]:
     return [sum(chunk) / group for chunk in chunks]
 
 
-_NOT_SPLIT: Final = {"no_core_s": "Outside MPI, on no processor"}
+_NOT_SPLIT: Final = {"no_core_s": "Outside MPI, off the CPU"}
 _SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
 """Shown if the kernel of every host counts run delay."""
 _IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}

@@ -143,7 +143,7 @@ class HistoryFilter(ListFilter):
         choices=[(f"{sign}{name}", f"{sign}{name}") for name in SORTS for sign in ("", "-")],
         widget=forms.HiddenInput,
         label="Order",
-        help_text="Order; - for descending. `-newest` when left out.",
+        help_text="Order; - for descending. `-newest` by default.",
     )
 
     drawn = ("text", "workload", "cluster", "flagged")

@@ -56,7 +56,7 @@ class FrontMiddleware:
         """Answer 429 beyond a concurrency limit, 503 beyond the processor time."""
         if isinstance(error, budget.Exhausted):
             limit = plural(settings.REQUEST_CPU_SECONDS, "second")
-            return refuse(request, 503, f"Stopped after {limit} of processor time. Request less at once.")
+            return refuse(request, 503, f"Stopped after {limit} of CPU time. Request less at once.")
         if not isinstance(error, Busy):
             return None
         refusal = refuse(request, 429, str(error))

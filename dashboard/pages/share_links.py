@@ -33,7 +33,7 @@ class ShareForm(forms.Form):
     """Form of a new link."""
 
     days = forms.TypedChoiceField(
-        label="Lasts", coerce=int, choices=[(days, f"{days} days") for days in DAYS], initial=DAYS[0]
+        label="Valid for", coerce=int, choices=[(days, f"{days} days") for days in DAYS], initial=DAYS[0]
     )
 
 

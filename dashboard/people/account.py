@@ -31,7 +31,7 @@ _MAY: Final = {
 
 class TokenForm(forms.Form):
     name = forms.CharField(max_length=80, help_text="Its purpose: a machine, a script.")
-    scope = forms.ChoiceField(label="May", choices=list(_MAY.items()), help_text="At most what your role allows.")
+    scope = forms.ChoiceField(label="Rights", choices=list(_MAY.items()), help_text="At most what your role allows.")
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
     days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
 

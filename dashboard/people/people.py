@@ -120,14 +120,14 @@ CHANGES: Final = {
         "Its authenticator app, recovery codes and keys are removed. Verify the identity of the user first.",
     ),
     "superuser": AccountChange(
-        "Make superuser",
+        "Grant superuser rights",
         "is now a superuser.",
         accounts.make_superuser,
         lambda user: user.is_active and not user.is_superuser,
         "Superusers can see and change everything in all projects, and make other superusers.",
     ),
     "no-superuser": AccountChange(
-        "Remove superuser", "is no longer a superuser.", accounts.end_superuser, lambda user: user.is_superuser
+        "Remove superuser rights", "is no longer a superuser.", accounts.end_superuser, lambda user: user.is_superuser
     ),
 }
 

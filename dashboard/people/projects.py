@@ -61,7 +61,7 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at 
         fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
         labels: ClassVar = {
             "most_queued_trials": "Queued trials",
-            "most_machine_hours": "Machine hours",
+            "most_machine_hours": "Machine-hours",
             "most_disk_gib": "Files, GiB",
             "most_capture_gib": "Captures, GiB",
         }

@@ -62,7 +62,7 @@ def blocks(text: str) -> list[Block]:
     parts = dict(_parts(tokens, errors))
     errors += _forbidden(tokens)
     if len(parts) > MOST_PARTS:
-        errors.append(FieldError(FIELD, f"has {len(parts)} parts; at most {MOST_PARTS} are drawn"))
+        errors.append(FieldError(FIELD, f"has {len(parts)} parts; at most {MOST_PARTS} are shown"))
     if errors:
         raise InvalidSpec(sorted(errors, key=lambda error: error.line or 0))
     pieces: list[Block] = []
@@ -110,7 +110,7 @@ def _parts(tokens: Sequence[Token], errors: list[FieldError]) -> Iterator[tuple[
         line = _line(token)
         try:
             if token.level:
-                raise ValueError("a part needs a line of its own, outside of lists and quotes")
+                raise ValueError("a part needs a line of its own, outside lists and quotes")
             yield index, _part(token.content.split(), line)
         except ValueError as error:
             errors.append(FieldError(FIELD, str(error), line))

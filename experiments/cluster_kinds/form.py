@@ -110,7 +110,7 @@ def _expanded(word: str) -> list[str]:
     for part in ranges.replace(" ", "").split(","):
         low, dash, high = part.partition("-")
         if not low or (dash and (not high or int(high) < int(low) or int(high) - int(low) > MOST_HOSTS)):
-            raise ValueError(f"{word!r} is no range of hosts; write for example n[01-04]")
+            raise ValueError(f"{word!r} is not a range of hosts; write for example n[01-04]")
         numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
     return [name for number in numbers for name in _expanded(before + number + after)]
 

@@ -13,7 +13,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 def _as_name(text: str) -> str:
     if _NAME.fullmatch(text) is None:
         raise ValueError(
-            f"{text[:80]!r} is no name: letters, digits, “_”, “:”, “.” and “-” make one, and “.” and “-” do not begin it"
+            f"{text[:80]!r} is not a name: use letters, digits, “_”, “:”, “.” and “-”; “.” and “-” do not begin it"
         )
     return text
 

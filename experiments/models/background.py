@@ -46,7 +46,12 @@ class BackgroundTask(models.Model):
     title = models.CharField(max_length=200)
     arguments: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
     within = models.ForeignKey(
-        Project, on_delete=models.CASCADE, null=True, blank=True, related_name="+", help_text="Of the token that asked."
+        Project,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Of the token that requested it.",
     )
     experiment = models.ForeignKey(
         Experiment, on_delete=models.CASCADE, null=True, blank=True, related_name="background_tasks"
@@ -57,7 +62,7 @@ class BackgroundTask(models.Model):
     attempt = models.PositiveSmallIntegerField(default=0)
     asked_at = models.DateTimeField(db_default=Now())
     begun_at = models.DateTimeField(null=True, blank=True)
-    told_at = models.DateTimeField(null=True, blank=True, help_text="Last sign of who works on it.")
+    told_at = models.DateTimeField(null=True, blank=True, help_text="Last heartbeat of its process.")
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

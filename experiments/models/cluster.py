@@ -64,11 +64,11 @@ class Cluster(models.Model):
         """Delete it with its test. Raise ClusterInUse if trials name it."""
         try:
             if not self.may_be_removed:
-                raise ClusterInUse(f"{self.name} cannot be removed: it has trials, or exists on every machine.")
+                raise ClusterInUse(f"{self.name} cannot be deleted: it has trials, or exists on every machine.")
             with transaction.atomic():
                 self.delete()
         except models.ProtectedError:  # a trial was queued in the meantime
-            raise ClusterInUse(f"{self.name} cannot be removed: it has trials.") from None
+            raise ClusterInUse(f"{self.name} cannot be deleted: it has trials.") from None
 
     @property
     def settings_errors(self) -> list[FieldError]:

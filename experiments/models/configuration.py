@@ -19,7 +19,7 @@ class Configuration(models.Model):
     ranks = models.PositiveIntegerField()
     position = models.PositiveIntegerField(default=0)
     in_design = models.BooleanField(
-        default=True, help_text="Asked for by the current version; others are kept but stale."
+        default=True, help_text="In the design of the current version; others are kept but stale."
     )
 
     class Meta:

@@ -86,7 +86,9 @@ class Experiment(OfProject, models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="experiments"
     )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
-    archived_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="Since then in no list.")
+    archived_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="Time since which no list has it."
+    )
 
     class Meta:
         ordering: ClassVar = ["-created_at", "-pk"]

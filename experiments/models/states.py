@@ -112,9 +112,9 @@ class Status(StrEnum):
 class Hold(models.TextChoices):
     """The hold on an experiment's queued trials."""
 
-    NONE = "", "They start"
-    HELD = "held", "On hold: its first trial failed, and a user decides"
-    RELEASED = "released", "A user released them, whatever the first one does"
+    NONE = "", "Not on hold"
+    HELD = "held", "On hold: its first trial failed"
+    RELEASED = "released", "Resumed by a user"
 
 
 class Priority(models.IntegerChoices):

@@ -153,7 +153,7 @@ class Trial(models.Model):
     repetition = models.PositiveIntegerField(default=1)
     attempt = models.PositiveIntegerField(default=1)
     position = models.PositiveIntegerField(default=0, help_text="Place in the order of the experiment.")
-    version = models.PositiveIntegerField(default=1, help_text="Version of the specification that asked for it.")
+    version = models.PositiveIntegerField(default=1, help_text="Version of the specification that requested it.")
     superseded = models.BooleanField(default=False, help_text="A newer attempt replaced this one.")
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
 
@@ -164,13 +164,15 @@ class Trial(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True, db_index=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
 
-    worker = models.CharField(max_length=200, blank=True, help_text="Who claimed it: host:pid:start of the process.")
+    worker = models.CharField(
+        max_length=200, blank=True, help_text="Worker that claimed it: host:pid:start of the process."
+    )
     beats = models.PositiveIntegerField(default=0, help_text="Grows while its worker lives.")
     reaper_beats = models.PositiveIntegerField(default=0)
-    reaper_rounds = models.PositiveIntegerField(default=0, help_text="Rounds of the reaper without a new beat.")
+    reaper_rounds = models.PositiveIntegerField(default=0, help_text="Rounds of the reaper without a new heartbeat.")
     progress: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)
 
-    message = models.TextField(blank=True, help_text="Why it did not finish, for the reader.")
+    message = models.TextField(blank=True, help_text="Why it did not finish.")
     traceback = models.TextField(blank=True)
     command: models.JSONField[list[str], list[str]] = models.JSONField(default=list, blank=True)
     conditions: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict, blank=True)

@@ -72,7 +72,7 @@ def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
         by_token[member.token] = member
     missing = [token for token in tokens if token not in by_token]
     if missing:
-        raise CannotCompare(f"Not there, or not for you to see: {', '.join(missing)}.")
+        raise CannotCompare(f"Not found, or in projects of which you are not a member: {', '.join(missing)}.")
     members = [by_token[token] for token in tokens]
     _load_designs(members)
     for label, member in zip(LABELS, members, strict=False):

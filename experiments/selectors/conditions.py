@@ -152,7 +152,7 @@ class _Question:
             case Arithmetic():
                 self._operations += 1
                 if self._operations > MOST_OPERATIONS:
-                    raise _refused(f"more than {MOST_OPERATIONS} calculations; ask for less at once")
+                    raise _refused(f"more than {MOST_OPERATIONS} calculations: split the condition")
                 return values.Computed(node.sign, self._number(node.left), self._number(node.right))
         raise _refused(f"{_shown(node)} is not a number to calculate with")
 

@@ -37,7 +37,7 @@ from experiments.selectors.question import asked_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 31
+_FORM: Final = 32
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")

@@ -92,7 +92,7 @@ def modelled(experiment: Experiment, link: Link, at: str) -> tuple[NetworkStudy,
     study = network_study_of(experiment)
     fitted = next((fit for fit in study.fits if fit.at == at), None)
     if fitted is None:
-        combinations = ", ".join(fit.at or "the only combination, which is written as nothing" for fit in study.fits)
+        combinations = ", ".join(fit.at or "the only combination: leave this empty" for fit in study.fits)
         raise InvalidSpec(
             [FieldError("at", f"there is no model of {at or 'that'}; known: {combinations or 'none yet'}")]
         )

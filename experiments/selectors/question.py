@@ -204,7 +204,7 @@ def _known_scatter(experiment: Experiment, metric: str) -> Scatter | None:
     for configuration, kind, value in rows.values_list("trial__configuration_id", "trial__kind", "value"):
         groups[configuration, kind].append(value)
     scatter = pooled(list(groups.values()))
-    return None if scatter is None else Scatter(scatter.sd, scatter.freedom, "warm-ups and controls")
+    return None if scatter is None else Scatter(scatter.sd, scatter.freedom, "warm-ups and control runs")
 
 
 def _accepted(study: Study, test: LoadTest, loads: Mapping[float, list[Load]]) -> list[Accepted]:

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from analysis.numbers import grouped
+from analysis.numbers import grouped, plural
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Artifact, Project, State, Trial
 from experiments.models.usage import machine_hours
@@ -69,7 +69,7 @@ def _limits(project: Project, waiting: int, hours: tuple[float, int], stored_byt
     most_captures = _most(project.most_capture_gib, settings.QUOTA_CAPTURE_GIB)
     return [
         Quota("queued_trials", "Queued", "trials", "repetitions", waiting, most_queued),
-        Quota("machine_hours", "Machines in 30 days", "hours", "cluster", *hours),
+        Quota("machine_hours", "Machine-hours in 30 days", "hours", "cluster", *hours),
         Quota("disk_gib", "Files", "GiB", "repetitions", stored_bytes[0] / GIB, most_disk),
         Quota("capture_gib", "Captures", "GiB", "capture", stored_bytes[1] / GIB, most_captures),
     ]
@@ -84,9 +84,9 @@ def problems(project: Project, *, waiting: int, adding: int, capturing: bool) ->
     ]
     most = _most(project.most_queued_trials, settings.QUOTA_QUEUED_TRIALS)
     if most and waiting + adding > most:
-        words = f"{grouped(most)} trials of the project {project.name} may be queued at once"
+        words = f"project {project.name} may have at most {plural(most, 'trial')} queued at once"
         refused.append(
-            FieldError("repetitions", f"{words}; {grouped(waiting)} are, and this would add {grouped(adding)}")
+            FieldError("repetitions", f"{words}; {grouped(waiting)} are queued, and this would add {grouped(adding)}")
         )
     return refused
 

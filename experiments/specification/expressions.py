@@ -75,7 +75,7 @@ class Expression:
         except _FAILURES as error:
             raise ValueError(f"{self.text!r} cannot be computed: {error}") from None
         if not isinstance(answer, bool):
-            raise ValueError(f"{self.text!r} answers {answer!r}, not yes or no; compare it, as in 'hosts <= 8'")
+            raise ValueError(f"{self.text!r} gives {answer!r}, not true or false; compare it, as in 'hosts <= 8'")
         return answer
 
 

@@ -45,10 +45,10 @@ _FIGURES: Final = figures_of("concurrent-readers", (
     ("client_cpu_max_share", "Client CPU, largest", SHARE, "lower", f"Largest use by the jobs of one client host, {_CPU_SOURCE}"),
     ("server_cpu_max_share", "Server CPU, largest", SHARE, "lower", f"Largest use by the database server, {_CPU_SOURCE}"),
     ("machine_cpu_share", "CPU of the server's machine", SHARE, "lower", "Busy share of its processors, by all processes."),
-    ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User processor time of all jobs while they read."),
-    ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System processor time of all jobs while they read."),
-    ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User processor time of the database server while the jobs read."),
-    ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System processor time of the database server while the jobs read."),
+    ("client_cpu_user_s", "Client CPU, user", "s", "lower", "User CPU time of all jobs while they read."),
+    ("client_cpu_system_s", "Client CPU, system", "s", "lower", "System CPU time of all jobs while they read."),
+    ("server_cpu_user_s", "Server CPU, user", "s", "lower", "User CPU time of the database server while the jobs read."),
+    ("server_cpu_system_s", "Server CPU, system", "s", "lower", "System CPU time of the database server while the jobs read."),
     ("read_bytes", "Bytes read", "B", "neutral", "Contents that all jobs read."),
 ))  # fmt: skip
 

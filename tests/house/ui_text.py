@@ -1,7 +1,7 @@
 """Every text that a user can read, with its place: script/ui-text [PATH ...].
 
-Texts of templates, mails and JavaScript, strings of several words in Python, labels, and the descriptions of the library. Placeholders
-are in braces. The list is generous: some strings are seen only by a log or another program.
+Texts of templates, mails and JavaScript, strings of several words in Python, labels, and the descriptions
+of the library. Placeholders are in braces. The list is generous: some strings are seen only by a log or another program.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Text = tuple[int, str]
 
 
 class _Page(HTMLParser):
-    """Collect the texts of attributes and of blocks with their inline elements."""
+    """Collect the texts of blocks with their inline elements, and of attributes."""
 
     def __init__(self) -> None:
         super().__init__()

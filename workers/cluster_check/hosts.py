@@ -219,7 +219,7 @@ def clocks(session: Session) -> Step:
             name,
             f"{', '.join(wrong)}: up to {amount(max(abs(far[host]) for host in wrong), 's')} off",
             f"{seen} Recordings are joined by the frames that two hosts have both seen; times between hosts stay less certain.",
-            f"Let the clock be kept on {', '.join(wrong)}.",
+            f"Synchronise the clock with NTP on {', '.join(wrong)}.",
             "sudo apt install chrony",
         )
     return ok(name, f"Within {amount(max(abs(offset) for offset in far.values()) + unsure, 's')}", seen)

@@ -174,7 +174,7 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
             return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
         met = world.judge(name, result, those, session.usual_launch.program)
         if met.state != "ok":
-            return met, skipped(world.PING_PONG, "Because the ranks did not meet.")
+            return met, skipped(world.PING_PONG, "Because the ranks did not connect.")
         return met, world.ping_pong(result, those)
 
     def both() -> list[Step]:

@@ -110,7 +110,7 @@ def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) ->
     return ok(
         name,
         f"{plural(rank_count, 'rank')}, {amount(result.elapsed_s, 's')}",
-        f"{library} on {', '.join(hosts)}: every rank met all others.",
+        f"{library} on {', '.join(hosts)}: every rank reached all others.",
     )
 
 
@@ -119,13 +119,13 @@ def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
     times = next((rank for rank in result.ranks if "small_s" in rank), None)
     if times is None:
         return skipped(
-            PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not meet."
+            PING_PONG, "One host: nothing goes over a wire." if len(hosts) < 2 else "The ranks did not connect."
         )
     rate = amount(8 * LARGE_BYTES / times["large_s"], "bit/s")
     return ok(
         PING_PONG,
         f"{amount(times['small_s'], 's')}, {rate}",
-        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of few.",
+        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of a few.",
     )
 
 

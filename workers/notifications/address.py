@@ -30,9 +30,9 @@ def checked(url: str) -> tuple[str, str, int, str]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise Refused("This is no address: write it as https://example.org/path.") from None
+        raise Refused("Not an address: write it as https://example.org/path.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Refused("This is no address: write it as https://example.org/path.")
+        raise Refused("Not an address: write it as https://example.org/path.")
     if parts.username is not None or parts.password is not None:
         raise Refused("Remove the name and password from the address: the signature identifies the sender.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -41,7 +41,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
 def test_mail(address: str) -> EmailMessage:
     """Return a test mail."""
     choices = link(f"{reverse('account')}#notices")
-    body = f"Mails of Rankwire reach you here.\n{choices}\n\nYou asked for this test on your account."
+    body = f"Rankwire sends mail to this address.\n{choices}\n\nYou requested this test on the page of your account."
     return EmailMessage("Rankwire: test", body, to=[address], headers=_headers(choices))
 
 
@@ -53,7 +53,7 @@ def body(event: Event | None, delivery: int) -> bytes:
     """Return the JSON of a webhook; None is a test."""
     message: dict[str, Any] = {"delivery": delivery, "event": "test" if event is None else event.kind}
     if event is None:
-        message |= {"sentence": "Messages of Rankwire reach you here.", "url": link(reverse("projects"))}
+        message |= {"sentence": "Rankwire sends messages to this address.", "url": link(reverse("projects"))}
     else:
         message |= {"id": event.pk, "at": event.at.isoformat(), "sentence": events.sentence(event)}
         message |= {"title": events.title(event), "url": link(events.path(event))}

@@ -50,7 +50,7 @@ def deliver(trial: Trial, artifacts: Sequence[Artifact], check: Callable[[], obj
         _patiently(trial, artifacts, patience_s, check)
     except StoreUnavailable as error:
         raise NotDelivered(
-            f"What it measured could not be stored: {error}, for {duration(patience_s)}. "
+            f"The results could not be stored: {error}, for {duration(patience_s)}. "
             f"Its files stay in {trial_directory(trial)} on {socket.gethostname()} for a day."
         ) from None
 

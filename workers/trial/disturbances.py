@@ -97,9 +97,9 @@ def _troubles(course: Course, on: str) -> Iterator[str]:
     first, last = course[0][1], course[-1][1]
     swapped = last.swapped_in_bytes - first.swapped_in_bytes
     if swapped > SWAPPED_BYTES:
-        yield f"{amount(swapped, 'B')} were fetched back from swap{on}"
+        yield f"{amount(swapped, 'B')} were read back from swap{on}"
     if events := last.throttle_events - first.throttle_events:
-        yield f"the processor{on} slowed down {plural(events, 'time')} against heat"
+        yield f"the processor{on} slowed down {plural(events, 'time')} because of heat"
     if (held_s := last.throttled_s - first.throttled_s) > THROTTLED_S:
         yield f"the limit of the control group{on} held programs for {amount(held_s, 's')}"
     steps = [

@@ -199,7 +199,7 @@ class TrialRun:
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed if the network is no longer the certified one."""
         if problems := session.network_problems(thorough=thorough):
-            raise TrialFailed(f"{' '.join(problems)} What was measured does not count.")
+            raise TrialFailed(f"{' '.join(problems)} The measurements are excluded.")
 
     def _write_inputs(self, session: Session, bounds: Limits) -> list[Path]:
         """Write the input files of the plan and of the first host. Raise TrialFailed."""
@@ -225,7 +225,7 @@ class TrialRun:
     def _start_captures(self, session: Session, stack: ExitStack) -> tuple[dict[str | None, Capture], Recorded]:
         """Return the recordings by host, the analysed one first, and refused hosts."""
         if self.trial.kind == Kind.CONTROL:
-            return {}, Recorded(absent="a control run, made without capture to measure the observer effect")
+            return {}, Recorded(absent="a control run without capture, to measure the capture overhead")
         if not self.spec.capture.enabled:
             return {}, Recorded(absent="the experiment captures no packets")
         recordings: dict[str | None, Capture] = {}

@@ -102,8 +102,8 @@ def _lacking_room(trial: Trial) -> str:
     if free >= required:
         return ""
     return (
-        f"Waits for room on the disk: {amount(free, 'B')} free, {amount(required, 'B')} required. "
-        "It starts when there is room in RANKWIRE_VAR."
+        f"Waiting for disk space: {amount(free, 'B')} free, {amount(required, 'B')} required. "
+        "The trial starts when RANKWIRE_VAR has room."
     )
 
 
@@ -145,7 +145,7 @@ def execute(trial: Trial) -> None:
         except WorkerEnds:
             _store(trial.requeue)
         except AllocationEnded as error:
-            reason = f"Runs again, uncounted: {error}"
+            reason = f"Queued again, no attempt lost: {error}"
             _store(lambda: _hand_back(trial, reason))
         except HostsLost as error:
             artifacts, note = delivery.deliver_leftovers(trial)
@@ -208,7 +208,9 @@ def _end_by_error(trial: Trial, error: Exception) -> None:
     """Requeue the trial if the database was away, uncounted; else store the error."""
     if outage.outage_of(error) is outage.DATABASE:
         outage.note(error)
-        _store(lambda: _hand_back(trial, "Runs again, uncounted: the database did not answer during the trial."))
+        _store(
+            lambda: _hand_back(trial, "Queued again, no attempt lost: the database did not answer during the trial.")
+        )
         return
     sentence = storage_failure(error) if isinstance(error, OSError) else None
     if sentence is not None:

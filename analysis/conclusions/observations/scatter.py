@@ -24,7 +24,7 @@ from analysis.statistics import Interval
 from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
 
-Source = Literal["repetitions", "warm-ups and controls", "history", "small effects"]
+Source = Literal["repetitions", "warm-ups and control runs", "history", "small effects"]
 LEVEL: Final = 0.965
 """Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
 _VALUE: Final = 0.98

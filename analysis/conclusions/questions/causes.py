@@ -9,7 +9,6 @@ from analysis.conclusions.answer import Cause, ChangePart
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
 from analysis.conclusions.sentences import causes as words
-from analysis.conclusions.wording import first_up
 from analysis.scaling import Point
 
 _CHART: Final = "where-time-goes"
@@ -19,22 +18,22 @@ _CHART: Final = "where-time-goes"
 class Explanation:
     """Causes of the longer time of a point.
 
-    The launch overhead has a sentence of its own, and is a cause only of the elapsed time.
+    The launch overhead is a cause only of the elapsed time.
     """
 
     causes: tuple[Cause, ...] = ()
     launch: Cause | None = None
     parts: tuple[ChangePart, ...] = ()
+    largest: str = ""
+    """The largest cause in a few words."""
 
     @property
     def because(self) -> str:
-        """Return the largest cause as the end of a sentence, or "" for launch overhead."""
-        return "" if not self.causes or self._is_launch else f", {self.causes[0].statement}"
-
-    @property
-    def launch_sentence(self) -> str:
-        """Return a sentence of its own if the launch overhead grew most."""
-        return f" {first_up(self.launch.statement)}." if self.launch is not None and self._has_largest_launch else ""
+        """Return the end of a sentence: ": 0.9 s more in MPI"."""
+        causes = [] if self._is_launch or not self.largest else [self.largest]
+        if self.launch is not None and self._has_largest_launch:
+            causes.append(words.more_launch(self.launch.explains or 0.0))
+        return f": {', '.join(causes)}" if causes else ""
 
     @property
     def all_causes(self) -> tuple[Cause, ...]:
@@ -58,7 +57,8 @@ def explained(asked: ExperimentQuestion, good: Point, bad: Point, ideal: float =
     if divided is None:
         return Explanation()
     causes = _causes(asked, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
-    return Explanation(causes, _launch(divided), (divided.whole, *divided.parts))
+    largest = words.more(divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
+    return Explanation(causes, _launch(divided), (divided.whole, *divided.parts), largest if causes else "")
 
 
 def _causes(asked: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import log
-from typing import Any
+from typing import Any, Final
 
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor
@@ -17,6 +17,9 @@ from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_t
 from analysis.conclusions.sentences import network as words
 from analysis.conclusions.wording import place
 from analysis.scaling import Point
+
+_SHORTEST: Final = 1e-9
+"""Seconds; a shorter tolerated delay counts as this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,18 @@ class _Part:
         return any(e.clear and e.interval is not None and not is_clear(e.interval) for e in self.effects)
 
     @property
-    def sentence(self) -> str:
+    def sentences(self) -> tuple[str, str]:
+        """Return the verdict and the numbers, without their place."""
         if self.needed is not None:
-            return words.needs(self.grid.asked, self.at, self.needed)
-        return words.effects(self.grid, self.at, self.points, self.effects, self.slopes)
+            return words.needs(self.grid.asked, self.needed)
+        return words.effects(self.grid, self.points, self.effects, self.slopes)
+
+    @property
+    def demand(self) -> tuple[float, float]:
+        """Return a key that is largest for the combination that needs most: delay, then rate."""
+        needs = None if self.needed is None else self.needed.needs
+        delay, rate = (None, None) if needs is None else (needs.most_delay, needs.least_rate)
+        return (0.0 if delay is None else 1 / max(delay.value, _SHORTEST), 0.0 if rate is None else rate.value)
 
     def causes(self) -> list[Cause]:
         """Return every clear factor with its share of the log change, and interactions."""
@@ -106,7 +117,7 @@ def answer_network(asked: ExperimentQuestion) -> Answer:
         return _no_effect(grid, figures, largest)
     return Answer(
         "network",
-        words.combinations([part.sentence for part in parts]),
+        _sentence(parts),
         strength(asked, grid.claims),
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
@@ -115,6 +126,17 @@ def answer_network(asked: ExperimentQuestion) -> Answer:
         else None,
         grid.claims.scatter,
     )
+
+
+def _sentence(parts: Sequence[_Part]) -> str:
+    """Return the head line of one or several combinations."""
+    if len(parts) == 1:
+        return words.sentences(parts[0].at, *parts[0].sentences)
+    demanding = max(parts, key=lambda part: part.demand)
+    if demanding.needed is not None:
+        return words.sentences(demanding.at, demanding.sentences[0], words.more_needs(len(parts) - 1))
+    strongest = max(parts, key=lambda part: max((effect.ratio for effect in part.effects), default=1.0))
+    return words.combinations([(part.at, part.sentences[0]) for part in parts], strongest.at, strongest.sentences[1])
 
 
 def _combinations(grid: Grid) -> list[list[Point]]:
@@ -132,7 +154,7 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
     """Return the answer without a measurable effect, with the largest possible one."""
     asked, network = grid.asked, grid.asked.of_role("network")
     if asked.published:
-        return Answer("network", words.no_effect(network, printed=grid.claims.PRINTED - 1), "printed", figures)
+        return Answer("network", words.no_effect(asked, network, printed=grid.claims.PRINTED - 1), "printed", figures)
     size = grid.claims.resolution()
     ends = [f for f in figures if f.name.startswith("factor of ")]
     most = max((f.high or 1 for f in ends), default=1.0)
@@ -141,5 +163,5 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
         missing = repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
-    sentence = words.no_effect(network, most=most - 1)
+    sentence = words.no_effect(asked, network, most=most - 1)
     return Answer("network", sentence, strength(asked, grid.claims), figures, scatter=grid.claims.scatter)

@@ -32,7 +32,7 @@ def answer_scale(asked: ExperimentQuestion) -> Answer:
     why = Explanation()
     if last not in as_good:
         why = explained(asked, curve.points[best], curve.points[-1])
-        sentence = words.stop(curve, why.because) + why.launch_sentence
+        sentence = words.stop(curve, why.because)
     elif 0 in as_good:
         sentence = words.between_worse(curve)
     else:
@@ -114,7 +114,7 @@ def answer_weak(asked: ExperimentQuestion) -> Answer:
         fallen = next((i for i, row in enumerate(together, 1) if _below(asked, row)), None)
     certainty, missing, line = strength(asked, curve.claims), None, words.STAYS_ABOVE
     if fallen is not None:
-        line = f"it falls below 80 % at {words.size_of(curve, fallen)}"
+        line = words.FALLS.format(size=words.size_of(curve, fallen))
         figures += (Figure("falls below 80 %", curve.level(fallen), plural),)
     elif all(_above(asked, row) for row in rows):
         figures += (Figure("stays above 80 %", curve.level(-1), plural),)
@@ -125,9 +125,7 @@ def answer_weak(asked: ExperimentQuestion) -> Answer:
             names = levels(curve.factor, [p.parameters[name] for p in pair])
             missing = repeat(asked, curve.claims, pair, max(share / _EFFICIENT, _EFFICIENT / share), names)
     why = explained(asked, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
-    sentence = (
-        words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "") + why.launch_sentence
-    )
+    sentence = words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "")
     return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
 
 

@@ -15,10 +15,10 @@ from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.sentences import answers as words
-from analysis.conclusions.wording import MOST_REPETITIONS, percent
+from analysis.conclusions.wording import MOST_REPETITIONS
 from analysis.numbers import plural
 
-_LEVEL: Final = 0.98
+LEVEL: Final = 0.98
 """Level of the interval of possible slopes."""
 _BEST: Final = frozenset({"best size", "best step", "best", "as good"})
 """Figures that name a best point or one that does not differ from it: an answer with more of them claims less."""
@@ -34,31 +34,16 @@ def judged(asked: ExperimentQuestion, drift: Drift, compute: Callable[[Experimen
     answer that some slope would change is tentative, and if a drift was found, inconclusive.
     """
     if drift.is_removed:
-        answer = compute(drift.without(asked, drift.slope))
-        return _lowered(
-            asked,
-            answer,
-            "moderate",
-            f"{answer.sentence} {words.DRIFT_REMOVED.format(drift=words.per_trial(drift))}",
-            drift,
-        )
+        return _lowered(asked, compute(drift.without(asked, drift.slope)), "moderate", drift)
     answer = compute(asked)
     if answer.strength != "firm" and not drift.is_found:
         return answer
-    others = (compute(drift.without(asked, slope)) for slope in drift.interval(_LEVEL))
+    others = (compute(drift.without(asked, slope)) for slope in drift.interval(LEVEL))
     survives = answer.strength == "open" or all(_holds(asked, answer, other) for other in others)
     if drift.is_found and not survives:
-        return _lowered(asked, answer, "open", _confounded(drift, asked.factors), drift)
-    if drift.is_found:
-        return _lowered(
-            asked, answer, "moderate", f"{answer.sentence} {words.DRIFTS.format(drift=words.per_trial(drift))}", drift
-        )
-    if not survives:
-        most = float(np.expm1(max(abs(end) for end in drift.interval(_LEVEL))))
-        return _lowered(
-            asked, answer, "moderate", f"{answer.sentence} {words.DRIFT_NOT_EXCLUDED.format(most=percent(most))}", drift
-        )
-    return answer
+        answer = replace(answer, sentence=_confounded(drift, asked.factors))
+        return _lowered(asked, answer, "open", drift)
+    return _lowered(asked, answer, "moderate", drift) if drift.is_found or not survives else answer
 
 
 def _confounded(drift: Drift, factors: Sequence[Factor]) -> str:
@@ -138,10 +123,10 @@ def _rounds(asked: ExperimentQuestion) -> Missing:
     )
 
 
-def _lowered(asked: ExperimentQuestion, answer: Answer, most: Strength, sentence: str, drift: Drift) -> Answer:
+def _lowered(asked: ExperimentQuestion, answer: Answer, most: Strength, drift: Drift) -> Answer:
     weaker: tuple[Strength, ...] = ("open", "moderate", "firm")
     strength = min(answer.strength, most, key=weaker.index)
     low, high = (float(np.expm1(end)) for end in drift.interval())
     figure = Figure("drift per trial", float(np.expm1(drift.slope)), "share of the value", low, high)
     missing = answer.missing if drift.is_balanced else _rounds(asked)
-    return replace(answer, sentence=sentence, strength=strength, missing=missing, drift=figure)
+    return replace(answer, strength=strength, missing=missing, drift=figure)

@@ -16,8 +16,8 @@ from analysis.conclusions.sentences.findings import (
     bursts_reach,
     retransmission_cost,
 )
-from analysis.conclusions.wording import percent, sizes
-from analysis.numbers import amount, plural
+from analysis.conclusions.wording import amount, percent, sizes
+from analysis.numbers import plural
 from analysis.scaling import Point
 from analysis.scaling.breakdown import WireRow, busiest_link_share, wire_part
 

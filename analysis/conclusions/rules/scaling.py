@@ -9,8 +9,8 @@ from typing import Final
 from analysis.conclusions.observations.reading import Observation, Place, Reading
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import EXTRAPOLATED, SHARED, WAITING
-from analysis.conclusions.wording import percent, sizes, times, whole_size, whole_sizes
-from analysis.numbers import amount, between, significant
+from analysis.conclusions.wording import amount, between, percent, sizes, times, whole_size, whole_sizes
+from analysis.numbers import significant
 
 _LEAST_RATIO: Final = 1.1
 
@@ -126,7 +126,7 @@ def packet_step(reading: Reading) -> Iterator[Finding]:
         ratio=times(ratio),
         first=significant(before.size),
         last=sizes(after.size, reading.axis),
-        change=between(before.median, after.median, digits=4),
+        change=between(before.median, after.median),
     )
 
 

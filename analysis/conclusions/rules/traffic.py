@@ -8,8 +8,8 @@ from typing import Any, Final
 from analysis.conclusions.observations.reading import Observation, Reading
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import heaviest_host, heaviest_pair
-from analysis.conclusions.wording import spread_words
-from analysis.numbers import SHARE, amount
+from analysis.conclusions.wording import amount, spread_words
+from analysis.numbers import SHARE
 from analysis.scaling.breakdown import busiest_link_share
 
 _SMALL: Final = 0.3
@@ -66,7 +66,7 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
     yield finding(
         "arrivals",
         reading.strength(),
-        reading.evidence("Inter-arrival variation", "interarrival_cv", "1"),
+        reading.evidence("Inter-arrival CV", "interarrival_cv", "1"),
         variation=spread_words([p.median for p in places], ""),
     )
 

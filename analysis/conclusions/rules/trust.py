@@ -7,8 +7,8 @@ from typing import Final
 
 from analysis.conclusions.observations.reading import Observation, Reading
 from analysis.conclusions.rules.registry import Finding, finding, rule
-from analysis.conclusions.wording import percent
-from analysis.numbers import amount, plural, significant
+from analysis.conclusions.wording import amount, percent
+from analysis.numbers import plural, significant
 from analysis.statistics import repetitions_needed
 from analysis.trust_level import FLAGGED
 
@@ -84,7 +84,7 @@ def left_out(reading: Reading) -> Iterator[Finding]:
         yield finding(
             "left_out",
             "strong",
-            (Observation("Trials not counted", n, "1", "", x) for x, n, _ in failed),
+            (Observation("Excluded trials", n, "1", "", x) for x, n, _ in failed),
             trials=plural(total, "trial"),
             at=reading.at(*(p for _, _, p in failed)),
             are="is" if total == 1 else "are",
@@ -121,5 +121,5 @@ def rows_disagree(reading: Reading) -> Iterator[Finding]:
             apart=percent(difference),
             gap=amount(place.median, "s"),
             implied=amount(implied, "packets/s"),
-            intensity=significant(intensity),
+            intensity=amount(intensity, ""),
         )

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from analysis.conclusions.answer import Figure
+from analysis import numbers
+from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.context import Accepted, ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift
 from analysis.conclusions.observations.grid import Grid, SizeGrid
@@ -15,7 +16,11 @@ from analysis.conclusions.observations.ladder import Advance, step_of
 from analysis.conclusions.observations.scatter import Scatter
 from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.conclusions.wording import (
+    ANY,
+    amount,
+    between,
     change_words,
+    clauses,
     factor_words,
     first_up,
     joined,
@@ -27,55 +32,87 @@ from analysis.conclusions.wording import (
     place,
     value,
 )
-from analysis.numbers import amount, between, change, grouped, plural, signed, significant
+from analysis.numbers import NARROW, SHARE, change, grouped, plural, rounded, signed, significant
 from analysis.scaling import Point
 from analysis.statistics import Interval
 
 # The experiment as a whole
 
 NO_TRIAL: Final = "No trial has finished."
-DRIFT_REMOVED: Final = "A drift of {drift} is removed from the comparison."
-DRIFTS: Final = "The trials drift by {drift}."
 CONFOUNDED_BY_DRIFT: Final = (
-    "The trials drift by {drift}, and {factors} changed with their order. The drift alone may explain the differences."
+    "A drift alone may explain the differences. The trials drift by {drift}, and {factors} changed with their order."
 )
-DRIFT_NOT_EXCLUDED: Final = "These trials do not exclude a drift of up to {most} per trial, which would change this."
-_MOST_SLICES: Final = 4
+NOT_YET: Final = "not enough data yet"
 
 
-def slices(sentences: Mapping[str, Sequence[str]]) -> str:
-    """Return one sentence for all slices (the values) that it holds for."""
-    rows = list(sentences.items())
-    text = " ".join(f"{'; '.join(places)}: {words}" for words, places in rows[:_MOST_SLICES])
-    remaining = sum(len(places) for _, places in rows[_MOST_SLICES:])
-    return f"{text} {more_combinations(remaining)}" if remaining else text
+def slices(verdicts: Mapping[str, Sequence[str]]) -> str:
+    """Return one sentence: each verdict with the slices that it holds for."""
+    rows = list(verdicts.items())
+    if len(rows) == 1:
+        ((verdict, places),) = rows
+        return f"In all {len(places)} combinations: {verdict}."
+    return f"{first_up(clauses([f'{joined(places)}: {verdict}' for verdict, places in rows]))}."
 
 
-def more_combinations(remaining: int) -> str:
-    return f"{remaining} more combination{'s are' if remaining > 1 else ' is'} in the table."
+def verdict_of(asked: ExperimentQuestion, answer: Answer) -> str:
+    """Return the verdict of one slice as a clause: "4 hosts are enough", "tree is best"."""
+    figures = {figure.name: figure for figure in answer.figures}  # the last of a name is that of the largest size
+    if answer.strength == "open":
+        return NOT_YET
+    if answer.question == "scale" and "enough" in figures:
+        size = figures["enough"].value
+        return f"{level(asked.of_role('scale')[0], size)} {'is' if size == 1 else 'are'} enough"
+    if answer.question == "weak scale":
+        falls = figures.get("falls below 80 %")
+        return FALLS.format(size=level(asked.of_role("scale")[0], falls.value)) if falls else STAYS_ABOVE
+    if "best" in figures:
+        at = place(asked.of_role("scale")[:1], figures["best"].where) if answer.question != "treatment" else ""
+        return f"{figures['best'].value} is best{f' at {at}' if at else ''}"
+    if "exponent" in figures:
+        return f"the power is {significant(_number(figures['exponent']), 2)}"
+    known = next((figures[name] for name in ("latency", "bandwidth") if name in figures), None)
+    return NOT_YET if known is None else f"{known.name} is {amount(_number(known), known.unit)}"
 
 
-def outliers(total: int, trials: int) -> str:
+def _number(figure: Figure) -> float:
+    return float(figure.value or 0.0)
+
+
+def outliers(total: int, trials: int) -> tuple[str, str]:
+    """Return the number of outliers and the suggested next step."""
     are = "is an outlier" if total == 1 else "are outliers"
-    return f"{total} of {plural(trials, 'trial')} {are}, excluded from the scatter."
+    return (
+        f"{total} of {plural(trials, 'trial')} {are}, excluded from the scatter.",
+        "Look at these trials for other load, or for a first run that fills caches.",
+    )
 
 
-def other_load(slowed: int, excluded: int, trials: int, weakens: bool) -> str:
+def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
+    """Return the number of trials that other load slowed and the suggested next step."""
     words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
-    return f"{words}: measure again on idle machines." if weakens else f"{words}."
+    return f"{words}.", "Measure again on idle machines."
 
 
 def per_trial(drift: Drift) -> str:
-    """Return "+1.92 % per trial (+1.71 to +2.13 %)": a drift needs two decimals."""
-    middle, low, high = (signed(100 * float(np.expm1(end)), 2) for end in (drift.slope, *drift.interval()))
-    return f"{middle}\u202f% per trial ({low} to {high}\u202f%)"
+    """Return "+1.92 % per trial (+1.71 to +2.13 %)"."""
+    percents = [100 * float(np.expm1(end)) for end in (drift.slope, *drift.interval())]
+    middle, low, high = (signed(each, 2 if abs(each) < 10 else 1) for each in percents)
+    return f"{middle}{NARROW}% per trial ({low} to {high}{NARROW}%)"
+
+
+def drift_not_excluded(label: str, most: float) -> tuple[str, str]:
+    """Return the drift that the trials do not exclude and the suggested next step."""
+    return (
+        f"{label} may drift by up to {percent(most)} per trial, which would change the answer.",
+        "Add rounds of all configurations, or clone the experiment with interleaved order.",
+    )
 
 
 def drift_fact(label: str, drift: Drift, whole: float) -> tuple[str, str]:
     """Return the size of a drift over the experiment and the suggested next step."""
-    what = "the comparison removes it" if drift.is_balanced else "it cannot be separated from the varied parameters"
+    what = "the answer is without it" if drift.is_balanced else "it cannot be separated from the varied parameters"
     step = look = "look for changes on the machines over time: temperature, caches, files, other programs."
     if not drift.is_balanced:
         step = f"add rounds of all configurations, or clone the experiment with interleaved order; {look}"
@@ -105,8 +142,9 @@ def also_at(
 
 # Sizes
 
-STAYS_ABOVE: Final = "it stays above 80 %"
-UNDECIDED: Final = "whether it stays above 80 % is not known yet"
+STAYS_ABOVE: Final = "efficiency stays above 80 %"
+FALLS: Final = "efficiency falls below 80 % at {size}"
+UNDECIDED: Final = "not enough data yet: efficiency may be above or below 80 %"
 SECOND_SIZE: Final = "Not enough data yet: the efficiency needs a second size."
 
 
@@ -124,7 +162,7 @@ def _at(curve: SizeGrid) -> str:
 
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
-    """Return the first sentence and equal sizes; ``alone`` is the verdict without any."""
+    """Return the first sentence; ``alone`` is the verdict without equal sizes."""
     others = curve.as_good[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
@@ -135,12 +173,16 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
     verb = "is" if len(others) == 1 and curve.level(others[0]) == 1 else "are"
     most = "" if curve.most_gained is None else f" (at most {factor_words(curve.most_gained)})"
     enough = first_up(size_of(curve, curve.enough))
-    return f"{enough} {are}: {_at(curve)}. {first_up(names)} {verb} not measurably {better}{most}"
+    return f"{enough} {are}: {_at(curve)}, and {names} {verb} not measurably {better}{most}."
 
 
-def _with(verdict: str, more: str) -> str:
-    """Append a fact to the verdict: to its second sentence if it has two."""
-    return f"{verdict} {first_up(more)}." if verdict.endswith(".") else f"{verdict}; {more}."
+def _against_best(curve: SizeGrid, i: int) -> str:
+    """Return "16 hosts take 2.8 times (2.5 to 3.1) as long as 4 hosts"."""
+    ratio, interval, _ = curve.worse(i, curve.best)
+    is_one, best = curve.level(i) == 1, size_of(curve, curve.best)
+    if curve.asked.deciding.higher_is_better:
+        return f"{size_of(curve, i)} {'reaches' if is_one else 'reach'} {percent(1 / ratio)} of what {best} give"
+    return f"{size_of(curve, i)} {'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long as {best}"
 
 
 def one_size(curve: SizeGrid) -> str:
@@ -149,39 +191,28 @@ def one_size(curve: SizeGrid) -> str:
 
 
 def stop(curve: SizeGrid, because: str) -> str:
-    """Return the sentence of a largest size that is measurably worse than the best."""
-    last, best = len(curve.points) - 1, size_of(curve, curve.best)
-    ratio, interval, _ = curve.worse(last, curve.best)
-    is_one = curve.level(last) == 1
-    beyond = f"{'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long"
-    if curve.asked.deciding.higher_is_better:
-        beyond = f"{'reaches' if is_one else 'reach'} {percent(1 / ratio)} of it"
-    against = "" if curve.enough == curve.best else f" as {best}"
-    head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {best}")
-    return _with(head, f"{size_of(curve, last)} {beyond}{against}{because}")
+    """Return the sentences of a largest size that is measurably worse than the best."""
+    head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {size_of(curve, curve.best)}")
+    return f"{head} {first_up(_against_best(curve, len(curve.points) - 1))}{because}."
 
 
 def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
-    """Return the sentence of a largest size that no other one beats."""
+    """Return the sentences of a largest size that no other one beats."""
     enough = curve.enough
     ratio, interval, _ = curve.worse(0, enough)
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
     much = "much" if curve.asked.deciding.higher_is_better else "fast"
     words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
     if len(curve.as_good) > 1:
-        return _with(_verdict(curve), f"{size_of(curve, enough)} {_are(curve, enough)} {words}")
-    largest = f"{first_up(size_of(curve, enough))} {_are(curve, enough)} best: {_at(curve)}, {words}"
-    return f"{largest}. Larger sizes may be better still: none was measured."
+        return f"{_verdict(curve)} {first_up(size_of(curve, enough))} {_are(curve, enough)} {words}."
+    largest = f"{first_up(size_of(curve, enough))}, the most measured, {_are(curve, enough)} best: {_at(curve)}"
+    return f"{largest}. That is {words}."
 
 
 def between_worse(curve: SizeGrid) -> str:
     best, good = curve.best, curve.as_good
     worst = max((i for i in range(len(curve.points)) if i not in good), key=lambda i: curve.worse(i, best)[0])
-    ratio, interval, _ = curve.worse(worst, best)
-    times = factor_words(ratio, interval)
-    return _with(
-        _verdict(curve), f"{size_of(curve, worst)} {_are(curve, worst)} {times} worse than {size_of(curve, best)}"
-    )
+    return f"{_verdict(curve)} {first_up(_against_best(curve, worst))}."
 
 
 def equal(curve: SizeGrid, most: float | None) -> str:
@@ -199,30 +230,30 @@ def equal(curve: SizeGrid, most: float | None) -> str:
 
 
 def too_few(curve: SizeGrid, resolution: float | None) -> str:
-    reason = f"only changes above {change_words(resolution)} would show" if resolution else "too few repetitions"
+    reason = _resolvable(resolution, "changes")
     best = curve.best
     looks = f"{size_of(curve, best)} {'looks' if curve.level(best) == 1 else 'look'} best so far"
     return f"Not enough data yet: {reason}. {first_up(looks)}, {value(curve.asked, curve.typical(curve.points[best]))}."
 
 
 def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | None], line: str, because: str) -> str:
-    """Return the efficiency of the largest size; ``line`` compares it with 80 %."""
-    about = f" ({percent(ends[0])} to {percent(ends[1])})" if ends[0] is not None and ends[1] is not None else ""
-    words = f"{percent(share)}{about}" if share <= 1 else f"full, nothing is lost{about}"
-    return f"Efficiency is {words} at {size_of(curve, len(curve.points) - 1)}; {line}{because}."
+    """Return the efficiency of the largest size after ``line``, its verdict."""
+    about = f" ({words})" if (words := numbers.between(*ends, SHARE, 2)) else ""
+    words = f"it is {percent(share)}{about}" if share <= 1 else f"nothing is lost{about}"
+    return f"{first_up(line)}. At {size_of(curve, len(curve.points) - 1)} {words}{because}."
 
 
 def one_point(
     asked: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
 ) -> str:
-    typical = value(asked, middle, interval)
+    typical = f"{first_up(asked.deciding.label)} is {value(asked, middle, interval)}"
     if asked.published:
         return f"{typical}, printed without repetitions."
     if scatter is None:
         return f"{typical}, measured once: its scatter is not known."
     if scatter.source == "repetitions" and trials > 1:
         return f"{typical}, from {trials} trials that scatter by {percent(scatter.sd)}."
-    return f"{typical}, from {plural(trials, 'trial')}; {scatter.source} scatter by {percent(scatter.sd)}."
+    return f"{typical}, from {plural(trials, 'trial')}; the scatter of {scatter.source} is {percent(scatter.sd)}."
 
 
 # Choices
@@ -234,12 +265,14 @@ _LISTED: Final = 2
 
 
 def factors(grid: Grid, scale: Factor | None, choice: str, baseline: str) -> str:
-    clauses = []
-    for point in grid.points:
-        at = f"at {level(scale, point.parameters[scale.name])} " if scale is not None else ""
-        ratio = factor_words(grid.typical(point), grid.interval(point))
-        clauses.append(f"{at}{choice} is {ratio} as fast as {baseline}")
-    return f"{first_up(', '.join(clauses))}."
+    """Return how fast a choice is, at the smallest and the largest size first."""
+    head = f"{first_up(choice)} against {baseline}"
+    ends = [grid.points[0], *grid.points[:0:-1]]
+    words = [f"{factor_words(grid.typical(point), grid.interval(point))} as fast" for point in ends]
+    if scale is None:
+        return f"{head}: {words[0]}."
+    at = [f"{each} at {level(scale, p.parameters[scale.name])}" for each, p in zip(words, ends, strict=True)]
+    return f"{head}: {clauses(at)}."
 
 
 def _better(asked: ExperimentQuestion) -> str:
@@ -247,8 +280,13 @@ def _better(asked: ExperimentQuestion) -> str:
 
 
 def _limit(grid: Grid) -> str:
-    resolvable = grid.claims.resolution()
-    return f"no difference{f' above {factor_words(resolvable)}' if resolvable else ''} was measured"
+    return _resolvable(grid.claims.resolution(), "differences")
+
+
+def _resolvable(ratio: float | None, things: str) -> str:
+    if ratio is None:
+        return "too few repetitions"
+    return f"only {things} above {change_words(ratio)} would show" if ratio < ANY else "the trials scatter too much"
 
 
 def _typical(grid: Grid, point: Point) -> str:
@@ -264,17 +302,16 @@ def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], 
     best, worst = ranked[0], ranked[-1]
     ratio, interval, _ = grid.compare(worst, best)
     return first_up(
-        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}: {_typical(grid, best)}, "
+        f"{place(choices, best.parameters)} is best: {_typical(grid, best)}, "
         f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}."
+        f"{f' {first_up(_equal(choices, equal))}.' if equal else ''}"
     )
 
 
-def _beside(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
-    if not equal:
-        return ""
+def _equal(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
     named = [place(choices, p.parameters) for p in equal[:_LISTED]]
     more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
-    return f" ({'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse)"
+    return f"{'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse"
 
 
 def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
@@ -299,15 +336,23 @@ def best_over_sizes(
     size = best.parameters[scale.name]
     ratio, interval, _ = grid.compare(worst, best)
     equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
-    lead = "" if since is None else f" from {level(scale, since)} on" if since else " at every size"
-    end = "" if size == largest else f"; at {level(scale, largest)} no choice is measurably better"
-    before = f"; at {level(scale, other[0])} {place(choices, other[1])} is" if other else ""
-    medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
-    return first_up(
-        f"{place(choices, best.parameters)} is best{_beside(choices, equal)}{lead}: "
-        f"at {level(scale, size)} {factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)} "
-        f"({' against '.join(medians)}{_also(grid.asked, best, worst)}){before}{end}."
+    lead = (
+        f"at {level(scale, size)}"
+        if since in (None, size)
+        else f"from {level(scale, since)} on"
+        if since
+        else "at every size"
     )
+    verdict = [
+        f"{place(choices, best.parameters)} is best {lead}",
+        *([f"at {level(scale, other[0])} {place(choices, other[1])} is"] if other else []),
+        *([f"at {level(scale, largest)} no choice is measurably better"] if size != largest else []),
+        *([_equal(choices, equal)] if equal else []),
+    ]
+    medians = [value(grid.asked, grid.typical(point)) for point in (best, worst)]
+    times = f"{factor_words(ratio, interval)} {_better(grid.asked)} as {place(choices, worst.parameters)}"
+    found = f"At {level(scale, size)} it is {times}: {' against '.join(medians)}"
+    return f"{first_up(clauses(verdict))}. {found}{_also(grid.asked, best, worst)}."
 
 
 def _also(asked: ExperimentQuestion, best: Point, worst: Point) -> str:
@@ -316,7 +361,7 @@ def _also(asked: ExperimentQuestion, best: Point, worst: Point) -> str:
     medians = [m for point in (best, worst) if (m := point.median(asked.also.metric)) is not None]
     if len(medians) < 2:
         return ""
-    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit, 3) for m in medians)}"
+    return f"; {lower_first(asked.also.label)} {' against '.join(amount(m, asked.also.unit) for m in medians)}"
 
 
 def growth_of_choice(
@@ -324,7 +369,7 @@ def growth_of_choice(
 ) -> str:
     first, last = (level(scale, point.parameters[scale.name]) for point in ends)
     name, label = place(choices, ends[0].parameters), lower_first(grid.asked.deciding.label)
-    return f"{name}: {label} at {last} {factor_words(*times)} what it is at {first}"
+    return f"{name}: {label} at {last} is {factor_words(*times)} that at {first}"
 
 
 # Steps
@@ -339,14 +384,14 @@ def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | N
         return f"No single change measurably paid off. Best so far is step {step}: {reached}."
     names = joined([str(step_of(asked, p)) for p in equal]) if equal else ""
     equals = (
-        f" ({'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse)"
+        f"; {'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse"
         if equal
         else ""
     )
     times = factor_words(paid.gain, paid.interval)
     gave = f"gave {times} as much as" if asked.deciding.higher_is_better else f"was {times} as fast as"
     change = f"the best single change, step {paid.step} ({changed(asked, paid)}), {gave} step {paid.over}"
-    return f"Step {step} is best{equals}: {reached}; {change}."
+    return f"Step {step} is best: {reached}{equals}. {first_up(change)}."
 
 
 def paid(asked: ExperimentQuestion, advance: Advance) -> str:
@@ -382,40 +427,40 @@ Ends = tuple[float | None, float | None]
 
 
 def carried(rows: Sequence[Accepted], open_ends: Sequence[Ends | None], is_arithmetic: bool) -> str:
-    """Return one clause for all links with the same result."""
-    groups: dict[str, list[str]] = {}
+    """Return the load of each link, then the resource that is used up first."""
+    if is_arithmetic:
+        used = joined(list(dict.fromkeys(_named(row.first) for row in rows if row.first)))
+        return (
+            f"No capacity was measured: one job uses up {used}, so n jobs take n times as long. "
+            "Add pauses to the jobs or delay to the link."
+        )
+    loads, resources = dict[str, list[str]](), dict[str, list[str]]()
     for row, ends in zip(rows, open_ends, strict=True):
-        groups.setdefault(_carried(row, ends), []).append(amount(row.capacity_bps, "bit/s"))
-    clauses = [
-        f"{joined(links)} {words.replace('carries', 'carry', 1) if len(links) > 1 else words}"
-        for words, links in groups.items()
-    ]
-    no_capacity = " No capacity was measured: add pauses to the jobs or delay to the link." if is_arithmetic else ""
-    return f"{'; '.join(clauses)}.{no_capacity}"
+        link = amount(row.capacity_bps, "bit/s")
+        loads.setdefault(_carried(row, ends), []).append(link)
+        resources.setdefault(_named(row.first) if row.first else "nothing measured", []).append(link)
+    carry = [f"{joined(links)} {'carry' if len(links) > 1 else 'carries'} {jobs}" for jobs, links in loads.items()]
+    used_up = [f"{first} on {joined(links)}" if len(resources) > 1 else first for first, links in resources.items()]
+    return f"{clauses(carry)}. Used up first: {clauses(used_up)}."
 
 
 def _carried(row: Accepted, ends: Ends | None) -> str:
-    about = "about " if row.between else "at least " if row.beyond_measured else ""
-    jobs = f"{about}{plural(row.jobs or 0, 'job', digits=3)}"
-    if row.jobs is not None and row.first is not None and row.is_arithmetic:
-        return f"carries {jobs} by arithmetic: one job uses up {_named(row.first)}, so n jobs take n times as long"
-    used = used_up(row.first) if row.first else "nothing measured is used up"
     if row.jobs is None:
-        return f"carries an unmeasured number of jobs; {used}"
+        return "an unmeasured number of jobs"
     if ends is not None and ends[0] is not None:
         upper = f" and fewer than {significant(ends[1])}" if ends[1] else ""
-        return f"carries at least {plural(ends[0], 'job')}{upper} (not enough data for the exact number), and {used}"
-    between = f", read between {significant(row.between[0])} and {significant(row.between[1])}," if row.between else ""
-    return f"carries {jobs}{between} and {used}"
-
-
-def used_up(resource: str) -> str:
-    name, comma, _ = resource.partition(",")
-    return f"{_named(resource)}{comma} {'are' if name.endswith('s') else 'is'} used up first"
+        return f"at least {plural(ends[0], 'job')}{upper} (not enough data for the exact number)"
+    jobs = plural(rounded(row.jobs, 3), "job")
+    if row.is_arithmetic:
+        return f"{jobs}, by arithmetic"
+    if row.between:
+        return f"about {jobs} (read between {significant(row.between[0])} and {significant(row.between[1])})"
+    return f"at least {jobs}" if row.beyond_measured else jobs
 
 
 def _named(resource: str) -> str:
-    return resource if resource.startswith("the ") else f"the {resource}"
+    name, comma, rest = resource.partition(",")
+    return f"{name if name.startswith('the ') else f'the {name}'}{f' ({rest.strip()})' if comma else ''}"
 
 
 def use(row: Accepted) -> str:
@@ -442,18 +487,23 @@ _TRANSFER: Final[Mapping[str, str]] = {
 
 def transfer(figures: Sequence[Figure], misfit: float | None) -> str:
     """Return the known parts of the line of transfer times and their misfit."""
-    clauses = []
+    parts = []
     for figure in figures:
         if isinstance(figure.value, float):
-            text = f"{amount(figure.value, figure.unit, 3)} ({between(figure.low, figure.high, figure.unit)})"
-            clauses.append(_TRANSFER[figure.name].format(text))
-    if misfit is not None:
-        clauses.append(f"single sizes deviate from that line by {percent(misfit)}")
-    return f"{first_up('; '.join(clauses))}."
+            text = f"{amount(figure.value, figure.unit)} ({between(figure.low, figure.high, figure.unit)})"
+            parts.append(_TRANSFER[figure.name].format(text))
+    off = "" if misfit is None else f" Single sizes deviate from that line by {percent(misfit)}."
+    return f"{first_up('; '.join(parts))}.{off}"
+
+
+def _range(factor: Factor, ends: Sequence[Point]) -> tuple[str, str]:
+    """Return both sizes; the last one has the unit of a count: "100", "800 molecules"."""
+    first, last = (point.parameters[factor.name] for point in ends)
+    return level(factor, first, counted=False), level(factor, last)
 
 
 def no_growth(asked: ExperimentQuestion, factor: Factor, ends: Sequence[Point]) -> str:
-    start, end = (level(factor, point.parameters[factor.name]) for point in ends)
+    start, end = _range(factor, ends)
     if asked.published:
         return f"From {start} to {end} the printed values differ by less than 5 %."
     return f"Not enough repetitions: no growth from {start} to {end} was measured."
@@ -468,10 +518,10 @@ def growth(
     error: float | None,
     misfit: float | None,
 ) -> str:
-    start, end = (level(factor, point.parameters[factor.name]) for point in ends)
+    start, end = _range(factor, ends)
     grows = f"grows {factor_words(*times)}" if times[0] > 1 else f"falls to {percent(times[0])}"
     about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
     shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
-        shape = f"; no single power law fits: sizes deviate from it by {percent(misfit)}"
+        shape = f". No single power law fits: sizes deviate from it by {percent(misfit)}"
     return f"From {start} to {end} {lower_first(asked.deciding.label)} {grows}{shape}."

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import UNEXPLAINED, Division
-from analysis.numbers import amount, grouped
+from analysis.conclusions.wording import amount
+from analysis.numbers import grouped
 from analysis.scaling import Point
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -32,7 +34,7 @@ _WAITS: Final[Mapping[str, str]] = {
     "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
-_DIGITS: Final = 3
+NOT_EXPLAINED: Final = "not explained by the profile"
 _MOST_OF_IT: Final = 0.5
 
 
@@ -44,18 +46,28 @@ def grown(asked: ExperimentQuestion, division: Division, part: ChangePart, bad: 
     return f"{_seconds(part.change_s)} of {_of_the_whole(asked, division, above)} is {name}"
 
 
+def more(part: ChangePart, bad: Point) -> str:
+    """Return a part that grew in a few words: "0.9 s more in MPI"."""
+    return f"{_seconds(part.change_s)} more {re.split('[:,]', _name(part, bad))[0]}"
+
+
+def more_launch(change_s: float) -> str:
+    return f"{_seconds(change_s)} more launch overhead"
+
+
 def fallen(part: ChangePart, bad: Point) -> str:
     return f"{_seconds(-part.change_s)} less {_name(part, bad)}"
 
 
 def not_explained(missed_s: float) -> str:
     """Return the cause of a change that is mostly outside the profiled window."""
-    more = "more" if missed_s < 0 else "less"
-    return f"not explained by the profile: {_seconds(abs(missed_s))} {more} of the ranks' time is outside of it"
+    return (
+        f"{NOT_EXPLAINED}: the time outside it is {_seconds(abs(missed_s))} {'longer' if missed_s < 0 else 'shorter'}"
+    )
 
 
 def launch(change_s: float) -> str:
-    return f"launch overhead, outside of the program's own work, takes {_seconds(change_s)} more"
+    return f"launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
 
 
 def _of_the_whole(asked: ExperimentQuestion, division: Division, above: bool) -> str:
@@ -88,4 +100,4 @@ def _detail(division: Division, part: ChangePart) -> str:
 
 
 def _seconds(amount_s: float) -> str:
-    return amount(amount_s, "s", _DIGITS)
+    return amount(amount_s, "s")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from analysis.conclusions.wording import percent
-from analysis.numbers import amount, grouped, significant
+from analysis.conclusions.wording import amount, clauses, percent
+from analysis.numbers import grouped, significant
 
 Group = Literal["scaling", "time", "traffic", "network", "trust"]
 
@@ -130,7 +130,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Measure on a faster link, or send less: the time cannot fall before the load does.",
         ),
         "link_load, bursts": (
-            "Bursts fill the link{at}: the fullest port's 10 ms peak {peak}, its mean at most {share}.",
+            "Bursts fill the link{at}: the largest 10 ms peak is {peak}, the mean at most {share}.",
             "Measure on a faster link: all ranks of a synchronous program may wait for its bursts.",
         ),
         "window_bound": (
@@ -259,7 +259,7 @@ def lacked_core(share: float) -> str:
 
 
 def bursts_reach(peak: float, link: str) -> str:
-    return f"reaches all of {link}" if peak >= 1 else f"is {percent(peak)} of {link}"
+    return f"all of {link}" if peak >= 1 else f"{percent(peak)} of {link}"
 
 
 def retransmission_cost(bounds_s: tuple[float, float] | None, elapsed_s: float) -> tuple[str, str]:
@@ -295,15 +295,21 @@ LIMITATIONS: Final[Mapping[str, str]] = {
 }
 NO_TRIAL: Final = {True: "No trial finished, so there is no result.", False: "No trial has finished yet."}
 """Verdicts without trials: none was lost, or some were."""
+_VERDICTS: Final[Mapping[str, str]] = {
+    "scales": "still scales {size}",
+    "limited": "limited {size}",
+    "unclear": "not enough data yet",
+    "failed": "no trial finished",
+}
 
 
 def joint_verdict(axis: str, slices: Sequence[tuple[str, float | None, Mapping[str, Any]]]) -> str:
     """Return the sentence about slices of different (class, best size, place)."""
     words = [
-        f"{verdict}{f' (best {significant(best)})' if best else ''} at {_parameters(where)}"
+        f"{_VERDICTS[verdict].format(size=f'at {significant(best)}' if best else '')} with {_parameters(where)}"
         for verdict, best, where in slices
     ]
-    return f"How it scales with {axis} depends on the other parameters: {'; '.join(words[:6])}."
+    return f"Scaling with {axis} depends on the other parameters: {clauses(words)}."
 
 
 def _parameters(where: Mapping[str, Any]) -> str:

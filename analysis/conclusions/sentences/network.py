@@ -13,9 +13,20 @@ from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, first_matters, slope_of, together
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.needs import BYTES, DELAY, LOSS, MESSAGES, RATE, NetworkNeeds, is_clear
-from analysis.conclusions.sentences.answers import more_combinations
-from analysis.conclusions.wording import ANY, factor_words, first_up, level, percent, place
-from analysis.numbers import amount, between, plural, rounded
+from analysis.conclusions.wording import (
+    ANY,
+    amount,
+    between,
+    clauses,
+    factor_words,
+    first_up,
+    joined,
+    level,
+    lower_first,
+    percent,
+    place,
+)
+from analysis.numbers import plural, rounded
 from analysis.scaling import Point
 from analysis.sensitivity import Quantity
 from analysis.statistics import Interval
@@ -24,31 +35,36 @@ MOST_HIDDEN: Final = 1.25
 """Ratio up to which an unmeasured effect is called none."""
 NO_INTERVAL: Final = "not enough data for an interval"
 SECOND_SETTING: Final = "Not enough data yet: the effect of the network needs a second setting."
-_MOST_SHOWN: Final = 4
-_MOST_LETTERS: Final = 600
-"""Longest head line of several combinations."""
 
 
-def combinations(sentences: Sequence[str]) -> str:
-    """Return the first sentences and the last one; fewer if they are long."""
-    letters = sum(map(len, [*sentences[: _MOST_SHOWN - 1], sentences[-1]]))
-    most = _MOST_SHOWN if letters <= _MOST_LETTERS else 2
-    remaining = len(sentences) - most
-    if remaining <= 0:
-        return " ".join(sentences)
-    return " ".join([*sentences[: most - 1], sentences[-1], more_combinations(remaining)])
-
-
-def needs(asked: ExperimentQuestion, at: str, needed: NetworkNeeds) -> str:
-    """Return the bounds of one combination of the other factors and its critical path."""
+def needs(asked: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]:
+    """Return the bounds of one combination and its critical path."""
     needs = needed.needs
     bounds = (
-        f"it stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's', 3)} {_bounds(needed)}"
+        f"the run stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's')} {_bounds(needed)}"
     )
     other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
     without = _without_need(needed, other) if other in {f.name for f in asked.factors} else ""
-    sentences = [_with_place(at, bounds), "; ".join(filter(None, [_critical_path(needed), without]))]
-    return " ".join(f"{first_up(each)}." for each in sentences if each)
+    return bounds, clauses([each for each in (_critical_path(needed), without) if each])
+
+
+def more_needs(others: int) -> str:
+    return f"{plural(others, 'more combination is', 'more combinations are')} in the key figures"
+
+
+def sentences(at: str, first: str, second: str) -> str:
+    """Return the two sentences of a head line; the first names the combination."""
+    return " ".join(f"{first_up(each)}." for each in (_with_place(at, first), second) if each)
+
+
+def combinations(verdicts: Sequence[tuple[str, str]], at: str, detail: str) -> str:
+    """Return the verdicts of all combinations, then the detail of one of them."""
+    places: dict[str, list[str]] = {}
+    for where, verdict in verdicts:
+        places.setdefault(verdict, []).append(where)
+    texts = [f"{joined(where)}: {verdict}" for verdict, where in places.items()]
+    first = clauses(texts) if len(places) > 1 else f"in all {len(verdicts)} combinations {verdicts[0][1]}"
+    return sentences("", first, _with_place(at, detail))
 
 
 def _bounds(needed: NetworkNeeds) -> str:
@@ -58,7 +74,7 @@ def _bounds(needed: NetworkNeeds) -> str:
         delay, rate = (_bound(needed, each, unit) for each, unit in zip(needs.joint, ("s", "bit/s"), strict=True))
         return f"if one-way delay is below {delay} and the rate is above {rate}"
     if needs.most_delay is not None:
-        here = amount(needs.here.rate_bps, "bit/s", 3)
+        here = amount(needs.here.rate_bps, "bit/s")
         return f"at {here} if one-way delay is below {_bound(needed, needs.most_delay, 's')}"
     if needs.least_rate is None:
         raise ValueError("neither delay nor rate has an effect")
@@ -66,8 +82,8 @@ def _bounds(needed: NetworkNeeds) -> str:
 
 
 def _bound(needed: NetworkNeeds, drawn: Quantity, unit: str) -> str:
-    value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit, 2)
-    ends = between(drawn.interval.low, drawn.interval.high, unit, 2) if needed.is_clear(drawn) else NO_INTERVAL
+    value = amount(drawn.value if np.isfinite(drawn.value) else drawn.interval.low, unit)
+    ends = between(drawn.interval.low, drawn.interval.high, unit) if needed.is_clear(drawn) else NO_INTERVAL
     return f"{value} ({ends})"
 
 
@@ -85,7 +101,7 @@ def _without_need(needed: NetworkNeeds, name: str) -> str:
         return f"{to} changes the time by less than {percent(most - 1)}"
     if most >= ANY:
         return f"these links do not show the effect of {to}"
-    return f"{to} takes at most {factor_words(most)} as long (not enough trials for a closer bound)"
+    return f"{to} takes at most {factor_words(most)} as long"
 
 
 def _critical_path(needed: NetworkNeeds) -> str:
@@ -94,47 +110,60 @@ def _critical_path(needed: NetworkNeeds) -> str:
     for name, drawn, unit in needed.rows:
         if name not in (MESSAGES, BYTES):
             continue
-        words = amount(drawn.value, unit, 3) if unit else plural(float(rounded(drawn.value, 3)), "message")
-        low, high = (float(rounded(end or 0.0, 3)) for end in (drawn.interval.low, drawn.interval.high))
-        level = "" if parts else "95\u202f% CI "
-        ends = f"{level}{between(low, high, unit, 3)}"
+        words = amount(drawn.value, unit) if unit else plural(float(rounded(drawn.value, 3)), "message")
+        prefix = "" if parts else "95\u202f% CI "
+        ends = f"{prefix}{between(drawn.interval.low or 0.0, drawn.interval.high or 0.0, unit)}"
         parts.append(f"{words} ({ends if needed.is_clear(drawn) else NO_INTERVAL})")
     one = len(parts) == 1 and parts[0].startswith("1 message")
     return f"{' and '.join(parts)} {'is' if one else 'are'} on its critical path" if parts else ""
 
 
 def effects(
-    grid: Grid, at: str, part: Sequence[Point], network_effects: Sequence[Effect], slopes: Sequence[Slope]
-) -> str:
-    """Return the verdict of one level of the other factors, then its effects.
+    grid: Grid, part: Sequence[Point], network_effects: Sequence[Effect], slopes: Sequence[Slope]
+) -> tuple[str, str]:
+    """Return the verdict on the factors, and the numbers of the largest effects.
 
-    "4 MiB: delay matters most. Each ms of delay adds 33 ms ...; 1 % loss takes 1.3 times as long".
+    "delay matters more", "16 ms delay takes 26 times as long as 0 ms; 1 % loss 1.3 times".
     """
-    clauses = []
-    for effect in network_effects:
-        slope = slope_of(effect, slopes)
-        if effect.clear:
-            alone = _alone(grid, effect) + _also_harshest(grid, effect)
-            clauses.append(_per_delay(slope, effect) if slope is not None else alone)
-        elif effect.matters and effect.harshest is not None:
-            there, here = _elsewhere(grid, effect.harshest), _elsewhere(grid, effect)
-            clauses.append(f"{_alone(grid, effect.harshest)}{there}, with no measurable difference{here}")
     matter = [effect for effect in network_effects if effect.matters]
-    worst = together(grid, part)
-    if worst is not None and len(matter) > 1:
-        clauses.append(f"together {_factor(*worst)}")
     quiet = [effect.factor.label for effect in network_effects if not effect.matters]
-    none = f"{' and '.join(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference" if quiet else ""
-    verdict = ""
-    if first_matters(grid, matter):
-        verdict = f"{matter[0].factor.label} matters {'more' if len(matter) == 2 else 'most'}"
-    elif len(matter) == 1 and none:
-        verdict, none = f"only {matter[0].factor.label} matters: {none}", ""
-    if none:
-        clauses.append(none)
-    sentences = [sentence for sentence in (verdict, "; ".join(clauses)) if sentence]
-    first, *rest = [f"{sentence}." for sentence in sentences]
-    return " ".join([_with_place(at, first) if at else first_up(first), *map(first_up, rest)])
+    none = f"{joined(quiet)} {'make' if len(quiet) > 1 else 'makes'} no measurable difference" if quiet else ""
+    if not matter:
+        return none, ""
+    first, worst = matter[0], together(grid, part)
+    verdict = f"{joined([effect.factor.label for effect in matter])} matter"
+    if len(matter) == 1:
+        verdict = f"{'only ' if quiet else ''}{first.factor.label} matters"
+    elif first_matters(grid, matter):
+        verdict = f"{first.factor.label} matters {'more' if len(matter) == 2 else 'most'}"
+    slope = slope_of(first, slopes)
+    numbers = [
+        _largest(grid, first),
+        *([per_delay(slope)] if len(matter) == 1 and slope is not None else []),
+        *(_in_short(grid, effect) for effect in matter[1:]),
+        *([f"together {_factor(*worst)}"] if worst is not None and len(matter) > 1 else []),
+    ]
+    return f"{verdict}: {none}" if none else verdict, clauses(numbers)
+
+
+def _largest(grid: Grid, effect: Effect) -> str:
+    if effect.clear or effect.harshest is None:
+        return _alone(grid, effect)
+    there, here = _elsewhere(grid, effect.harshest), _elsewhere(grid, effect)
+    return f"{_alone(grid, effect.harshest)}{there}, with no measurable difference{here}"
+
+
+def _in_short(grid: Grid, effect: Effect) -> str:
+    """Return a further effect: "1 % loss 1.5 times at 16 ms delay"."""
+    if effect.clear or effect.harshest is None:
+        return _times(grid, effect)
+    return f"{_times(grid, effect.harshest)}{_elsewhere(grid, effect.harshest)}"
+
+
+def _times(grid: Grid, effect: Effect) -> str:
+    to = place([effect.factor], effect.costliest.parameters)
+    is_rate = grid.asked.deciding.higher_is_better
+    return f"{to} {percent(1 / effect.ratio) if is_rate else _factor(effect.ratio, effect.interval)}"
 
 
 def _factor(ratio: float, interval: Interval | None) -> str:
@@ -142,14 +171,13 @@ def _factor(ratio: float, interval: Interval | None) -> str:
     return factor_words(ratio, interval) if is_shown else f"{factor_words(ratio)} ({NO_INTERVAL})"
 
 
-def _per_delay(slope: Slope, effect: Effect) -> str:
+def per_delay(slope: Slope) -> str:
+    """Return "each ms of delay adds 3.9 ms (3.6 to 4.2 ms), 1.9 round trips"."""
     ends = slope.interval
-    words = f"each ms of delay adds {amount(slope.per_unit * 1e-3, 's', 3)}"
+    words = f"each ms of delay adds {amount(slope.per_unit * 1e-3, 's')}"
     if ends is not None and ends.low is not None and ends.high is not None and is_clear(ends):
         words += f" ({between(ends.low * 1e-3, ends.high * 1e-3, 's')})"
-    words += f", {plural(slope.per_unit / 2, 'round trip', digits=2)}"
-    most = level(effect.factor, effect.costliest.parameters[DELAY])
-    return f"{words}, and {most} take {_factor(effect.ratio, effect.interval)} as long"
+    return f"{words}, {plural(rounded(slope.per_unit / 2, 3), 'round trip', digits=2)}"
 
 
 def _alone(grid: Grid, effect: Effect) -> str:
@@ -158,22 +186,13 @@ def _alone(grid: Grid, effect: Effect) -> str:
     rate = effect.factor.unit == "bit/s"  # says itself what it is
     words = to if rate else f"{to} {effect.factor.label}"
     if grid.asked.deciding.higher_is_better:
-        return f"{words} {'leave' if rate else 'leaves'} {percent(1 / effect.ratio)} of what {start} gives"
-    return f"{words} {'take' if rate else 'takes'} {_factor(effect.ratio, effect.interval)} as long as {start}"
+        return f"{words} leaves {percent(1 / effect.ratio)} of what {start} gives"
+    return f"{words} takes {_factor(effect.ratio, effect.interval)} as long as {start}"
 
 
 def _elsewhere(grid: Grid, effect: Effect) -> str:
     others = [f for f in grid.asked.of_role("network") if f is not effect.factor]
     return f" at {place(others, effect.costliest.parameters)}"
-
-
-def _also_harshest(grid: Grid, effect: Effect) -> str:
-    """Return the effect at the costliest other levels: ", 1.6 times at 16 ms delay"."""
-    harshest = effect.harshest
-    if harshest is None or not harshest.clear or grid.asked.deciding.higher_is_better:
-        return ""
-    words = _factor(harshest.ratio, harshest.interval)
-    return f", {'also ' if words == _factor(effect.ratio, effect.interval) else ''}{words}{_elsewhere(grid, harshest)}"
 
 
 def _with_place(at: str, words: str) -> str:
@@ -196,26 +215,26 @@ def slopes_by_loss(at: str, slopes: Sequence[Slope]) -> str:
     mild, harsh = ordered[0], ordered[-1]
     least, most = (ordinal(s.where[LOSS]) for s in (mild, harsh))
     words = (
-        f"a ms of delay adds {amount(mild.per_unit * 1e-3, 's', 3)} "
-        f"{f'at {percent(least)}' if least else 'without'} loss and {amount(harsh.per_unit * 1e-3, 's', 3)} at {percent(most)}"
+        f"a ms of delay adds {amount(mild.per_unit * 1e-3, 's')} "
+        f"{f'at {percent(least)}' if least else 'without'} loss and {amount(harsh.per_unit * 1e-3, 's')} at {percent(most)}"
     )
     return _with_place(at, words)
 
 
-def no_effect(network: Sequence[Factor], *, printed: float | None = None, most: float | None = None) -> str:
+def no_effect(
+    asked: ExperimentQuestion, network: Sequence[Factor], *, printed: float | None = None, most: float | None = None
+) -> str:
     """Return the sentence of no measurable effect.
 
     ``printed`` is the change that print could hide, ``most`` the one that the trials leave open.
     """
-    names = " and ".join(f.label for f in network)
-    make = "make" if len(network) > 1 else "makes"
-    if printed is not None:
-        return f"{first_up(names)} {make} no difference above {percent(printed)} over the printed range."
-    return f"{first_up(names)} {make} less than {percent(most or 0.0)} of a difference over the measured range."
+    verdict = f"{first_up(joined([f.label for f in network]))} {'do' if len(network) > 1 else 'does'} not matter"
+    label, share = lower_first(asked.deciding.label), percent(most or 0.0 if printed is None else printed)
+    return f"{verdict}. Over the {'measured' if printed is None else 'printed'} range {label} changes by less than {share}."
 
 
 def too_few(network: Sequence[Factor], below: float | None) -> str:
-    names = " and ".join(f.label for f in network)
+    names = joined([f.label for f in network])
     if below:
         return f"Not enough repetitions: effects of {names} below {factor_words(below)} would not show."
     return f"Not enough repetitions: no effect of {names} was measured."

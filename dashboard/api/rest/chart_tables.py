@@ -47,7 +47,7 @@ class ChartTableSerializer(serializers.Serializer[Any]):
 PARAMETERS: Final = (
     OpenApiParameter("name", str, "path", description="As listed by `charts/`."),
     OpenApiParameter("view", str, description="One of the chart's views; by default the first."),
-    OpenApiParameter("form", str, enum=["json", "csv"], description="`json` when left out."),
+    OpenApiParameter("form", str, enum=["json", "csv"], description="`json` by default."),
 )
 RESPONSES: Final = {
     (200, "application/json"): ChartTableSerializer,

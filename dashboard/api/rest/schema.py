@@ -37,7 +37,7 @@ RANGE: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="`bytes=FIRST-LAST`: only that part (206); `If-Range` with an `ETag`.",
 )
-PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` when left out.")
+PROJECT: Final = OpenApiParameter("project", str, description="Slug of the project; `default` by default.")
 
 
 class ErrorEntrySerializer(serializers.Serializer[Any]):

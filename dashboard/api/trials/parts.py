@@ -46,13 +46,13 @@ _NO_CAPTURE: Final = "This trial has no analysis of a capture, or its file was c
 _NO_MPI: Final = "The capture shows no traffic that is known to be of MPI."
 _NO_RANKS: Final = "The capture does not show the ranks of its connections."
 _NO_PROFILE: Final = "The ranks were not profiled, so that messages were not counted."
-_SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out.")
+_SCOPE: Final = OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` by default.")
 
 
 def _page(most: int, few: int) -> list[OpenApiParameter]:
     limit = {"type": "integer", "maximum": 10**18}
     return [
-        OpenApiParameter("limit", limit, description=f"At most {most}; {few} when left out."),
+        OpenApiParameter("limit", limit, description=f"At most {most}; {few} by default."),
         OpenApiParameter("offset", {"type": "integer", "maximum": FURTHEST}),
     ]
 
@@ -70,7 +70,7 @@ class PartActions:
     @etag.row_action(
         SeriesSerializer,
         _SCOPE,
-        OpenApiParameter("of", enum=OF, description="The capture or the samples of hosts; `traffic` when left out."),
+        OpenApiParameter("of", enum=OF, description="The capture or the samples of hosts; `traffic` by default."),
         *_page(MOST_HOSTS, HostPages.default_limit),
     )
     def series(self, request: Request, pk: str) -> HttpResponseBase:

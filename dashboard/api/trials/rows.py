@@ -120,7 +120,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
 
     @etag.row_action(
         WireSerializer,
-        OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` when left out."),
+        OpenApiParameter("scope", enum=Measurement.Scope.values, description="`all` by default."),
     )
     def wire(self, request: Request, pk: str) -> HttpResponseBase:
         """Return the curves and tables of its capture."""

@@ -120,9 +120,7 @@ def _against_deleting(user: Any, experiment: Experiment) -> str:
     if not experiment.published and experiment.trials.unfinished().exists():
         return "has unfinished trials: cancel them first"
     if (trials := experiment.trials.count()) > MOST_DELETED:
-        return (
-            f"has {plural(trials, 'trial')}, which takes longer than a page may: script/manage delete {experiment.slug}"
-        )
+        return f"has {plural(trials, 'trial')}, too many for this page: use script/manage delete {experiment.slug}"
     return _against(user, experiment)
 
 
@@ -143,8 +141,8 @@ def _tags(texts: Mapping[str, str]) -> Mapping[str, Any]:
 def _deletion() -> str:
     until = "at any time"
     if settings.DELETED_DAYS:
-        until = f"for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials go too"
-    return f"They leave the repository with their trials and all measurements. They can be restored {until}."
+        until = f"for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials are deleted too"
+    return f"This deletes them with their trials and all measurements. They can be restored {until}."
 
 
 ARCHIVE: Final = ListChange(

@@ -64,7 +64,7 @@ class ClusterForm:
         """Return the field of the name, from which the slug of a new cluster is made."""
         hint = "Shown in experiments and reports."
         if self.cluster is None:
-            hint += " The word for YAML and REST is made of it, and stays."
+            hint += " Determines the name in YAML and REST, which never changes."
         return Field("name", "Name", self.texts.get("name", ""), hint=hint, errors=self.errors.get("name", ()))
 
     @property

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis import numbers
+from analysis.conclusions import wording
 from analysis.statistics import Comparison, Interval
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import described
@@ -171,8 +172,8 @@ def _median(compared: Compared, member: Member, metric: str) -> float | None:
 
 
 def amount(value: float, metric: str) -> str:
-    """Return a value of a metric with its unit: '245.99 s'."""
-    return numbers.amount(value, described(metric).unit)
+    """Return a value of a metric with its unit: '246 s'."""
+    return wording.amount(value, described(metric).unit)
 
 
 def point_name(compared: Compared, point: Point) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions.observations.needs import FittedNetwork
+from analysis.conclusions.wording import clauses
 from analysis.sensitivity import BestSize, best_size_on
 from dashboard.charts.network import Named, over_sizes
 from dashboard.charts.parts import Figure
@@ -42,26 +43,20 @@ def _sentence(sizes: Sequence[int], here: BestSize, others: Sequence[tuple[str, 
     """Return the sentence on the current link and on other networks."""
     time = numbers.amount(here.elapsed[here.best].value, "s", 3)
     sure = numbers.amount(here.share, numbers.SHARE, 2)
-    sentences = [
-        f"On the current link, scaling {_ends(sizes, here.best, 'stops')}: {time}, fastest in {sure} of the draws."
-    ]
+    first = f"{_best(sizes, here.best)} on the current link: {time}, fastest in {sure} of the draws."
     changed: dict[int, list[str]] = {}
     for name, there in others:
         if there.best != here.best:
             changed.setdefault(there.best, []).append(name)
-    sentences += [
-        f"It {_ends(sizes, best, 'would stop')} on {_list(names)}." for best, names in sorted(changed.items())
-    ]
-    if others and not changed:
-        sentences.append("No named network would change that.")
-    return " ".join(sentences)
+    elsewhere = [f"{_best(sizes, best)} on {_list(names)}" for best, names in sorted(changed.items())]
+    if elsewhere:
+        return f"{first} {clauses(elsewhere)}."
+    return f"{first} No named network would change that." if others else first
 
 
-def _ends(sizes: Sequence[int], best: int, verb: str) -> str:
-    if best < len(sizes) - 1:
-        return f"{verb} at {_hosts(sizes[best])}"
-    going = "continues" if verb == "stops" else "would continue"
-    return f"{going} to {_hosts(sizes[best])}, the most measured"
+def _best(sizes: Sequence[int], best: int) -> str:
+    most = ", the most measured," if best == len(sizes) - 1 else ""
+    return f"{_hosts(sizes[best])}{most} {'is' if sizes[best] == 1 else 'are'} best"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def live_charts(progress: Mapping[str, Any]) -> list[Chart]:
     ranks = ranks_so_far([(rank, host, cpu_s) for rank, host, cpu_s in progress.get("ranks") or []])
     return [
         Chart("live-rate", "Rate so far", in_bytes, subtitle="until the last sample", views=views, logarithm=False),
-        Chart("live-ranks", "Ranks so far", ranks, subtitle="processor time of each rank", logarithm=False),
+        Chart("live-ranks", "Ranks so far", ranks, subtitle="CPU time of each rank", logarithm=False),
     ]
 
 

@@ -108,7 +108,7 @@ class IdempotencyKey(models.Model):
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     digest = models.CharField(max_length=64)
-    request = models.CharField(max_length=64, help_text="Digest of what was asked.")
+    request = models.CharField(max_length=64, help_text="Digest of the request.")
     answer: models.JSONField[dict[str, Any], dict[str, Any]] = OrderedJSONField()
     asked_at = models.DateTimeField(db_default=Now(), db_index=True)
 

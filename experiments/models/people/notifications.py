@@ -27,14 +27,14 @@ class NoticeChoices(models.Model):
     """A user's choice of mails, and the last event that the user has seen."""
 
     class Of(models.TextChoices):
-        OWN = "own", "only experiments of my own"
+        OWN = "own", "only my experiments"
         ALL = "all", "all experiments of my projects"
         SOME = "some", "all experiments of these projects"
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notice_choices")
     ended = models.BooleanField("An experiment ends", default=False)
-    failed = models.BooleanField("A trial fails, the first of its experiment", default=False)
-    stepped = models.BooleanField("A history steps", default=False)
+    failed = models.BooleanField("The first trial of an experiment fails", default=False)
+    stepped = models.BooleanField("A history has a step", default=False)
     of = models.CharField("Of", max_length=4, choices=Of, default=Of.OWN)
     projects = models.ManyToManyField(Project, blank=True, related_name="+")
     seen = models.PositiveBigIntegerField(default=0)
@@ -71,8 +71,8 @@ class Webhook(OfProject, models.Model):
     url = models.CharField(max_length=500)
     nonce = models.CharField(max_length=64, editable=False, default=secrets.token_urlsafe)
     ended = models.BooleanField("An experiment ends", default=True)
-    failed = models.BooleanField("A trial fails, the first of its experiment", default=True)
-    stepped = models.BooleanField("A history steps", default=True)
+    failed = models.BooleanField("The first trial of an experiment fails", default=True)
+    stepped = models.BooleanField("A history has a step", default=True)
     made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -120,7 +120,7 @@ class Delivery(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField(db_default=Now())
-    result = models.CharField(max_length=300, blank=True, help_text="How the last attempt went, for the reader.")
+    result = models.CharField(max_length=300, blank=True, help_text="Result of the last attempt.")
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
 

@@ -18,7 +18,7 @@ DEFAULT_PROJECT: Final = "default"
 
 def _quota(what: str) -> models.PositiveIntegerField[int | None, int | None]:
     return models.PositiveIntegerField(
-        null=True, blank=True, help_text=f"Most {what}. Empty: as the installation says; 0: without limit."
+        null=True, blank=True, help_text=f"Most {what}. Empty: the limit of the installation; 0: no limit."
     )
 
 
@@ -73,12 +73,12 @@ class Project(models.Model):
     def remove(self) -> None:
         """Delete it with members, invitations, webhooks and tokens. Raise ProjectInUse."""
         if self.slug == DEFAULT_PROJECT:
-            raise ProjectInUse(f"{self.name} cannot be removed: every installation has it.")
+            raise ProjectInUse(f"{self.name} cannot be deleted: every installation has it.")
         with transaction.atomic():
             # Submissions refer to this row, and wait for the lock.
             Project.objects.select_for_update().get(pk=self.pk)
             if contents := self.contents:
-                raise ProjectInUse(f"{self.name} cannot be removed: it holds {', '.join(contents)}.")
+                raise ProjectInUse(f"{self.name} cannot be deleted: it holds {', '.join(contents)}.")
             self.delete()
 
     def admit(self, user: Any, role: str) -> None:

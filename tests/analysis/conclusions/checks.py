@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import isclose, isfinite
 from typing import Final
 
@@ -12,18 +12,28 @@ from analysis.conclusions.answer import Answer, Figure
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.facts import MOST_CAUSES, Fact, causes_of
 from analysis.conclusions.observations.parts import LAUNCH
-from analysis.numbers import NOTHING, significant
+from analysis.conclusions.wording import level, words_of
+from analysis.numbers import NARROW, NOTHING, significant
 
 _POSITIVE: Final = ("s", "B/s", "B", "bit/s")
 _NEGATIVE: Final = re.compile(r"[-\u2212]\d[\d\u202f]*(\.\d+)?\s(ns|µs|ms|s|[kMG]?B(/s)?|[kMG]?bit/s)\b")
 _OVER: Final = re.compile(r"(\d[\d\u202f]*(\.\d+)?)\s% of (the (ideal|peak)|it|what)")
 _ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b")
+_NUMBER: Final = re.compile(rf"(?<![\w.])\d[\d{NARROW}]*(?:\.\d+)?")
+_MOST_DIGITS: Final = 3
+_MOST_WORDS: Final = 25
 _NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
 
 
 def check(answer: Answer, asked: ExperimentQuestion) -> list[str]:
     """Return what is wrong with an answer to what was asked: empty where all holds."""
-    found = [*_sentences(answer), *_sizes(answer, asked), *_costs(answer, asked), *_parts(answer)]
+    found = [
+        *_sentences(answer),
+        *_head_line(answer, asked),
+        *_sizes(answer, asked),
+        *_costs(answer, asked),
+        *_parts(answer),
+    ]
     for figure in answer.figures:
         found += _figure(figure)
     if answer.strength == "firm" and answer.scatter is None:
@@ -38,6 +48,19 @@ def check(answer: Answer, asked: ExperimentQuestion) -> list[str]:
 def check_facts(facts: Sequence[Fact], answer: Answer) -> list[str]:
     """Return what is wrong with the facts below an answer: empty where all holds."""
     wrong = list(_words(text for fact in facts for text in (fact.statement, fact.at, fact.caveat, fact.next_step)))
+    wrong += [
+        f"{n} has too many digits: {f.statement}"
+        for f in facts
+        for n in _NUMBER.findall(f.statement)
+        if _is_long(n, ())
+    ]
+    wrong += [
+        f"{words_of(sentence)} words: {sentence}"
+        for fact in facts
+        for text in (fact.statement, fact.next_step, fact.caveat)
+        for sentence in re.split(r"(?<=\.)[ ]", text)
+        if words_of(sentence) > _MOST_WORDS
+    ]
     wrong += [
         f"explains {significant(f.explains or 0.0)} of the time: {f.statement}"
         for f in facts
@@ -54,6 +77,34 @@ def _sentences(answer: Answer) -> Iterator[str]:
     yield from _words(texts)
     if not answer.sentence.endswith("."):
         yield f"no full stop: {answer.sentence}"
+
+
+def _head_line(answer: Answer, asked: ExperimentQuestion) -> Iterator[str]:
+    """Check that a head line is two short sentences of rounded numbers.
+
+    Levels of parameters are as the user wrote them.
+    """
+    sentences = re.split(r"(?<=\.)[ ]", answer.sentence)
+    if len(sentences) > 2:
+        yield f"{len(sentences)} sentences: {answer.sentence}"
+    for text in (*sentences, *(cause.statement for cause in answer.causes)):
+        if words_of(text) > _MOST_WORDS:
+            yield f"{words_of(text)} words: {text}"
+    levels = {
+        n for f in asked.factors for p in asked.points for n in _NUMBER.findall(level(f, p.parameters.get(f.name)))
+    }
+    for text in (answer.sentence, *(cause.statement for cause in answer.causes)):
+        yield from (
+            f"{number} has too many digits: {text}" for number in _NUMBER.findall(text) if _is_long(number, levels)
+        )
+
+
+def _is_long(number: str, levels: Collection[str]) -> bool:
+    """A ratio next to 1 keeps the digit that separates it from 1."""
+    value = float(number.replace(NARROW, ""))
+    digits = number.replace(NARROW, "").replace(".", "").lstrip("0")
+    digits = digits if "." in number else digits.rstrip("0")
+    return len(digits) > _MOST_DIGITS and abs(value - 1) >= 0.01 and number not in levels
 
 
 def _words(texts: Iterable[str]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def test_it_counts_hosts_and_factors() -> None:
 def test_it_names_the_unit_of_a_range_once() -> None:
     assert spread_words([0.35, 0.45], SHARE) == f"35 to 45{NARROW}%"
     assert spread_words([0.4, 0.404], SHARE) == f"40{NARROW}%"
-    assert spread_words([541.3, 1448.0], "B") == f"541 to 1{NARROW}448{NARROW}B"
+    assert spread_words([541.3, 1448.0], "B") == f"541 to 1{NARROW}450{NARROW}B"
 
 
 @pytest.mark.parametrize(("value", "whole"), [(0.3, 1), (1.5, 2), (2.5, 3), (4.49, 4), (8.0, 8)])

@@ -80,7 +80,7 @@ def test_it_takes_the_newest_whole_one(place: Path) -> None:
     part = place.with_name("rankwire-20270102T030405Z")
     part.mkdir()
     assert restore.chosen(place.parent) == restore.chosen(place) == place
-    with pytest.raises(BackupError, match="is no complete backup"):
+    with pytest.raises(BackupError, match="is not a complete backup"):
         layout.About.read(restore.chosen(part))
     with pytest.raises(BackupError, match="is not a directory"):
         restore.chosen(place / "database.dump")

@@ -19,7 +19,7 @@ SPLIT = RANK | {"rank": 1, "descheduled_s": 1.0, "blocked_outside_s": 2.0, "desc
             [SPLIT, SPLIT],
             ["Computing", "Descheduled outside MPI", "Blocked outside MPI", "In MPI, on CPU", "In MPI, blocked"],
         ),
-        ([SPLIT, RANK], ["Computing", "Outside MPI, on no processor", "In MPI, on CPU", "In MPI, blocked"]),
+        ([SPLIT, RANK], ["Computing", "Outside MPI, off the CPU", "In MPI, on CPU", "In MPI, blocked"]),
     ],
     ids=["run delay is known", "a rank of an older version"],
 )

@@ -23,7 +23,7 @@ def study(library: Project) -> Experiment:
 def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
     shown = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
-    assert shown.context["answer"].sentence.startswith("It stays within 10")
+    assert shown.context["answer"].sentence.startswith("The run stays within 10")
     assert shown.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
     rows = {row["words"]: row for row in shown.context["bought"]}
     slower = float(rows["A tenth of the rate"]["faster"].removesuffix("×"))
@@ -50,10 +50,8 @@ def test_page_shows_the_best_size_on_each_network(page: Client, library: Project
     )
     shown = page.get(f"/network/{study.slug}/")
     stops = shown.context["stops"]
-    assert plain(stops["sentence"]).startswith(
-        "On the current link, scaling continues to 4 hosts, the most measured: 2.0"
-    )
-    assert plain(stops["sentence"]).endswith("It would stop at 1 host on Far.")
+    assert plain(stops["sentence"]).startswith("4 hosts, the most measured, are best on the current link: 2.0")
+    assert plain(stops["sentence"]).endswith(" 1 host is best on Far.")
     assert stops["sizes"] == ["1 host", "2 hosts", "4 hosts"]
     assert [(row["name"], plain(row["best"]), row["basis"]) for row in stops["rows"]] == [
         ("Current link", "4 hosts", "measured"),

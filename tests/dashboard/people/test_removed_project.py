@@ -67,7 +67,7 @@ def test_rest_removes_what_holds_nothing_and_says_what_is_held(
     refused = client.delete("/api/v1/projects/wing/")
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
-        "Wing cannot be removed: it holds 1 experiment.",
+        "Wing cannot be deleted: it holds 1 experiment.",
     )
     Experiment.objects.filter(pk=experiment.pk).update(project=Project.objects.get(slug="default"))
     assert client.delete("/api/v1/projects/wing/").status_code == 204

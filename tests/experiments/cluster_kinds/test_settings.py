@@ -81,7 +81,7 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "", "is missing"),
         ("hosts", "n[4-1]", "no range of hosts"),
         ("hosts", "n[1-999999999]", "no range of hosts"),
-        ("hosts", "-oProxyCommand=evil", "is no name"),
+        ("hosts", "-oProxyCommand=evil", "is not a name"),
         ("hosts", "n1 n2 n1", "named more than once: n1"),
         ("port", "70000", "less than or equal to 65535"),
         ("port", "ssh", "must be a whole number"),

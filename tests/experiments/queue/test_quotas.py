@@ -39,7 +39,7 @@ def test_no_more_trials_wait_than_the_quota_and_nothing_of_what_is_refused_is_st
 ) -> None:
     settings.QUOTA_QUEUED_TRIALS = 6
     submitted()
-    said = "6 trials of the project Laboratory may wait at once; 4 do, and this would add 4"
+    said = "project Laboratory may have at most 6 trials queued at once; 4 are queued, and this would add 4"
     assert refused() == {"repetitions": [said]}
     assert Experiment.objects.filter(published=False).count() == 1
     Project.objects.update(most_queued_trials=8)

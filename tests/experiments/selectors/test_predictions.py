@@ -79,7 +79,7 @@ def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, predic
     assert (parameters["link.delay"], parameters["link.bandwidth"]) == (0.35e-3, 700e6)
     assert trials[0].configuration.hash == prediction.configuration_hash
     assert (check(prediction).waiting, check(prediction).error) == (2, None)
-    with pytest.raises(InvalidSpec, match="wait or run already"):
+    with pytest.raises(InvalidSpec, match="are already queued or running"):
         queue.check_prediction(prediction)
 
 
@@ -162,7 +162,7 @@ def test_a_cluster_that_takes_its_network_as_it_is_builds_none(study: Experiment
 def test_a_quota_refuses_its_trials(prediction: Prediction) -> None:
     project = prediction.experiment.project
     type(project).objects.filter(pk=project.pk).update(most_queued_trials=1)
-    with pytest.raises(InvalidSpec, match="may wait at once"):
+    with pytest.raises(InvalidSpec, match="queued at once"):
         queue.check_prediction(prediction)
     assert prediction.experiment.trials.filter(state="queued").count() == 0
 

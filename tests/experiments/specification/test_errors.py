@@ -73,9 +73,9 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"where": "__import__('os')"}, "where", "not allowed"),
         ({"where": "hosts / 0 > 1"}, "where", "cannot be computed"),
         ({"scaling": "weak"}, "grows_with_hosts", "weak scaling must name"),
-        ({"deciding": "loop_time"}, "deciding", "near to it: water.loop_time_s"),
-        ({"deciding": "water.ns_per_dya"}, "deciding", "no metric of workload 'water'; near to it: water.ns_per_day"),
-        ({"deciding": "hpl.gflops"}, "deciding", "no metric of workload 'water'"),
+        ({"deciding": "loop_time"}, "deciding", "similar: water.loop_time_s"),
+        ({"deciding": "water.ns_per_dya"}, "deciding", "not a metric of workload 'water'; similar: water.ns_per_day"),
+        ({"deciding": "hpl.gflops"}, "deciding", "not a metric of workload 'water'"),
         ({"deciding": "zzzzz"}, "deciding", "known: water.loop_time_s, water.ns_per_day"),
         ({"deciding": "hurst"}, "deciding", "neither more nor less of it is better"),
         (

@@ -48,7 +48,7 @@ def test_all_is_well_on_hosts_over_ssh(ssh_hosts: SshHosts) -> None:
     assert steps["Reach"].value == "3 of 3"
     hello = steps["MPI hello across two hosts"]
     assert hello.value.startswith("2 ranks, ")
-    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank met all others."
+    assert hello.seen == "Open MPI v4.1.4 on n1, n2: every rank reached all others."
     assert steps["MPI hello across all hosts"].value.startswith("3 ranks, ")
     assert "n1 " in steps["Capture permission"].seen
     assert "n3 " in steps["Capture permission"].seen
@@ -112,7 +112,7 @@ def test_hosts_that_cannot_log_in_to_each_other_are_reported(ssh_hosts: SshHosts
     steps = found("ssh", ssh_hosts.settings(agent=["ssh", "-o", "BatchMode=yes", "-o", "IdentityFile=none"]))
     hello = steps["MPI hello across two hosts"]
     assert hello.state == "problem"
-    assert "log in to the others without being asked" in hello.remedy, hello
+    assert "log in to the others without a password" in hello.remedy, hello
     assert "ssh -o BatchMode=yes n2 hostname" in hello.commands
     assert steps["MPI hello across all hosts"].seen == "Because it failed on two."
 

@@ -86,8 +86,8 @@ def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> No
 @pytest.mark.parametrize(
     ("counters", "words"),
     [
-        ({"swapped_in_bytes": 20_000_000}, "20\u202fMB were fetched back from swap"),
-        ({"throttle_events": 3}, "the processor slowed down 3 times against heat"),
+        ({"swapped_in_bytes": 20_000_000}, "20\u202fMB were read back from swap"),
+        ({"throttle_events": 3}, "the processor slowed down 3 times because of heat"),
         ({"throttled_s": 0.5}, "the limit of the control group held programs for 500\u202fms"),
         ({"realtime_offset_ns": 70_000_000}, "the clock was set while the trial ran, by 70\u202fms"),
         ({"realtime_offset_ns": -3_600_000_000_000}, "the clock was set while the trial ran, by 3"),

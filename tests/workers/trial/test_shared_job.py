@@ -101,7 +101,7 @@ def test_a_trial_whose_job_is_taken_away_runs_again_uncounted(
     assert jobs_of([second, third]) == {second.conditions["slurm_job"]}
     assert [trial.message for trial in trials] == [""] * 3
     assert heard == [
-        f"Runs again, uncounted: Slurm job {first.conditions['slurm_job']} on {first.conditions['hosts'][0]} ended: CANCELLED."
+        f"Queued again, no attempt lost: Slurm job {first.conditions['slurm_job']} on {first.conditions['hosts'][0]} ended: CANCELLED."
     ]
 
 

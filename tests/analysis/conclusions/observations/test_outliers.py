@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from analysis.conclusions import facts
 from analysis.conclusions.answering import OUTLIERS
 from analysis.conclusions.observations.outliers import find_outliers
 from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
+from analysis.conclusions.rules.report import find
+from analysis.scaling import Study
 from benchmarks.answers import disturbed, skewed
 from tests.analysis.conclusions.designs import HOSTS, asks, checked, values
 
@@ -128,7 +131,9 @@ def test_an_answer_reports_the_outliers_that_it_judges_without():
         for p in asked.points
     ]
 
-    given = checked(replace(asked, points=points))
+    asked = replace(asked, points=points)
+    given = checked(asked)
 
     assert values(given, OUTLIERS, hosts=2) == [1]
-    assert given.sentence.endswith("1 of 9 trials is an outlier, excluded from the scatter.")
+    (fact,) = facts(asked, given, find(Study(points), asked=asked))[-1:]
+    assert (fact.rule, fact.statement) == ("outliers", "1 of 9 trials is an outlier, excluded from the scatter.")

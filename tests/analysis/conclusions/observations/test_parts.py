@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.conclusions import Deciding, ExperimentQuestion
+from analysis.conclusions import Cause, Deciding, ExperimentQuestion
 from analysis.conclusions.observations.parts import division
+from analysis.conclusions.wording import amount
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, LOOP, TIME, asks, checked, points
 from tests.analysis.conclusions.profiles import Rank, profiled, waiting
+from tests.words import plain
 
 LOOPS = {1: 10.0, 2: 6.0, 4: 9.0}
 LAUNCHES = {1: 10.5, 2: 6.8, 4: 12.0}
@@ -27,10 +29,14 @@ def longer_by(asked: ExperimentQuestion) -> dict[str, float]:
 
 
 def cause(asked: ExperimentQuestion) -> str:
-    """Return the part that the head line names, or the launch overhead."""
+    """Return the part that the head line names, with its seconds."""
     given = checked(asked)
-    assert given.causes[0].statement[1:] in given.sentence
+    assert _more(given.causes[0]) in given.sentence
     return given.causes[0].part
+
+
+def _more(cause: Cause) -> str:
+    return f"{plain(amount(cause.explains, 's'))} more "
 
 
 POLLING = {1: [Rank(computing=0.6)], 2: waiting(Rank(computing=0.3), Rank(computing=0.3), window=1.3)}
@@ -73,7 +79,7 @@ def test_the_head_line_names_the_cause_of_known_programs(sizes, part):
     assert cause(profiled(sizes)) == part
 
 
-def test_the_head_line_names_the_launch_overhead_in_a_sentence_of_its_own():
+def test_the_head_line_names_the_launch_overhead():
     asked = profiled(
         {1: ONE, 2: waiting(Rank(computing=0.98), Rank(computing=0.98), window=1.0)}, launch={1: 0.1, 2: 0.9}
     )
@@ -99,7 +105,9 @@ def test_polling_is_time_in_mpi_and_computing_fell():
 
     assert changes["communication"] == pytest.approx(1.0, rel=0.02)
     assert changes["computing"] == pytest.approx(-0.3, rel=0.02)
-    assert checked(profiled(POLLING)).sentence.endswith("1 s more in MPI, mostly on CPU (polling, copying).")
+    given = checked(profiled(POLLING))
+    assert given.sentence.endswith("1 s more in MPI.")
+    assert given.causes[0].statement.endswith("in MPI, mostly on CPU (polling, copying)")
 
 
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
@@ -196,7 +204,7 @@ def test_a_size_that_gains_names_what_it_lacks_to_the_ideal():
 
     assert given.causes[0].part == "imbalance"
     assert given.causes[0].explains == pytest.approx(0.16, rel=0.05)
-    assert given.causes[0].statement in given.sentence
+    assert _more(given.causes[0]) in given.sentence
 
 
 def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
@@ -205,7 +213,7 @@ def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
     assert [cause.part for cause in given.causes] == ["off_cpu", "", "launch"]
     assert given.causes[1].statement == "900 ms less on the CPU"
     assert given.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
-    assert "tart-up" not in given.sentence
+    assert "launch overhead" not in given.sentence
 
 
 def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause():
@@ -214,7 +222,7 @@ def test_the_head_line_names_the_launch_overhead_if_it_costs_more_than_any_cause
     given = checked(asks([HOSTS], LOOPS, elapsed_s=late, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
 
     assert given.causes[-1].explains == pytest.approx(10.0 - 0.8)
-    assert given.causes[-1].statement[1:] in given.sentence
+    assert given.sentence.endswith(f"{_more(given.causes[-1])}launch overhead.")
 
 
 def test_launch_overhead_is_a_part_of_the_elapsed_time_alone():

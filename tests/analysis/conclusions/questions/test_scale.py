@@ -65,7 +65,7 @@ def test_a_rate_is_better_where_it_is_higher():
     given = checked(asks([HOSTS], {1: 1.0, 2: 1.8, 4: 1.2}, deciding=GFLOPS))
 
     assert values(given, "best size") == [2]
-    assert "67 % of it" in given.sentence
+    assert "4 hosts reach 67 % of what 2 hosts give" in given.sentence
 
 
 def test_equal_sizes_make_no_difference_and_bound_it():
@@ -87,7 +87,9 @@ def test_one_repetition_without_known_scatter_is_open():
 
 def test_one_repetition_with_known_scatter_is_moderate():
     given = checked(
-        asks([HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and controls"))
+        asks(
+            [HOSTS], {1: 10.0, 2: 6.0, 4: 11.0}, repetitions=[1.0], prior=Scatter(0.02, 10, "warm-ups and control runs")
+        )
     )
 
     assert given.strength == "moderate"

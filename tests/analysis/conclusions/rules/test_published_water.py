@@ -10,13 +10,13 @@ from tests.analysis.scaling.studies import published_water
 from tests.words import plain
 
 _STATEMENTS = {
-    "cpu_scaling": "CPU time per rank falls by 2.8 times from 2 to 12 hosts (141.8 s to 50.22 s).",
+    "cpu_scaling": "CPU time per rank falls by 2.8 times from 2 to 12 hosts (142 s to 50.2 s).",
     "cpu_falls_time_rises": "From 4 to 12 hosts CPU time per rank falls 45 % while elapsed time rises 32 %: "
     "the added time is off the CPU.",
-    "packet_step": "Packets rise 2.5 times from 4 to 6 hosts (191 377 to 470 706).",
+    "packet_step": "Packets rise 2.5 times from 4 to 6 hosts (191 000 to 471 000).",
     "packet_size": "Mean packet size is 600 to 736 B (throughput / packet intensity).",
     "rows_disagree": "The 12-host row's packet intensity and inter-arrival time disagree by 2.1 %: "
-    "1 / 439 µs is 2 278 packets/s, the table has 2 231.",
+    "1 / 439 µs is 2 280 packets/s, the table has 2 230.",
 }
 
 

@@ -23,7 +23,7 @@ _LIMITED = simulated({"elapsed_s": usl_time(300, 0.3, 0.04)}, noise=0.01)
         (
             simulated({"elapsed_s": lambda n: 1 + 300 / n}, noise=0.01),
             "scales",
-            "12 hosts are best",
+            "12 hosts, the most measured, are best",
         ),
         (_LIMITED, "limited", "4 hosts"),
         (simulated({"elapsed_s": lambda n: 60 + 100 / n}, noise=0.01), "limited", "of the ideal"),
@@ -54,7 +54,7 @@ def test_a_sweep_of_two_parameters_is_read_slice_by_slice() -> None:
     report = find(Study([*slow, *fast]))
     assert [dict(s.where) for s in report.slices] == [{"link": "slow"}, {"link": "fast"}]
     assert report.verdict.sentence == (
-        "How it scales with hosts depends on the other parameters: limited (best 4) at link = slow; scales (best 12) at link = fast."
+        "Scaling with hosts depends on the other parameters: limited at 4 with link = slow; still scales at 12 with link = fast."
     )
 
 

@@ -34,9 +34,9 @@ def test_it_divides_the_time_on_no_processor_if_every_size_has_run_delay() -> No
     parts = parts_of(divided, divided)
     assert parts["Descheduled outside MPI"] == pytest.approx([0.8, 0.8])
     assert parts["Blocked outside MPI"] == pytest.approx([0.2, 0.2])
-    assert "Outside MPI, on no processor" not in parts
+    assert "Outside MPI, off the CPU" not in parts
     assert sum(values[0] for values in parts.values()) == pytest.approx(10.0)
-    assert "Outside MPI, on no processor" in parts_of(divided, PROFILE)
+    assert "Outside MPI, off the CPU" in parts_of(divided, PROFILE)
 
 
 def test_it_takes_cpu_time_where_a_size_has_no_profile() -> None:

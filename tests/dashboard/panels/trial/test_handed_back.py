@@ -11,7 +11,7 @@ from lxml import html
 
 from experiments.models import Cluster, Experiment, Trial
 
-WHY = "Runs again, uncounted: Slurm job 17 on n01 ended: CANCELLED."
+WHY = "Queued again, no attempt lost: Slurm job 17 on n01 ended: CANCELLED."
 
 
 @pytest.fixture

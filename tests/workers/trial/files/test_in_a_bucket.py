@@ -135,7 +135,7 @@ def test_files_of_a_trial_that_was_given_up_meanwhile_are_taken_back(
 
     def deliver(trial: Trial, rows: Any) -> None:
         real(trial, rows)
-        Trial.objects.get(pk=trial.pk).mark_lost("Its worker has been silent.")
+        Trial.objects.get(pk=trial.pk).mark_lost("Its worker stopped reporting.")
         assert there(bucket)
 
     monkeypatch.setattr(files, "deliver", deliver)
