@@ -1,4 +1,4 @@
-"""Number formats of pages, findings, the command line and certificates. Pure.
+"""Number formats of pages, findings, the command line and certificates, and the reader of printed numbers. Pure.
 
 - Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
   confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before
@@ -18,6 +18,7 @@ REST and exports hold raw values in base units. ``static/charts.js`` and HOVER f
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -247,3 +248,30 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         return float(value / 10**self.exponent)
+
+
+_FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
+"""``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
+
+
+def read_number(word: str, thousands: str = "") -> float:
+    """Return the number that a word is as a whole; it may be NaN or infinite.
+
+    ``thousands`` separates groups of three digits; the decimals follow a comma if it is a point. Raise ValueError.
+    """
+    text = word.strip()
+    has_comma = thousands not in ("", ",") and thousands in text and "," in text
+    decimal = "," if thousands == "." or has_comma else "."
+    if thousands:
+        digits, point, decimals = text.partition(decimal)
+        if re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+", digits):
+            digits = digits.replace(thousands, "")
+        if thousands in digits or thousands in decimals:
+            raise ValueError(f"{word!r} is no number with {thousands!r} between groups of three digits")
+        text = f"{digits}.{decimals}" if point else digits
+    if (fortran := _FORTRAN.fullmatch(text)) is not None:
+        text = f"{fortran[1]}e{fortran[2] or fortran[3]}"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{word!r} is no number") from None

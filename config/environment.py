@@ -184,6 +184,11 @@ class Environment(BaseModel):
         " `/tmp` of a trial is memory, 1 GiB",
         ge=1,
     )
+    RANKWIRE_TRIAL_FILES: int = setting(
+        100_000,
+        "Files and directories that a trial may make in its directory, and in each of its temporary ones",
+        ge=1000,
+    )
     RANKWIRE_TRIAL_UID: int = setting(
         65530, "User ID of the programs of trials if root runs the workers; no other program may have it", ge=1
     )

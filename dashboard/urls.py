@@ -47,7 +47,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/new/", new.new, name="new"),
     path("experiments/new/preview/", new.preview, name="new-preview"),
     path("experiments/new/fields/", new.fields, name="new-fields"),
-    path("experiments/new/apply/", new.apply_yaml, name="new-apply"),
     path("experiments/chosen/archive/", experiments.archived, name="experiments-archive"),
     path("experiments/chosen/restore/", experiments.restored, name="experiments-restore"),
     path("experiments/chosen/tag/", experiments.tagged, name="experiments-tag"),

@@ -95,11 +95,13 @@ def _forget(pk: int) -> bool:
         numbers = deleted.trials
         deleted.delete()
     file_store = store.current()
-    try:
-        for number in numbers:
+    for number in numbers:
+        try:
             file_store.remove_trial(number)
-    except StoreUnavailable as error:
-        log.warning("files_not_removed", trials=len(numbers), reason=str(error))  # `store check` finds them
+        except OSError as error:  # `store check` finds them
+            log.warning("files_not_removed", trial=number, reason=str(error))
+            if isinstance(error, StoreUnavailable):
+                break
     return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -108,7 +107,7 @@ def take_back(artifacts: Sequence[Artifact]) -> None:
 def forget_delivered(trial: Trial) -> None:
     """Remove the local directory of a trial if the store is remote."""
     if not store.current().is_here:
-        shutil.rmtree(trial_directory(trial), ignore_errors=True)
+        plain_files.discard(trial_directory(trial))
 
 
 def _believed(artifact: Artifact | None) -> bytes | None:

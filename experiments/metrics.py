@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from analysis.catalogue import HEADLINE as HEADLINE
 from analysis.catalogue import METRICS, Metric
+from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
@@ -17,6 +18,13 @@ from experiments.workloads import FigureOfMerit, WorkloadDefinition
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 """Metrics that the database adds when an ideal-network run ends (``experiments_split_by_twins``)."""
 _SHOWN_CHOICES: Final = 8
+_LARGEST: Final = 1e150
+"""Squares of larger values overflow in the statistics of PostgreSQL."""
+_NEVER_NEGATIVE: Final = {"s", "B", "B/s", "bit/s", "Hz", "packets/s", "GFLOP/s"}
+_DIFFERENCES: Final = {"observer_effect", "start_end_s", "start_end_share"}
+"""Metrics of the catalogue that may be negative."""
+_ABOVE_ONE: Final = {"observer_effect", "cpu_imbalance", "cpu_utilisation", "mpi_transfer_efficiency"}
+"""Shares of the catalogue that may be larger than 1."""
 
 
 def _printed() -> dict[str, Metric]:
@@ -108,6 +116,18 @@ def is_metric(name: str) -> bool:
     except KeyError:
         return False
     return True
+
+
+def why_impossible(identifier: str, value: float) -> str:
+    """Return why no run has this value of a metric; empty if it is possible."""
+    unit, is_catalogued = find(identifier).unit, identifier in METRICS
+    if abs(value) > _LARGEST:
+        return f"{value:g} is no measurement"
+    if value < 0 and (is_catalogued or unit in _NEVER_NEGATIVE) and identifier not in _DIFFERENCES:
+        return f"{value:g} is impossible: {identifier} is never negative"
+    if value > 1 and is_catalogued and unit == SHARE and identifier not in _ABOVE_ONE:
+        return f"{value:g} is impossible: {identifier} is a share, and 1 is all of it"
+    return ""
 
 
 def described(identifier: str) -> Metric:

@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
+from experiments.common import plain_files
 from experiments.common.storable import storable
 from experiments.errors import NotPlain, OutputError, StoreUnavailable, Tampered
 from experiments.files import (
@@ -134,7 +135,7 @@ def _texts(trial: Trial) -> tuple[str, Mapping[str, str]] | None:
     """Return the output texts; None if a stored file is missing or changed."""
     stored = trial.artifacts.filter(kind__in=[Artifact.Kind.STDOUT, Artifact.Kind.OTHER]).exclude(name=MEASURED_NAME)
     try:
-        texts = {a.name: a.content().decode(errors="replace") for a in stored if a.removed_at is None}
+        texts = {a.name: plain_files.decoded(a.content()) for a in stored if a.removed_at is None}
     except StoreUnavailable:
         raise
     except (Tampered, NotPlain, OSError):

@@ -194,7 +194,8 @@
     if (twin) {
       const plot = twin.closest(".panel").querySelector(".plot"), open = twin.getAttribute("aria-expanded") !== "true";
       twin.setAttribute("aria-expanded", open);
-      twin.textContent = open ? "Show chart" : "Show table";
+      twin.textContent = open ? "Chart" : "Table";
+      twin.setAttribute("aria-label", open ? "Show chart" : "Show table");
       if (!plot.data) draw(plot); // not drawn yet
       if (open) plot.before(table(plot)); else plot.previousElementSibling.remove();
       plot.hidden = open;

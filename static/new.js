@@ -3,7 +3,8 @@
   "use strict";
   const form = document.getElementById("new");
   const rows = () => [...document.querySelectorAll("#sweep tbody tr")];
-  const changed = () => form.dispatchEvent(new Event("change"));
+  const source = form.elements.source;
+  const changed = () => { source.value = "form"; form.dispatchEvent(new Event("change")); };
 
   // The server identifies rows by number, so renumber them after each change.
   function renumber() {
@@ -56,23 +57,24 @@
   });
   form.addEventListener("change", markSwept);
 
-  // YAML edits take effect when applied: keep their events from the live preview.
-  function edited(e) {
-    if (e.target.id !== "yaml") return;
-    e.stopPropagation();
-    document.getElementById("sync").textContent = "YAML edited, not applied";
+  // The preview follows what was edited last. Edits of the form would overwrite YAML that has errors.
+  function holdForm(on) {
+    document.getElementById("steps").inert = on;
+    document.getElementById("yaml-discard").hidden = !on;
   }
-  document.addEventListener("input", edited, true);
+  form.addEventListener("input", e => {
+    if (e.target.name === "chosen" || e.target.id === "yaml-file") return;
+    source.value = e.target.id === "yaml" ? "yaml" : "form";
+    if (source.value === "yaml") { document.getElementById("sync").textContent = "Reading the YAML …"; holdForm(true); }
+  }, true);
   document.addEventListener("change", e => {
-    if (e.target.id === "yaml") e.stopPropagation();
     if (e.target.id !== "yaml-file" || !e.target.files.length) return;
     e.stopPropagation();
-    e.target.files[0].text().then(text => {
-      document.getElementById("yaml").value = text;
-      document.getElementById("sync").textContent = "File opened, not applied";
-    });
+    const yaml = document.getElementById("yaml");
+    e.target.files[0].text().then(text => { yaml.value = text; yaml.dispatchEvent(new Event("input", { bubbles: true })); });
     e.target.value = "";
   }, true);
+  document.getElementById("yaml-discard").addEventListener("click", changed);
   document.getElementById("yaml-save").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([document.getElementById("yaml").value], { type: "application/yaml" }));
@@ -81,5 +83,12 @@
     URL.revokeObjectURL(link.href);
   });
 
-  document.addEventListener("htmx:afterSettle", () => { renumber(); markSwept(); markInvalid(); });
+  const settled = () => {
+    renumber();
+    markSwept();
+    markInvalid();
+    holdForm(source.value === "yaml" && document.querySelector("#yaml-errors .note") !== null);
+  };
+  document.addEventListener("htmx:afterSettle", settled);
+  settled();
 })();

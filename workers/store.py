@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +13,7 @@ from django.conf import settings
 from django.db.models.functions import Collate
 
 from experiments import store as kept_in
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.errors import NotPlain, Tampered
 from experiments.models import UNFINISHED, Artifact, Deleted, Trial
 from experiments.store.base import Upload
@@ -83,12 +81,8 @@ def delete_orphans(store: StoreDifferences) -> list[PurePath]:
     current_store = kept_in.current()
     if isinstance(current_store, kept_in.Bucket):
         return _delete_from_bucket(current_store, store)
-    places = [path for path in map(Path, store.orphans) if _last_written(path) < time.time() - FORGOTTEN_S]
-    for path in places:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+    old = (path for path in map(Path, store.orphans) if _last_written(path) < time.time() - FORGOTTEN_S)
+    places = [path for path in old if plain_files.discard(path)]
     store.orphans = [path for path in store.orphans if path not in places]
     return list(places)
 
@@ -139,9 +133,8 @@ def _deleted() -> set[int]:
 
 def _last_written(path: Path) -> float:
     """Return the last write at or below this path; links are not followed."""
-    tree = () if path.is_symlink() else os.walk(path)
-    below = (Path(above) / name for above, directories, names in tree for name in (*directories, *names))
-    return max(entry.lstat().st_mtime for entry in (path, *below))
+    below = trees.walk(path) if path.is_dir() and not path.is_symlink() else ()
+    return max(path.lstat().st_mtime, max((entry.status.st_mtime for entry in below), default=0.0))
 
 
 def _size(file: Path) -> int:

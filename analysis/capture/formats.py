@@ -95,7 +95,10 @@ class PcapFormat:
         )
         self.odd_stamps += odd_stamps
         if status == framing.DAMAGED:
-            self.damage = "a record header claims more bytes than any packet has"
+            is_empty = not data[at : at + 16].any()
+            self.damage = (
+                "no record, but zeros" if is_empty else "a record header claims more bytes than any packet has"
+            )
         return n, at, status
 
     def facts(self) -> dict[str, Any]:

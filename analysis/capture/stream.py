@@ -62,7 +62,7 @@ class CaptureReader:
         self.damaged = False
         self._unread = 0
         self._undefined = 0
-        self._truncated = False
+        self._truncated = self._zeros = False
         self.packets = 0
 
     def __enter__(self) -> CaptureReader:
@@ -166,8 +166,10 @@ class CaptureReader:
             self._recognise()
         self._unread = self._end - self._start
         self._truncated = not self.damaged and (self._unread > 0 or self._source.problem is not None)
+        self._zeros = self._unread > 0 and not self._data[self._start : self._end].any()
         while self.damaged and (piece := self._source.readinto(self._data.data)):
             self._unread += piece
+            self._zeros = self._zeros and not self._data[:piece].any()
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the file: see PacketTable.source."""
@@ -188,6 +190,7 @@ class CaptureReader:
             "unverified": unverified,
             "damaged": self.damaged,
             "unread_bytes": self._unread,
+            "unread_zeros": self._zeros,
             "undefined_interface": self._undefined,
             "odd_stamps": capture_format.odd_stamps,
             "notes": notes,

@@ -35,7 +35,7 @@ def render(answer: Answer, facts: Sequence[Fact], cannot_tell: Sequence[str], *,
     for fold, title in FOLDS.items():
         folded = [fact for fact in facts if fact.fold == fold]
         if folded:
-            lines += ["", f"More about {title}:", *(line for fact in folded for line in _item(fact, width))]
+            lines += ["", f"More on {title}:", *(line for fact in folded for line in _item(fact, width))]
     if cannot_tell:
         lines += ["", "Limitations:", *(f"- {line}" for line in cannot_tell)]
     return lines

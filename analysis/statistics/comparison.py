@@ -81,8 +81,9 @@ def compare_groups(
 
     Positive values are tested by Welch's t on logarithms, the test of the interval that is shown; others, and values that repeat
     exactly, by a permutation test of ranks. The correction (Benjamini and Hochberg 1995) runs over all comparisons of a family of
-    metrics: over all sixty at once no test of five trials against five could find that one of them changed. KeyError for an
-    unknown baseline.
+    metrics: over all sixty at once no test of five trials against five could find that one of them changed. Intervals are widened
+    by the same correction, so that an interval excludes 1 exactly if its verdict is "higher" or "lower". KeyError for an unknown
+    baseline.
     """
     reference = groups[baseline]
     comparisons = [
@@ -99,10 +100,25 @@ def compare_groups(
     for members in tested.values():
         adjusted = scipy.stats.false_discovery_control([comparisons[i].p_value or 0.0 for i in members])
         for i, p in zip(members, adjusted, strict=True):
-            comparisons[i] = replace(
-                comparisons[i], p_adjusted=float(p), verdict=_verdict(comparisons[i], p, 1 - level)
-            )
+            c = comparisons[i]
+            interval = c.ratio_interval
+            if c.test == WELCH and len(members) > 1:
+                sides = groups[c.group][c.metric], groups[baseline][c.metric]
+                interval = _corrected_interval(*sides, (c.p_value or 0.0) / p if p else 1 / len(members), level)
+            c = replace(c, p_adjusted=float(p), ratio_interval=interval)
+            comparisons[i] = replace(c, verdict=_verdict(c, p, 1 - level))
     return comparisons
+
+
+def _corrected_interval(a: Sequence[float], b: Sequence[float], share: float, level: float) -> Interval | None:
+    """Return the interval at the level at which the corrected test of a pair decides.
+
+    ``share`` is p / corrected p: the test finds a difference if p is at most that share of 1 - level.
+    """
+    interval = ratio_interval(a, b, level=1 - (1 - level) * share)
+    if interval is None:
+        return None
+    return replace(interval, level=level, method=f"{interval.method}, corrected as its p value (Benjamini-Hochberg)")
 
 
 def _compare(metric: str, group: str, a: Floats, baseline: str, b: Floats, level: float) -> Comparison:

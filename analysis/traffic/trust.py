@@ -221,6 +221,12 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
     reversals, unread = count("time_reversals"), plural(count("unread_bytes"), "byte")
     backwards = reversals > REVERSAL_SHARE * packets or longest_reversal_ns > REVERSAL_NS
     stamped, longest = plural(reversals, "packet"), amount(longest_reversal_ns / 1e9, "s")
+    cut, damaged = (
+        f"the file ends inside a record ({unread} not read)",
+        f"the file is damaged: {unread} could not be read",
+    )
+    if facts.get("unread_zeros"):
+        cut = damaged = f"{plural(count('unread_bytes'), 'zero byte')} at the end: the file was not written to its end"
     signs: list[tuple[float, str]] = [
         counted("dropped_by_kernel", "packet", "dropped during capture"),
         counted("tail_lost", "received packet", tail),
@@ -228,8 +234,8 @@ def _reasons(counters: dict[str, float], facts: dict[str, Any], packets: int, lo
         counted("duplicated_packets", "frame", "captured more than once"),
         counted("acked_unseen_segments", "ACK", unseen),
         (backwards, f"{stamped} stamped earlier than the one before, by up to {longest}"),
-        (count("truncated_tail"), facts.get("stream_problem") or f"the file ends inside a record ({unread} not read)"),
-        (facts.get("damaged", False), f"the file is damaged: {unread} could not be read"),
+        (count("truncated_tail"), facts.get("stream_problem") or cut),
+        (facts.get("damaged", False), damaged),
         *(counted(name, *words) for name, words in (_LEFT_OUT | _BEYOND_CAPACITY).items()),
     ]
     return [text for sign, text in signs if sign]

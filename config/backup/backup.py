@@ -43,6 +43,7 @@ from config.backup.layout import (
     write_sums,
 )
 from experiments import store
+from experiments.common import plain_files
 from experiments.errors import NotPlain
 from experiments.models import Artifact, Trial
 
@@ -273,13 +274,13 @@ def _locked_directory(above: Path) -> Iterator[Path]:
         except BlockingIOError:
             raise BackupError(f"another backup is running in {above}") from None
         for interrupted in above.glob(f"{PART_PREFIX}*"):
-            shutil.rmtree(interrupted, ignore_errors=True)
+            plain_files.discard(interrupted)
         directory = above / f"{PART_PREFIX}{os.getpid()}"
         directory.mkdir(mode=0o700)
         try:
             yield directory
         finally:
-            shutil.rmtree(directory, ignore_errors=True)
+            plain_files.discard(directory)
     finally:
         os.close(lock)
 

@@ -14,9 +14,8 @@ import errno
 import hashlib
 import json
 import os
-import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from itertools import chain
@@ -25,7 +24,7 @@ from typing import Final
 
 from analysis.numbers import amount
 from config.backup.errors import BackupError, ChangedBackup
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.errors import NotPlain
 
 FORMAT: Final = 1
@@ -193,8 +192,9 @@ def verify(directory: Path, about: About, progress: Progress | None = None) -> d
     except (OSError, NotPlain):
         raise ChangedBackup(f"{directory / SUMS} is missing or not readable") from None
     sums = read_sums(directory)
-    for path in _files_below(directory):
-        if path not in sums and path not in (SUMS, ABOUT):
+    for entry in trees.walk(directory):
+        path = "/".join((*entry.above, entry.name))
+        if not entry.is_directory and path not in sums and path not in (SUMS, ABOUT):
             raise ChangedBackup(f"{directory / path} was added to the backup")
     for path, expected in sums.items():
         file = directory / path
@@ -211,19 +211,17 @@ def verify(directory: Path, about: About, progress: Progress | None = None) -> d
     return sums
 
 
-def _files_below(directory: Path) -> Iterator[str]:
-    for above, _directories, names in os.walk(directory):
-        for name in names:
-            yield str((Path(above) / name).relative_to(directory))
-
-
 def sync_tree(directory: Path) -> None:
     """Flush all files and directories below ``directory`` to disk. Raise OSError."""
+    files: list[Path] = []
+    directories: list[Path] = []
+    for entry in trees.walk(directory, leaves_first=True):
+        if entry.is_directory or entry.is_file:
+            (directories if entry.is_directory else files).append(Path(directory, *entry.above, entry.name))
     with ThreadPoolExecutor(8) as pool:  # a journal commits concurrent requests together
-        for above, _directories, names in os.walk(directory, topdown=False):
-            files = (path for name in names if stat.S_ISREG((path := Path(above) / name).lstat().st_mode))
-            list(pool.map(sync, files))
-            sync(Path(above))
+        list(pool.map(sync, files))
+    for path in (*directories, directory):
+        sync(path)
 
 
 def sync(path: Path) -> None:

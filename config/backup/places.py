@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -88,7 +87,7 @@ def put_in_order() -> None:
                 places.old_files.rename(places.trials)
             drop(server, places.new_database)
     for directory in (places.new_files, places.old_files):
-        shutil.rmtree(directory, ignore_errors=True)
+        plain_files.discard(directory)
 
 
 @contextmanager

@@ -48,7 +48,7 @@ from config.backup.places import Places, change_places, connected, drop, lock, m
 from config.celery import app as celery_app
 from config.services.lease import Lock
 from experiments import cluster_kinds, store
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Cluster, Experiment, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
@@ -94,7 +94,7 @@ def examine(directory: Path, report: Callable[[str], object] = print) -> list[st
 def unpacked(stream: IO[bytes]) -> Iterator[Path]:
     """Extract a tar stream into a temporary directory. Raise BackupError."""
     directory = Path(settings.VAR) / ".backup-from-stream"
-    shutil.rmtree(directory, ignore_errors=True)
+    plain_files.discard(directory)
     try:
         directory.mkdir(parents=True, mode=0o700)
         try:
@@ -104,7 +104,7 @@ def unpacked(stream: IO[bytes]) -> Iterator[Path]:
             raise BackupError(f"standard input is not a tar archive of a backup: {error}") from None
         yield directory
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        plain_files.discard(directory)
 
 
 def restore_backup(directory: Path, *, replace: bool = False, report: Callable[[str], object] = print) -> list[str]:
@@ -246,7 +246,7 @@ def _new_database(places: Places) -> Iterator[psycopg.Connection[Any]]:
         try:
             yield server
         finally:
-            shutil.rmtree(places.new_files, ignore_errors=True)
+            plain_files.discard(places.new_files)
             drop(server, places.new_database)
 
 
@@ -310,7 +310,7 @@ def _uploaded(directory: Path, bucket: store.Bucket, files: dict[str, str], prog
 
 
 def _copy_files(directory: Path, places: Places, files: dict[str, str], progress: Progress) -> None:
-    shutil.rmtree(places.new_files, ignore_errors=True)
+    plain_files.discard(places.new_files)
     owner = places.var.stat()
     with plain_files.private():
         places.new_files.mkdir()
@@ -322,16 +322,16 @@ def _copy_files(directory: Path, places: Places, files: dict[str, str], progress
                 raise ChangedBackup(f"{directory / FILES / path} was changed")
             progress.add(size_bytes)
     if os.geteuid() == 0 and owner.st_uid != 0:
-        for above, _directories, names in os.walk(places.new_files):
-            for name in (".", *names):
-                os.chown(Path(above) / name, owner.st_uid, owner.st_gid)
+        os.chown(places.new_files, owner.st_uid, owner.st_gid)
+        for entry in trees.walk(places.new_files):
+            os.chown(entry.name, owner.st_uid, owner.st_gid, dir_fd=entry.descriptor)
     sync_tree(places.new_files)
 
 
 def _after(directory: Path, places: Places, about: About) -> list[str]:
     """Remove previous data and caches, requeue running trials; return notes."""
     put_in_order()
-    shutil.rmtree(places.var / "exports", ignore_errors=True)
+    plain_files.discard(places.var / "exports")
     with closing(redis.Redis.from_url(settings.REDIS_URL)) as client:
         for key in client.scan_iter("rankwire:*", count=1000):
             client.delete(key)

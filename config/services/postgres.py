@@ -14,6 +14,7 @@ from psycopg import sql
 from config.services.children import Account, start
 from config.services.errors import MissingProgram, ServiceError
 from config.services.service import Service
+from experiments.common import trees
 
 OLDEST_MAJOR = 14  # Django 5.2's minimum
 USER = DATABASE = "rankwire"
@@ -88,7 +89,7 @@ class Postgres(Service):
     def _initialise(self) -> None:
         """Run initdb in a temporary directory and rename it."""
         new = self.directory.with_name(f"{self.directory.name}.new")
-        shutil.rmtree(new, ignore_errors=True)
+        trees.remove(new)
         new.mkdir(mode=0o700)
         account = self.account
         directory_fd = os.open(new, os.O_PATH | os.O_DIRECTORY)

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from analysis.numbers import plural
 from dashboard.background import changes
-from dashboard.pages.new import form_context
-from dashboard.panels.new.draft import draft_from_post
+from dashboard.pages.new import form_context, typed_yaml
+from dashboard.panels.new.draft import draft_from_post, posted_draft
 from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit
@@ -89,7 +89,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         draft = draft_from_post(request.POST)
         try:
-            spec = parse(draft, max_trials=settings.MAX_TRIALS)
+            spec = parse(posted_draft(request.POST, max_trials=settings.MAX_TRIALS), max_trials=settings.MAX_TRIALS)
             if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
                 raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
             count = queue.revise(experiment, spec, author=request.user)
@@ -99,7 +99,8 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
             messages.success(request, words, extra_tags="ok")
             return redirect(experiment)
-    context = form_context(dict(draft), refusal, editing=experiment) | {"place": "experiments"}
+    context = form_context(dict(draft), refusal, editing=experiment) | typed_yaml(request, refusal)
+    context["place"] = "experiments"
     return render(request, "new/page.html", context, status=422 if refusal else 200)
 
 

@@ -73,11 +73,13 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
     trials = member.trials_at(compared.names, compared.at)
     return {
         "member": member,
+        "shares_its_name": any(m.name == member.name and m.experiment != member.experiment for m in compared.members),
         "words": point_words(member, compared),
         "is_baseline": member is compared.baseline,
         "trials": len(trials),
         "oversubscription": oversubscribed.get(trials[0].pk, "") if trials else "",
         "flagged": member.flagged_at(compared.names, compared.at),
+        "disturbed": member.disturbed_at(compared.names, compared.at),
         "as_baseline": _query(compared, baseline=member.token, scope=scope),
         "number": compared.members.index(member),
     }

@@ -35,7 +35,15 @@ from experiments.access import (
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State
 from experiments.revision import changed_fields
-from experiments.selectors import Progress, excluded_trials, excluded_trials_of, progress_of, running_trials, waiting
+from experiments.selectors import (
+    Progress,
+    busy_seconds,
+    excluded_trials,
+    excluded_trials_of,
+    progress_of,
+    running_trials,
+    waiting,
+)
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
@@ -75,10 +83,11 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
     rows_from = query_value(request, "from")
     status = {**_status(request.user, experiment), "rows_from": rows_from if rows_from.isdecimal() else ""}
     complete = query_value(request, "complete")
-    if request.GET.get("seen") == str(status["progress"].over):
+    progress = status["progress"]
+    if request.GET.get("seen") == str(progress.over) and not progress.is_over:
         return render(request, "experiment/_live.html", {**status, "complete": complete})
     context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
-    context |= allowed(request.user, experiment, status["progress"])
+    context |= allowed(request.user, experiment, progress)
     response = render(request, "experiment/_live.html", context)
     # Only a completed configuration updates the diagnosis: text that changes with every trial is unreadable.
     return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
@@ -144,7 +153,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
-        "took_s": _took_s(progress),
+        "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
 
@@ -187,14 +196,6 @@ def _shares(progress: Progress) -> list[tuple[str, float]]:
         (State.RUNNING.tone, progress.active),
     )
     return [(tone, round(100 * count / progress.total, 2)) for tone, count in parts if count]
-
-
-def _took_s(progress: Progress) -> float | None:
-    """Return the duration; None if unfinished or if the clock was set back."""
-    if not progress.is_over or progress.first_start is None or progress.last_end is None:
-        return None
-    seconds: float = (progress.last_end - progress.first_start).total_seconds()
-    return seconds if seconds >= 0 else None
 
 
 def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis.numbers import percent_change
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
-from dashboard.labels import parameter_label, value_words
+from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.requests.lookup import query_value
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
@@ -35,7 +35,8 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         raise Http404 from None
     description = described(metric)
     context = {
-        "place": "explore",
+        "place": "histories",
+        "workload": workload_title(record.configuration.experiment.workload),
         "found": record,
         "metric": description,
         "metrics": [(name, described(name).label) for name in in_order({*record.metrics, metric})],

@@ -19,6 +19,7 @@ from dashboard.panels.cluster.rows import cluster_rows
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.people.activity_feed import feed
+from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import Artifact, Cluster, Experiment, Trial
@@ -39,7 +40,8 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.htmx and query_value(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
-    return render(request, template, {"place": "home", **_laboratory(request.user), **feed(request.user)})
+    context = {"place": "home", "invitation": invitation_of(request), **_laboratory(request.user), **feed(request.user)}
+    return render(request, template, context)
 
 
 @require_GET

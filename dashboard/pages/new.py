@@ -13,7 +13,7 @@ from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
 from dashboard.panels.experiment.excluded_trials import Stale, stale_points
-from dashboard.panels.new.draft import as_yaml, draft_from_post, without_foreign_figures
+from dashboard.panels.new.draft import as_yaml, draft_from_post, is_from_yaml, posted_draft, without_foreign_figures
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
@@ -27,7 +27,7 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for
 from experiments.revision import Revision, preview_of
-from experiments.specification import ExperimentSpec, design, parse, parse_yaml
+from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.network_study import expanded
 from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
@@ -40,20 +40,19 @@ def new(request: HttpRequest) -> HttpResponse:
     """Show the form; on POST start the experiment or show errors (422)."""
     if request.method != "POST":
         return _about_network(request) if query_value(request, "network") else _page(request, _starting_draft(request))
-    draft = draft_from_post(request.POST)
     try:
         _require_role(request.user)
-        spec = parse(draft, max_trials=settings.MAX_TRIALS)
+        spec = parse(posted_draft(request.POST, max_trials=settings.MAX_TRIALS), max_trials=settings.MAX_TRIALS)
         project = _project(request, spec)
         return idempotent_redirect(request, lambda: _started(request, spec, project))
     except InvalidSpec as error:
-        return _page(request, draft, error, status=422)
+        return _page(request, draft_from_post(request.POST), error, status=422)
 
 
 def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> HttpResponseRedirect:
     first_only = "first_only" in request.POST
     experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
-    words = f"Started: {plural(experiment.trials.count(), 'trial is', 'trials are')} queued."
+    words = f"Started {plural(experiment.trials.count(), 'trial')}."
     if first_only:
         words = "The first trial is queued. The others wait until you run the missing trials."
     messages.success(request, words, extra_tags="ok")
@@ -65,12 +64,16 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
 
 @require_POST
 def preview(request: HttpRequest) -> HttpResponse:
-    """Render the preview of the form, with errors of fields out of band."""
-    draft = draft_from_post(request.POST)
-    chosen, refused = request.POST.get("chosen", ""), _refused(request.user)
+    """Render the preview of the form or of the YAML, whichever was edited last; the other follows."""
+    chosen, refused = request.POST.get("chosen", ""), None
     chosen_number = int(chosen) if chosen.isdecimal() else 0
+    try:
+        _require_role(request.user)
+        draft = posted_draft(request.POST, max_trials=settings.MAX_TRIALS)
+    except InvalidSpec as error:
+        draft, refused = draft_from_post(request.POST), error
     context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
-    return render(request, "new/_preview.html", context)
+    return render(request, "new/_preview.html", context | typed_yaml(request, refused))
 
 
 @require_POST
@@ -78,22 +81,6 @@ def fields(request: HttpRequest) -> HttpResponse:
     """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
     context = form_context(draft, _refused(request.user), editing=_editing(request))
-    response = render(request, "new/_steps.html", context)
-    return trigger_client_event(response, "rankwire:changed", after="settle")
-
-
-@require_POST
-def apply_yaml(request: HttpRequest) -> HttpResponse:
-    """Render the form filled from YAML; errors name their lines and keep the form."""
-    text = request.POST.get("yaml", "")
-    try:
-        _require_role(request.user)
-        parse_yaml(text, max_trials=settings.MAX_TRIALS)
-    except InvalidSpec as error:
-        response = render(request, "new/_yaml_errors.html", {"yaml_errors": error.errors})
-        response["HX-Retarget"] = "#yaml-errors"
-        return response
-    context = form_context(expanded(YamlDocument(text).data)) | {"applied": True}
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
@@ -165,10 +152,17 @@ def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(query_value(request, "network")) or "network" in request.POST
-    context = form_context(draft, error) | project_choice(request)
+    context = form_context(draft, error) | typed_yaml(request, error) | project_choice(request)
     tour = bool(query_value(request, "tour")) or "tour" in request.POST
     context |= {"place": "experiments", "about_network": about_network, "tour": tour}
     return render(request, "new/page.html", context, status=status)
+
+
+def typed_yaml(request: HttpRequest, error: InvalidSpec | None) -> dict[str, Any]:
+    """Return YAML that the user typed, unchanged, with its errors."""
+    if not is_from_yaml(request.POST):
+        return {}
+    return {"from_yaml": True, "yaml": request.POST.get("yaml", ""), "yaml_errors": error.errors if error else []}
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:

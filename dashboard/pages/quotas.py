@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from analysis.numbers import SHARE, amount, plural
+from analysis.numbers import plural
 from experiments.access import visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Project
@@ -44,9 +44,10 @@ def answer_words(rows: Sequence[tuple[Project, Sequence[Quota]]]) -> str:
         return f"{project.name} has used up {_of(quota)}: {_THEN[quota.name]}{more}."
     if limited:
         project, quota = max(limited, key=lambda each: each[1].used / each[1].most)
-        share = amount(quota.used / quota.most, SHARE)
-        return f"Nothing is used up. Nearest to its limit is {project.name} with {_of(quota)}, {share}; beyond it {_THEN[quota.name]}."
-    return "Nothing is limited: no project of yours has a quota." if rows else ""
+        return (
+            f"No quota is used up. {project.name} is nearest to one with {_of(quota)}; beyond it {_THEN[quota.name]}."
+        )
+    return "Your projects have no quotas." if rows else ""
 
 
 def _of(quota: Quota) -> str:

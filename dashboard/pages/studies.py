@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import and_, or_
 from typing import Any, Final
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q
+from django.db.models import Exists, JSONField, OuterRef, Q
+from django.db.models.functions import Cast
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -24,13 +26,15 @@ from dashboard.requests.idempotency import redirect_or_refuse
 from experiments import workloads
 from experiments.access import projects_for, visible_experiments
 from experiments.library import built_in
-from experiments.models import Experiment, State
+from experiments.models import Experiment, State, Trial
 from experiments.selectors import progress_of
 from experiments.selectors.diagnosis import answers_of
 from experiments.specification import ExperimentSpec, parse_yaml
 from experiments.specification.design import expand
 from workers import queue
 
+_DESIGN: Final = ("parameters", "sweep", "zip", "where", "scaling", "grows_with_hosts", "link")
+"""Fields that make an experiment one of the study: repetitions, cluster and capture may differ."""
 _NETWORK: Final = "-network-"
 """Part of the names of network studies."""
 STUDIES: Final = (
@@ -77,14 +81,14 @@ def built_in_experiments() -> tuple[BuiltIn, ...]:
 
 @require_GET
 def studies(request: HttpRequest) -> HttpResponse:
-    """Show every published study with the user's latest experiment of its workload."""
+    """Show every published study with the user's latest experiment of its design."""
     order = {slug: number for number, slug in enumerate(STUDIES)}
     published = list(visible_experiments(request.user).filter(published=True).order_by("pk"))
     published.sort(key=lambda study: order.get(study.slug, len(STUDIES)))
-    latest = _latest_own(request.user, {study.workload for study in published})
+    latest = {study.pk: own for study in published if (own := _latest_own(request.user, study)) is not None}
     progress = progress_of(latest.values())
     answers = answers_of([*published, *latest.values()])
-    cards = [_card(study, latest.get(study.workload), progress, answers) for study in published]
+    cards = [_card(study, latest.get(study.pk), progress, answers) for study in published]
     return render(request, "studies/page.html", {"place": "studies", "cards": cards})
 
 
@@ -100,23 +104,39 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
 
     def started() -> HttpResponseRedirect:
         experiment = queue.submit(chosen.spec, project=project, owner=request.user)
-        count = plural(experiment.trials.count(), "trial is", "trials are")
-        messages.success(request, f"Started: {count} queued.", extra_tags="ok")
+        messages.success(request, f"Started {plural(experiment.trials.count(), 'trial')}.", extra_tags="ok")
         return redirect(experiment)
 
     return redirect_or_refuse(request, started, "studies", lambda error: f"{chosen.spec.name} cannot run: {error}")
 
 
-def _latest_own(user: Any, slugs: set[str]) -> dict[str, Experiment]:
-    measured = Q(trials__state=State.FINISHED)
-    experiments = visible_experiments(user).filter(published=False, workload__in=slugs).order_by("workload", "-pk")
-    newest = {e.workload: e for e in experiments.distinct("workload")}
-    return newest | {e.workload: e for e in experiments.filter(measured).distinct("workload")}
+def _experiments_of(study: Experiment) -> list[BuiltIn]:
+    beginnings = tuple(study.specification.get("built_in", ()))
+    return [experiment for experiment in built_in_experiments() if experiment.stem.startswith(beginnings)]
+
+
+def _latest_own(user: Any, study: Experiment) -> Experiment | None:
+    """Return the latest experiment of one of the study's designs, preferably with results."""
+    designs = [_has_design_of(experiment.spec) for experiment in _experiments_of(study)]
+    if not designs:
+        return None
+    measured = Exists(Trial.objects.filter(experiment=OuterRef("pk"), state=State.FINISHED))
+    own = visible_experiments(user).filter(published=False, workload=study.workload)
+    # The column keeps the order of its keys, as type json; only jsonb can be compared.
+    own = own.annotate(design=Cast("specification", JSONField())).filter(reduce(or_, designs))
+    return own.annotate(measured=measured).order_by("-measured", "-pk").first()
+
+
+def _has_design_of(spec: ExperimentSpec) -> Q:
+    stored = spec.to_dict()
+    return reduce(
+        and_,
+        (Q(**{f"design__{name}": stored[name]}) if name in stored else ~Q(design__has_key=name) for name in _DESIGN),
+    )
 
 
 def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
-    beginnings = tuple(study.specification.get("built_in", ()))
-    experiments = [experiment for experiment in built_in_experiments() if experiment.stem.startswith(beginnings)]
+    beginnings, experiments = tuple(study.specification.get("built_in", ())), _experiments_of(study)
     names = Counter(experiment.called(beginnings) for experiment in experiments)
     # Ambiguous short names are replaced by whole names.
     sizes = [

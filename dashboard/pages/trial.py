@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -32,6 +32,7 @@ from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
 from dashboard.panels.trial.live import left_s, live_charts
 from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
+from dashboard.panels.trial.output import ShownText, texts_of
 from dashboard.panels.trial.packets import PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
 from dashboard.panels.trial.siblings import environment_comparison, observer_of
@@ -52,8 +53,6 @@ from experiments.specification import design
 from experiments.specification.parameters import unit_of
 from workers import queue
 
-# Of longer outputs the end is shown, which has the cause of a failure.
-SHOWN_BYTES = 200_000
 LIVE_FIELDS = ("state", "message", "progress", "worker", "queued_at", "preparing_at", "cancel_requested_at")
 _STATISTICS = {"min": 0, "mean": 1, "median": 2, "max": 3}
 
@@ -64,6 +63,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     trial = find_trial(request, pk)
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
+    texts = texts_of(trial, artifacts)
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
     is_current = trial.is_over and not trial.superseded
@@ -85,13 +85,13 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
         "parameters": _parameters(trial),
-        "texts": _output(trial),
+        "texts": texts,
         "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
         "conditions": list(fact_rows(trial.conditions)),
         **(environment_comparison(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:
-        context |= _measured(trial, has_packets=has_packets)
+        context |= _measured(trial, texts, has_packets=has_packets)
     elif not trial.is_over:
         context |= {**_running(trial, length_of(trial)), "first": True}
     return render(request, "trial/page.html", context)
@@ -212,7 +212,7 @@ def _parameters(trial: Trial) -> list[tuple[str, str]]:
     return rows
 
 
-def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
+def _measured(trial: Trial, texts: Sequence[ShownText], *, has_packets: bool) -> dict[str, Any]:
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     published = published_here(trial)
     repetitions = repetitions_of(trial, HEADLINE)
@@ -222,7 +222,7 @@ def _measured(trial: Trial, *, has_packets: bool) -> dict[str, Any]:
         "tiles": tiles,
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
-        "metric_rows": metric_rows(values),
+        "metric_rows": metric_rows(values, {name: mark for text in texts for name, mark in text.marks.items()}),
         "printed": _printed_tables(trial.tables),
         "missing": missing_rows(still_absent(trial.not_available, values)),
         "observer": observer,
@@ -242,23 +242,6 @@ def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
         )
         printed.append({"name": name, "keys": keys, "rows": [[row.get(key) for key in keys] for row in rows]})
     return printed
-
-
-def _output(trial: Trial) -> dict[str, Any]:
-    """Return the ends of standard output, standard error and input files."""
-    texts: dict[str, Any] = {}
-    for artifact in trial.artifacts.filter(kind__in=["stdout", "stderr", "input"], removed_at=None):
-        is_cut = artifact.size_bytes > SHOWN_BYTES
-        try:
-            with artifact.intact() as file, file.open("rb") as stream:
-                stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
-                text = stream.read().decode(errors="replace")
-        except FileNotFoundError:
-            continue
-        except (Tampered, NotPlain, StoreUnavailable) as error:
-            text, is_cut = f"({error})", False
-        texts[artifact.name] = {"artifact": artifact, "text": text, "cut": is_cut, "lines": text.count("\n")}
-    return texts
 
 
 @require_GET

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count
@@ -23,7 +22,9 @@ from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Experiment, Program
+from experiments.specification.yaml_lines import YamlDocument, dump
 from experiments.workloads.definition import MAX_INPUT_CHARACTERS, ProgramDefinition
+from experiments.workloads.template import text_fields
 from workers import queue
 
 
@@ -122,7 +123,6 @@ _EXAMPLES: Final = {
 _UPLOADS: Final = {"inputs": "uploads"}
 """Fields with uploads: field -> name of the upload."""
 _MOST_BYTES: Final = 4 * MAX_INPUT_CHARACTERS
-_STRING: Final = "tag:yaml.org,2002:str"
 _LONG: Final = ("program", "container", "success", "failure")
 
 
@@ -175,7 +175,7 @@ def _definition(post: QueryDict) -> dict[str, Any]:
             continue
         try:
             definition[field] = _read(field, text)
-        except (yaml.YAMLError, ValueError) as error:
+        except (InvalidSpec, ValueError) as error:
             errors.append(FieldError(field, f"cannot be read: {str(error).splitlines()[0]}"))
     if errors:
         raise InvalidSpec(errors)
@@ -196,7 +196,10 @@ def _uploaded(request: HttpRequest) -> dict[str, str]:
 
 def _read(field: str, text: str) -> Any:
     if field in _EXAMPLES:
-        return yaml.safe_load(f"{text}\n")  # the last line needs a line feed
+        document = YamlDocument(f"{text}\n", limit=_MOST_BYTES)  # the last line needs a line feed
+        if field == "placeholders" and (altered := list(document.altered(*text_fields(document.data)))):
+            raise InvalidSpec(altered)
+        return document.data
     if field == "program":
         return shlex.split(text)
     return int(text) if field == "threads" and text.isdecimal() else text
@@ -211,17 +214,8 @@ def _texts(definition: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
-class _Dumper(yaml.SafeDumper):
-    """YAML dumper that writes multi-line texts as blocks."""
-
-
-_Dumper.add_representer(
-    str, lambda dumper, text: dumper.represent_scalar(_STRING, text, style="|" if "\n" in text else None)
-)
-
-
 def _as_yaml(held: Any) -> str:
-    return yaml.dump(held, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100).strip()
+    return dump(held, width=100).strip()
 
 
 def _form(

@@ -55,6 +55,9 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
     where = str(filters.data.get("where", "")).strip()
     condition = lru_cache(maxsize=None, typed=True)(condition_of)
     slugs = _slugs(configurations, set(dimensions.values()))
+    cells = [(axis, getattr(cell, axis)) for axis in dimensions for cell in pivoted.cells]
+    truths = {axis for axis, value in cells if isinstance(value, bool)}
+    mixed = truths & {axis for axis, value in cells if _is_truth(value) and not isinstance(value, bool)}
 
     def suffix(cell: PivotCell) -> str:
         """Return the filters of one cell; empty if they cannot be stated exactly."""
@@ -62,7 +65,7 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
         conditions = [where] if where else []
         for axis, name in dimensions.items():
             value = getattr(cell, axis)
-            if not isinstance(value, str | int | float):
+            if not isinstance(value, str | int | float) or (axis in mixed and _is_truth(value)):
                 return ""
             if name in _ONE_OF:
                 names[name] = slugs.get((name, str(value)), "")
@@ -76,6 +79,11 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
         return urlencode(condition_filter | names if dimensions["x"] in names else names | condition_filter)
 
     return Leads(f"{reverse('trials')}?{urlencode(counted | page_filters)}&*", suffix)
+
+
+def _is_truth(value: Any) -> bool:
+    """Return whether a condition takes a value for true or for false, as it does 1 and 0."""
+    return isinstance(value, int) and value in (0, 1)
 
 
 def _page_filters(values: Mapping[str, Any], dimensions: set[str]) -> dict[str, str] | None:

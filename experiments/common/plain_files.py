@@ -5,15 +5,18 @@ A link would lead out of the trial, a pipe would block its reader, and a device 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+import structlog
+
+from experiments.common import trees
 from experiments.errors import NotPlain
 
 _KINDS: Final = {
@@ -26,6 +29,7 @@ _KINDS: Final = {
 }
 FILE_MODE: Final = 0o640
 DIRECTORY_MODE: Final = 0o750
+log = structlog.get_logger()
 
 
 @contextlib.contextmanager
@@ -60,20 +64,41 @@ def is_there(file: Path) -> bool:
 
 
 def read_text(file: Path, *, limit_bytes: int) -> str:
-    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError.
+    """Return the text of a plain file. Raise NotPlain (also if it is longer), OSError."""
+    return decoded(_content(file, limit_bytes))
 
-    Invalid bytes become U+FFFD.
-    """
+
+def decoded(content: bytes) -> str:
+    """Return a text in UTF-8, or in UTF-16 with its mark; invalid bytes become U+FFFD."""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8", errors="replace")
+
+
+def read_utf8(file: Path, *, limit_bytes: int) -> str:
+    """Return the text of a plain file. Raise NotPlain, with the line of the first invalid byte, or OSError."""
+    content = _content(file, limit_bytes)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise NotPlain(f"{file.name} is text in UTF-16: save it as UTF-8")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise NotPlain(
+            f"{file.name} is not text in UTF-8: line {line} has the byte 0x{content[error.start]:02x}; save it as UTF-8"
+        ) from None
+
+
+def _content(file: Path, limit_bytes: int) -> bytes:
     with opened(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
         raise NotPlain(f"{file.name} is longer than {limit_bytes} bytes")
-    return content.decode(errors="replace")
+    return content
 
 
 def write(file: Path, content: bytes) -> None:
     """Write a new plain file, replacing anything of that name."""
-    remove(file)
+    trees.remove(file)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(file, flags, FILE_MODE), "wb") as stream:
         stream.write(content)
@@ -85,16 +110,18 @@ def move(file: Path, target: Path) -> Path:
         os.fchmod(stream.fileno(), FILE_MODE)
         if os.fstat(stream.fileno()).st_uid != os.geteuid():  # the program ran as another user
             os.fchown(stream.fileno(), os.geteuid(), os.getegid())
-        remove(target)
+        trees.remove(target)
     return file.rename(target)
 
 
-def remove(file: Path) -> None:
-    """Remove a file, directory or link, never the link's target."""
-    if file.is_dir() and not file.is_symlink():
-        shutil.rmtree(file)
-    else:
-        file.unlink(missing_ok=True)
+def discard(tree: Path) -> bool:
+    """Remove a tree; log the reason and return False if anything is left."""
+    try:
+        trees.remove(tree)
+    except OSError as error:
+        log.warning("files_not_removed", path=str(tree), reason=str(error))
+        return False
+    return True
 
 
 def shorten(file: Path, *, limit_bytes: int) -> None:

@@ -38,8 +38,20 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
             yield from problems(value, f"{path}.{index}", depth + 1)
     elif isinstance(data, str) and not is_storable_text(data):
         yield FieldError(path, "holds characters that are not text (NUL or half of a pair)")
+    elif isinstance(data, float) and not math.isfinite(data):
+        yield FieldError(path, f"must be a finite number, not {data}")
     elif isinstance(data, int) and abs(data) > _LARGEST_INTEGER:
         yield FieldError(path, "is too large a number")
+
+
+def distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a JSON object. Raise ValueError for a repeated name, whose last value would win."""
+    distinct: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in distinct:
+            raise ValueError(f"{name!r} is given twice")
+        distinct[name] = value
+    return distinct
 
 
 def is_storable_text(text: str) -> bool:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.common.storable import is_storable_text
 from experiments.errors import BadBundle
 
@@ -79,14 +79,15 @@ class DirectoryContainer:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.sizes: dict[str, int] = {}
-        for folder, _, names in os.walk(directory):
-            for name in names:
-                path = Path(folder) / name
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    raise BadBundle(f"{path.relative_to(directory)} is not a plain file.")
-                self.sizes[_safe_name(path.relative_to(directory).as_posix())] = path.lstat().st_size
-                if len(self.sizes) > MOST_FILES:
-                    raise BadBundle(f"More than {MOST_FILES} files are in the directory.")
+        for entry in trees.walk(directory):
+            if entry.is_directory:
+                continue
+            name = _safe_name("/".join((*entry.above, entry.name)))
+            if not entry.is_file:
+                raise BadBundle(f"{name} is not a plain file.")
+            self.sizes[name] = entry.status.st_size
+            if len(self.sizes) > MOST_FILES:
+                raise BadBundle(f"More than {MOST_FILES} files are in the directory.")
 
     def open(self, name: str) -> Any:
         return plain_files.opened(self._directory / name)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
-import yaml
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -24,6 +23,7 @@ from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.export import frames
 from experiments.selectors.export.columns import dimensions
 from experiments.selectors.export.trials import TrialTable
+from experiments.specification.yaml_lines import dump
 
 CONTENTS: Final = "rankwire.json"
 MOST_TRIALS: Final = 10_000
@@ -132,8 +132,7 @@ def _experiment(
 ) -> list[Run]:
     experiment, trials = chosen.experiment, chosen.rows()
     specification = f"{directory}/specification.yaml"
-    text = yaml.safe_dump(experiment.specification, sort_keys=False, allow_unicode=True)
-    writer.add(specification, text.encode(), _ABOUT["specification.yaml"])
+    writer.add(specification, dump(experiment.specification).encode(), _ABOUT["specification.yaml"])
     runs: list[Run] = []
     directories: list[str] = []
     for trial, measured, artifacts in rows.with_artifacts(trials):

@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ from experiments.models import (
 )
 from experiments.models.experiment import free_slug
 from experiments.specification.design import configuration_hash
+from experiments.workloads.base import Contradiction
 
 _NAMESPACE: Final = uuid.UUID("7b0e3c52-3d0c-5b8e-9a64-2f1d0c6f4e11")
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
@@ -86,7 +88,7 @@ def import_report(
 ) -> tuple[list[ImportPlan], list[str]]:
     """Import a result file of another tool; return plans and exclusions."""
     try:
-        content = plain_files.read_text(path, limit_bytes=_REPORT_BYTES)
+        content = plain_files.read_utf8(path, limit_bytes=_REPORT_BYTES)
     except NotPlain as error:
         raise BadBundle(f"{error}.") from None
     report = read_report(content)
@@ -124,11 +126,16 @@ def _import(
     read = [_read(described, number, points[number], path.parent) for number in range(len(points))]
     plan.trials = len(read)
     plan.files = sum(len(trial.places) for trial in described.trials)
-    if not dry_run:
-        origin = {**_origin(described, path, digest, owner), **(provenance or {})}
-        with files_with_rows() as scratch:
-            plan.stored = _store(described, points, read, plan.uid, origin, project, owner)
-            _place_files(plan.stored, described, read, path.parent, scratch)
+    origin = {**_origin(described, path, digest, owner), **(provenance or {})}
+    rows = partial(_store, described, points, read, plan.uid, origin, project, owner)
+    if dry_run:
+        with transaction.atomic():
+            rows()  # whatever the database refuses is refused now
+            transaction.set_rollback(True)
+        return plan
+    with files_with_rows() as scratch:
+        plan.stored = rows()
+        _place_files(plan.stored, described, read, path.parent, scratch)
     return plan
 
 
@@ -136,11 +143,11 @@ def _texts(path: Path) -> tuple[str, str | None]:
     """Return the description and the table, if any. Raise BadBundle or OSError."""
     try:
         if path.suffix != ".csv":
-            return plain_files.read_text(path, limit_bytes=_DESCRIPTION_BYTES), None
-        table = plain_files.read_text(path, limit_bytes=_TABLE_BYTES)
+            return plain_files.read_utf8(path, limit_bytes=_DESCRIPTION_BYTES), None
+        table = plain_files.read_utf8(path, limit_bytes=_TABLE_BYTES)
         description = path.with_suffix(".yaml")
         try:
-            return plain_files.read_text(description, limit_bytes=_DESCRIPTION_BYTES), table
+            return plain_files.read_utf8(description, limit_bytes=_DESCRIPTION_BYTES), table
         except FileNotFoundError:
             words = f"A table needs {description.name} in its directory, with at least name, workload and cluster; it is missing."
             raise BadBundle(words) from None
@@ -190,11 +197,12 @@ def _read_output(described: DescribedRuns, number: int, point: Mapping[str, Any]
         }
         printed = texts.pop(trial.output or "")
         by_name = {file.rpartition("/")[2]: text for file, text in texts.items()}
-        parsed = workloads.get(described.workload, point).parse(printed, by_name)
+        requested = {**point, "ranks": ranks_of(dict(point))}
+        parsed = workloads.get(described.workload, point).read(printed, by_name, requested)
+    except Contradiction as error:
+        raise InvalidSpec([_contradicted(described, number, error)]) from None
     except (OutputError, NotPlain) as error:
         raise InvalidSpec([FieldError(at, str(error))]) from None
-    for name, ran, described_value in parsed.contradictions({**point, "ranks": ranks_of(dict(point))}):
-        raise InvalidSpec([_contradicted(described, number, name, ran, described_value)])
     for name, value in parsed.figures.items():
         if name in trial.figures and trial.figures[name] != value:
             values = numbers.significant(value), numbers.significant(trial.figures[name])
@@ -204,16 +212,16 @@ def _read_output(described: DescribedRuns, number: int, point: Mapping[str, Any]
     read.tables = parsed.tables
 
 
-def _contradicted(described: DescribedRuns, number: int, name: str, ran: int, described_value: Any) -> FieldError:
+def _contradicted(described: DescribedRuns, number: int, error: Contradiction) -> FieldError:
     """Return the error at the parameter that the output contradicts."""
-    trial = described.trials[number]
+    trial, name = described.trials[number], error.name
     at = f"trials.{number}.output"
     if name in trial.parameters:
         at = f"trials.{number}.parameters.{name}"
     elif name in described.parameters:
         at = f"parameters.{name}"
-    how = "" if name in {**described.parameters, **trial.parameters} else ", which is hosts times ranks_per_host"
-    return FieldError(at, f"{trial.output} says that it ran with {name} {ran}, not {described_value}{how}")
+    how = "" if name in {**described.parameters, **trial.parameters} else "; ranks are hosts times ranks_per_host"
+    return FieldError(at, f"{trial.output} says that {error.words}{how}")
 
 
 def _origin(described: DescribedRuns, path: Path, digest: str, owner: Any) -> dict[str, Any]:
@@ -271,7 +279,9 @@ def _store(
 def _specification(described: DescribedRuns, points: Sequence[Mapping[str, Any]], cluster: Cluster) -> dict[str, Any]:
     """Return constant and varied parameters in the shape of a specification."""
     names = list(dict.fromkeys(name for point in points for name in point))
-    values = {name: list(dict.fromkeys(point[name] for point in points if name in point)) for name in names}
+    # By their JSON: true is not 1, and lists are no keys.
+    by_name = {name: {json.dumps(point[name]): point[name] for point in points if name in point} for name in names}
+    values = {name: list(distinct.values()) for name, distinct in by_name.items()}
     return storable(  # type: ignore[no-any-return]
         {
             "name": described.name,

@@ -2,25 +2,56 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic import model_validator as checks
 
 from experiments import workloads
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
-from experiments.exchange.table import Table, read_table
-from experiments.metrics import is_metric
-from experiments.specification.parameters import canonical, known_parameters, refusal
+from experiments.exchange.table import COUNTS, DECIMAL, Table, read_table
+from experiments.metrics import is_metric, why_impossible
+from experiments.specification.parameters import LINK_PARAMETERS, canonical, is_text, known_parameters, refusal
 from experiments.specification.yaml_lines import YamlDocument
+from experiments.workloads.template import text_fields
 
 MOST_TRIALS: Final = 2000
+MOST_RANKS: Final = 1_000_000
+_LONGEST_METRIC: Final = 80
+_FIRST_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_TIME: Final = datetime(9000, 1, 1, tzinfo=UTC)
+"""Bounds of the times of runs: PostgreSQL, Python and browsers read all between them."""
 _TAKEN: Final = "analysis.json.zst"
 """Name of the analysis of a capture, which is stored with these files."""
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=120, strip_whitespace=True)]
 _Place = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+
+
+def _figure(value: Any) -> Any:
+    """Return a figure to convert. Raise ValueError for true, ``1_000`` and other numbers of Python alone."""
+    if isinstance(value, bool) or (isinstance(value, str) and not DECIMAL.fullmatch(value)):
+        raise ValueError(f"must be a number, not {_written(value)}")
+    return value
+
+
+def _written(value: Any) -> str:
+    """Return a value of plain data as it is written in YAML, cut to a readable length."""
+    text = json.dumps(value, ensure_ascii=False) if value is None or isinstance(value, bool) else repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}…"
 
 
 class _Described(BaseModel):
@@ -31,12 +62,12 @@ class DescribedTrial(_Described):
     """One run; the parser of the workload reads its ``output`` and ``files``."""
 
     parameters: dict[str, Any] = {}
-    figures: dict[str, FiniteFloat] = {}
+    figures: dict[str, Annotated[FiniteFloat, BeforeValidator(_figure)]] = {}
     output: _Place | None = None
     files: Annotated[list[_Place], Field(max_length=20)] = []
     capture: _Place | None = None
     command: list[str] = []
-    ended_at: AwareDatetime | None = None
+    ended_at: Annotated[AwareDatetime, Field(ge=_FIRST_TIME, lt=_LAST_TIME)] | None = None
 
     @checks(mode="after")
     def _says_something(self) -> Self:
@@ -71,35 +102,57 @@ class DescribedRuns(_Described):
         """Return the parameters of each trial in base units. Raise InvalidSpec."""
         errors: list[FieldError] = []
         points = [self._point(number, errors) for number in range(len(self.trials))]
-        if errors:
+        if errors := errors or [*self._pooled(points), *_too_large(points)]:
             raise InvalidSpec(errors)
         return points
 
+    def _pooled(self, points: list[dict[str, Any]]) -> Iterator[FieldError]:
+        """Yield values that would be one configuration although they differ as written, and lists that differ."""
+        firsts: dict[tuple[str, str], str] = {}
+        for number, point in enumerate(points):
+            for name, value in point.items():
+                is_listed = isinstance(value, list | dict)
+                equal = (
+                    "" if is_listed else repr(int(value) if isinstance(value, float) and value.is_integer() else value)
+                )
+                if (first := firsts.setdefault((name, equal), repr(value))) != repr(value):
+                    same = f"{first} and {value!r} are one value: write it in one way"
+                    yield FieldError(
+                        self._path(number, name),
+                        "is a list, which has to be the same in all trials" if is_listed else same,
+                    )
+
+    def _path(self, number: int, name: str) -> str:
+        own = name in self.trials[number].parameters
+        return f"trials.{number}.parameters.{name}" if own else f"parameters.{name}"
+
     def _point(self, number: int, errors: list[FieldError]) -> dict[str, Any]:
-        own_parameters = self.trials[number].parameters
-        all_parameters = {"hosts": 1, **self.parameters, **own_parameters}
+        all_parameters = {"hosts": 1, **self.parameters, **self.trials[number].parameters}
         point: dict[str, Any] = {}
         for name, value in all_parameters.items():
             try:
                 point[name] = self._value(name, value, all_parameters)
             except ValueError as error:
-                path = f"trials.{number}.parameters.{name}" if name in own_parameters else f"parameters.{name}"
-                errors.append(FieldError(path, str(error)))
+                errors.append(FieldError(self._path(number, name), str(error)))
         return point
 
     def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
+        if name in ("hosts", "ranks", "ranks_per_host") and _is_count(value):
+            return value  # the limits of a specification are those of trials that run here
         names = (
             known_parameters(self.workload, all_parameters)
             if workloads.find(self.workload, all_parameters) is not None
             else set()
         )
-        if name in names:
+        if name in names or name in LINK_PARAMETERS:
             return canonical(self.workload, name, value, all_parameters)
-        if name in ("hosts", "ranks", "ranks_per_host"):
+        if name in COUNTS:
             if not _is_count(value):
-                raise ValueError(f"{value!r} is no count")
-        elif isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"{value!r} is neither a number nor a text")
+                raise ValueError(f"{_written(value)} is no count")
+        elif isinstance(value, bool):
+            raise ValueError(f"{_written(value)} is neither a number nor a text: write '{_written(value)}' with quotes")
+        elif not isinstance(value, int | float | str):
+            raise ValueError(f"{_written(value)} is neither a number nor a text")
         return value
 
 
@@ -109,7 +162,13 @@ def ranks_of(point: dict[str, Any]) -> int:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1_000_000
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_RANKS
+
+
+def _too_large(points: list[dict[str, Any]]) -> Iterator[FieldError]:
+    for number, point in enumerate(points):
+        if ranks_of(point) > MOST_RANKS:
+            yield FieldError(f"trials.{number}", f"has {ranks_of(point)} ranks; the most is {MOST_RANKS}")
 
 
 def read_measured(text: str, table: str | None = None) -> tuple[DescribedRuns, list[dict[str, Any]]]:
@@ -128,9 +187,30 @@ def read_measured(text: str, table: str | None = None) -> tuple[DescribedRuns, l
             if "trials" in data:
                 raise InvalidSpec([FieldError("trials", "are in the table: leave them out here")])
             data = {**data, "trials": rows.trials}
+        if altered := list(document.altered(*_text_paths(data))):
+            raise InvalidSpec(altered)
         return checked(data)
     except InvalidSpec as error:
         raise InvalidSpec(_lined(error, document, rows) for error in error.errors) from None
+
+
+def _text_paths(data: dict[str, Any]) -> Iterator[str]:
+    """Yield the paths of parameters that no definition makes numbers of, in unchecked data."""
+    workload, common, trials = data.get("workload"), data.get("parameters"), data.get("trials")
+    common = common if isinstance(common, dict) else {}
+    listed = (
+        [trial.get("parameters") if isinstance(trial, dict) else None for trial in trials or ()]
+        if isinstance(trials, list)
+        else []
+    )
+    for path, own in [("parameters", common), *((f"trials.{n}.parameters", each) for n, each in enumerate(listed))]:
+        if not isinstance(own, dict) or not isinstance(workload, str):
+            continue
+        every = {**common, **own}
+        known = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
+        numeric = {name for name in (*known, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
+        yield from (f"{path}.{name}" for name in own if name not in numeric)
+        yield from (f"{path}.placeholders.{field}" for field in text_fields(own.get("placeholders")))
 
 
 def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:
@@ -160,13 +240,19 @@ def _validated(data: dict[str, Any]) -> DescribedRuns:
 
 
 def _wrong_figures(described: DescribedRuns) -> list[FieldError]:
-    """Return an error for each figure whose name is not a metric."""
+    """Return an error for each figure whose name is not a metric, or whose value no run has."""
     return [
-        FieldError(f"trials.{number}.figures.{name}", f"there is no metric {name!r}: see the catalogue of metrics")
+        FieldError(f"trials.{number}.figures.{name}", why)
         for number, trial in enumerate(described.trials)
-        for name in trial.figures
-        if not is_metric(name)
+        for name, value in trial.figures.items()
+        if (why := _why_wrong(name, value))
     ]
+
+
+def _why_wrong(name: str, value: float) -> str:
+    if not is_metric(name) or len(name) > _LONGEST_METRIC:
+        return f"there is no metric {name[:_LONGEST_METRIC]!r}: see the catalogue of metrics"
+    return why_impossible(name, value)
 
 
 def _wrong_places(described: DescribedRuns) -> list[FieldError]:

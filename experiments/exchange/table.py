@@ -18,11 +18,9 @@ from experiments import metrics
 from experiments.errors import FieldError, InvalidSpec
 
 _PLAIN: Final = ("output", "capture", "ended_at")
-_COUNTS: Final = ("hosts", "ranks", "ranks_per_host")
+COUNTS: Final = ("hosts", "ranks", "ranks_per_host")
 _HEADING: Final = re.compile(r"(?P<name>[^\[\]]*[^\[\]\s])\s*(?:\[(?P<unit>[^\[\]]*)\])?")
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_WORDS: Final = {"true": True, "false": False}
+DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +54,9 @@ def read_table(text: str) -> Table:
             errors.append(FieldError("", f"has {len(cells)} cells, and there are {len(paths)} columns", line))
             continue
         trials.append(_trial(paths, headings, cells, line, errors))
+    for path in paths:
+        if path[0] == "parameters":
+            _read_column([trial["parameters"] for trial in trials if path[1] in trial.get("parameters", {})], path[1])
     if errors:
         raise InvalidSpec(errors)
     if not trials:
@@ -108,7 +109,7 @@ def _path(heading: str) -> tuple[str, ...]:
         path = (kind, rest)
     elif name in _PLAIN:
         path = (name,)
-    elif name in _COUNTS:
+    elif name in COUNTS:
         path = ("parameters", name)
     elif metrics.is_metric(name):
         path = ("figures", name)
@@ -142,20 +143,34 @@ def _trial(
         if not cell:
             continue
         if path[0] == "parameters":
-            trial.setdefault("parameters", {})[path[1]] = _value(cell)
+            trial.setdefault("parameters", {})[path[1]] = cell
         elif path[0] != "figures":
             trial[path[0]] = cell
-        elif _DECIMAL.fullmatch(cell):
+        elif DECIMAL.fullmatch(cell):
             trial.setdefault("figures", {})[path[1]] = float(cell)
         else:
             errors.append(FieldError(f"column {heading}", f"{cell[:40]!r} is no number", line))
     return trial
 
 
-def _value(cell: str) -> bool | int | float | str:
-    """Return a parameter as YAML reads it; ``64 KiB`` stays text."""
-    if cell in _WORDS:
-        return _WORDS[cell]
-    if _WHOLE.fullmatch(cell):
-        return int(cell)
-    return float(cell) if _DECIMAL.fullmatch(cell) else cell
+def _read_column(rows: Sequence[dict[str, Any]], name: str) -> None:
+    """Make numbers of a parameter if every cell is written as its number is; otherwise ``4.10`` and ``007`` stay text.
+
+    Counts may have leading zeros: they have no other meaning.
+    """
+    if name in COUNTS:
+        numbers = [int(row[name]) if row[name].isascii() and row[name].isdecimal() else row[name] for row in rows]
+    else:
+        numbers = [printed_number(row[name]) for row in rows]
+        if any(number is None for number in numbers) or len(set(numbers)) < len({row[name] for row in rows}):
+            return
+    for row, number in zip(rows, numbers, strict=True):
+        row[name] = number
+
+
+def printed_number(cell: str) -> int | float | None:
+    """Return the number of 64 bits that is printed as ``cell``; None if there is none."""
+    if len(cell) > 30 or not DECIMAL.fullmatch(cell):
+        return None
+    number = int(cell) if cell.lstrip("-").isdecimal() else float(cell)
+    return number if str(number) == cell and abs(number) < 2**63 else None

@@ -80,7 +80,7 @@ class Database:
     def _make_directory(self) -> Path:
         needed = int(ROOM * self.pages * self.page_bytes) + SERVER_BYTES
         directory = Path(tempfile.mkdtemp(prefix="rankwire-readers-", dir=memory_directory(needed)))
-        self._stack.callback(shutil.rmtree, directory, ignore_errors=True)
+        self._stack.callback(shutil.rmtree, directory, ignore_errors=True)  # noqa: TID251 - a tree of its own
         password = directory / "password"
         password.write_text(self.password)
         if may_change_user():

@@ -5,6 +5,7 @@ from experiments.selectors.experiments import (
     ConfigurationRow,
     Progress,
     TrialMark,
+    busy_seconds,
     configuration_rows,
     excluded_trials,
     excluded_trials_of,

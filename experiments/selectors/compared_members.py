@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.db.models import BooleanField, ExpressionWrapper
+
 from analysis.trust_level import FLAGGED
 from experiments.access import visible_experiments, visible_trials
 from experiments.errors import CannotCompare
 from experiments.models import Configuration, Experiment, Kind, State, Trial
-from experiments.models.states import excluded_as_disturbed
+from experiments.models.states import disturbed, excluded_as_disturbed
 
 FEWEST: Final = 2
 MOST: Final = 8
@@ -34,17 +36,21 @@ class Member:
     experiment: Experiment
     configurations: list[Configuration]
     trial: int | None = None
-    counted: dict[int, list[Trial]] = field(default_factory=dict)
-    """Configuration key -> counted trials."""
+    counted: dict[int, list[Any]] = field(default_factory=dict)
+    """Configuration key -> counted trials, with `is_disturbed`."""
     left_out: int = 0
     """Trials without a result."""
 
     def at(self, names: Names, point: Point) -> Configuration | None:
         return next((c for c in self.configurations if point_of(c, names) == point), None)
 
-    def trials_at(self, names: Names, point: Point) -> list[Trial]:
+    def trials_at(self, names: Names, point: Point) -> list[Any]:
         configuration = self.at(names, point)
         return self.counted.get(configuration.pk, []) if configuration else []
+
+    def disturbed_at(self, names: Names, point: Point) -> int:
+        """Return the number of counted trials at a point that ran beside other load."""
+        return sum(trial.is_disturbed for trial in self.trials_at(names, point))
 
     def flagged_at(self, names: Names, point: Point) -> int:
         """Return the number of trials at a point whose traffic is excluded."""
@@ -53,8 +59,9 @@ class Member:
 
 def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
     """Return the visible members of these tokens, labelled. Raise CannotCompare."""
-    if not FEWEST <= len(tokens) <= MOST:
-        raise CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
+    wrong_number = CannotCompare(f"Choose {FEWEST} to {MOST} trials, configurations or experiments, not {len(tokens)}.")
+    if not 0 < len(tokens) <= MOST:
+        raise wrong_number
     slugs = [key for kind, key in map(_parsed, tokens) if kind == "e"]
     configurations = [int(key) for kind, key in map(_parsed, tokens) if kind == "c"]
     trials = [int(key) for kind, key in map(_parsed, tokens) if kind == "t"]
@@ -73,6 +80,8 @@ def chosen_members(user: Any, tokens: Sequence[str]) -> list[Member]:
     missing = [token for token in tokens if token not in by_token]
     if missing:
         raise CannotCompare(f"Not found, or in projects of which you are not a member: {', '.join(missing)}.")
+    if len(tokens) < FEWEST:
+        raise wrong_number
     members = [by_token[token] for token in tokens]
     _load_designs(members)
     for label, member in zip(LABELS, members, strict=False):
@@ -105,10 +114,10 @@ def load_trials(members: Sequence[Member]) -> None:
     """Load the trials of all members in one query; a chosen trial represents itself."""
     keys = {c.pk for m in members for c in m.configurations}
     own_trials = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED)
-    rows = own_trials.annotate(is_excluded=excluded_as_disturbed()).only(
-        "pk", "configuration_id", "environment_id", "state", "superseded", "trust"
-    )
-    by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with `is_excluded`
+    rows = own_trials.annotate(
+        is_excluded=excluded_as_disturbed(), is_disturbed=ExpressionWrapper(disturbed(), BooleanField())
+    ).only("pk", "configuration_id", "environment_id", "state", "superseded", "trust")
+    by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with `is_excluded` and `is_disturbed`
     for trial in rows.order_by("repetition", "attempt"):
         by_configuration[trial.configuration_id].append(trial)
     for member in members:
@@ -137,6 +146,12 @@ def common_points(members: Sequence[Member]) -> tuple[Names, list[Point]]:
                 values[name].add(repr(value))
         swept += [name for name, different in values.items() if len(different) > 1 and name not in swept]
     names = tuple(sorted(swept, key=lambda name: (name != "hosts", swept.index(name))))
+    for name in names:
+        values = [row.parameters.get(name) for member in members for row in member.configurations]
+        if len({isinstance(value, bool) for value in values if isinstance(value, int | float)}) > 1:
+            raise CannotCompare(
+                f"{name} is true or false in some members and a number in others: they have no common point."
+            )
     held = [{point_of(row, names) for row in member.configurations} for member in members]
     points = list(dict.fromkeys(point_of(row, names) for row in members[0].configurations))
     common = [point for point in points if all(point in points_of_member for points_of_member in held)]

@@ -9,7 +9,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db import connection
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
 from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
@@ -33,8 +34,6 @@ class Progress:
     warmups: int = 0
     held: bool = False
     """The waiting trials are on hold until a user releases them."""
-    first_start: Any = None
-    last_end: Any = None
 
     @property
     def over(self) -> int:
@@ -124,8 +123,6 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
             cancelled=count(Q(state=State.CANCELLED)),
             flagged=count(Q(state=State.FINISHED, trust__in=FLAGGED)),
             warmups=count(Q(kind=Kind.WARMUP)),
-            first_start=Min("preparing_at"),
-            last_end=Max("ended_at"),
         )
         .order_by()
     )
@@ -135,6 +132,23 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
         experiment_id = counts.pop("experiment_id")
         progress[experiment_id] = Progress(**counts, held=experiment_id in held)
     return {e.pk: progress.get(e.pk, Progress()) for e in experiments}
+
+
+def busy_seconds(experiment: Experiment) -> float | None:
+    """Return the time with trials in progress, in seconds, without pauses of more than a minute.
+
+    None without an ended trial. Earlier attempts count, as they took time too.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT extract(epoch FROM sum(upper(span) - lower(span) - interval '1 minute')) FROM (
+                 SELECT unnest(range_agg(tstzrange(preparing_at, ended_at + interval '1 minute'))) AS span
+                 FROM experiments_trial WHERE experiment_id = %s AND preparing_at <= ended_at
+               ) AS spans""",
+            [experiment.pk],
+        )
+        (seconds,) = cursor.fetchone()
+    return None if seconds is None else float(seconds)
 
 
 def configuration_rows(experiment: Experiment, metrics: Sequence[str], *, scope: str = "all") -> list[ConfigurationRow]:

@@ -71,7 +71,7 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
         raise Configuration.DoesNotExist
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
     entries = [Entry(*row[:-1]) for row in rows if in_statistics(row[-1], metric)]
-    last = Trial.objects.select_related("configuration", "cluster").get(pk=newest[0][0])
+    last = Trial.objects.select_related("configuration__experiment", "cluster").get(pk=newest[0][0])
     marks = ExpectedChange.objects.filter(
         trial__configuration__hash=configuration, trial__cluster=last.cluster_id, metric=metric
     )

@@ -29,6 +29,7 @@ from experiments.specification.parameters import (
     refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
+from experiments.workloads.template import text_fields
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
@@ -70,26 +71,24 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     """Return the specification in YAML or JSON text. Errors carry their lines."""
     document = YamlDocument(text)
     try:
-        spec = parse(document.data, max_trials=max_trials)
-        changed = list(_changed_words(spec, document))
-        if changed:
-            raise InvalidSpec(changed)
+        if altered := list(document.altered(*_texts(document.data))):
+            raise InvalidSpec(altered)
+        return parse(document.data, max_trials=max_trials)
     except InvalidSpec as error:
-        raise InvalidSpec(FieldError(e.path, e.message, document.line(e.path)) for e in error.errors) from None
-    return spec
+        raise InvalidSpec(
+            FieldError(e.path, e.message, e.line or document.line(e.path)) for e in error.errors
+        ) from None
 
 
-def _changed_words(spec: ExperimentSpec, document: YamlDocument) -> Iterator[FieldError]:
-    """Yield words that YAML reads as numbers: ``1.10`` as 1.1, ``010`` as 8."""
-    for part, fields in (("parameters", spec.parameters), ("sweep", spec.sweep)):
-        for name, read in fields.items():
-            if not is_text(spec.workload, name, spec.parameters):
-                continue
-            path = f"{part}.{name}"
-            values = read if isinstance(read, list) else [read]
-            for word, value in zip(document.words(path), values, strict=True):
-                if isinstance(value, int | float) and str(value) != word:
-                    yield FieldError(path, f"YAML takes {word} for the number {value}; write '{word}' with quotes")
+def _texts(data: Any) -> Iterator[str]:
+    """Yield the paths of parameters that are text, and of what a command defines as such, in unchecked data."""
+    if not isinstance(data, dict) or not isinstance(workload := data.get("workload"), str):
+        return
+    parameters, sweep = (p if isinstance(p := data.get(part), dict) else {} for part in ("parameters", "sweep"))
+    for part, fields in (("parameters", parameters), ("sweep", sweep)):
+        yield from (f"{part}.{name}" for name in fields if is_text(workload, name, parameters))
+    if workload == "command":
+        yield from (f"parameters.placeholders.{path}" for path in text_fields(parameters.get("placeholders")))
 
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:

@@ -1,7 +1,14 @@
-"""YAML with line numbers of its fields."""
+"""YAML 1.2 with line numbers of its fields, and a writer whose texts stay texts.
+
+Numbers, booleans and null are those of the core schema: ``010`` has no octal digits, ``1:2`` is no time, ``yes`` is no boolean. A word
+that YAML 1.1 reads as another value is refused with both spellings, since its author may mean either.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import yaml
@@ -12,28 +19,66 @@ from experiments.specification import budget
 MAX_BYTES: Final = 200_000
 """The parser is written in Python and reads about 100 kB/s: larger texts would keep a web worker busy for long."""
 
+_TAG: Final = "tag:yaml.org,2002:"
+_CORE: Final = [
+    (f"{_TAG}{kind}", re.compile(rf"(?:{words})\Z"))
+    for kind, words in {
+        "null": "~|null|Null|NULL|",
+        "bool": "true|True|TRUE|false|False|FALSE",
+        "int": "[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+",
+        "float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+    }.items()
+]
+"""Tags of plain words in the core schema (YAML 1.2.2, section 10.3.2)."""
+_DOUBTFUL: Final = re.compile(
+    r"yes|no|on|off|[-+]?0[0-9_]+|[-+]?0[box][0-9a-f_]+|[-+]?[.0-9][-+.0-9e]*_[-+.0-9e_]*"
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?",
+    re.IGNORECASE,
+)
+"""Words among which are all that YAML 1.1 reads as another number or boolean."""
+
+
+def _whole(word: str) -> int:
+    return int(word, 0) if word[:2] in ("0o", "0x") else int(word)
+
+
+def _real(word: str) -> float:
+    if word.lower().endswith(("inf", "nan")):
+        return float(word.replace(".", ""))
+    number = float(word)
+    if math.isinf(number) or (number == 0 and re.match(r"[-+.0]*[1-9]", word)):
+        raise ValueError(f"{word[:40]} is too {'large' if number else 'small'} a number")
+    return number
+
+
+_NUMBERS: Final = {f"{_TAG}int": _whole, f"{_TAG}float": _real}
+
 
 class _Loader(yaml.SafeLoader):
     """Safe loader of plain data, stricter than YAML.
 
-    Refused: duplicate keys (the last would silently win), aliases (a few lines can expand to gigabytes), tags, and
-    anything but plain text, numbers and true/false as a key. Dates stay text.
+    Refused: duplicate keys (the last would silently win), aliases (a few lines can expand to gigabytes), tags, and anything but a word as
+    a key, which stays the text that was written. Dates stay text.
     """
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 (the base class's own shape)
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+    yaml_implicit_resolvers = {None: _CORE}  # noqa: RUF012 (the base class's own shape)
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: int | None) -> yaml.Node | None:
         budget.check()
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
-            mark: Any = event.start_mark
-            raise yaml.MarkedYAMLError(problem="aliases (*name) are not allowed", problem_mark=mark)
+            raise _refused("aliases (*name) are not allowed", event)
         if getattr(event, "tag", None) is not None:
-            raise yaml.MarkedYAMLError(problem=f"tags ({event.tag}) are not allowed", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+            raise _refused(f"tags ({event.tag}) are not allowed", event)
+        is_key = isinstance(parent, yaml.MappingNode) and index is None
+        if (
+            isinstance(event, yaml.ScalarEvent)
+            and event.implicit[0]
+            and not is_key
+            and (why := _why_doubtful(event.value))
+        ):
+            raise _refused(why, event)
+        return super().compose_node(parent, index)  # type: ignore[arg-type]
 
     def construct_scalar(self, node: Any) -> Any:
         value: Any = super().construct_scalar(node)
@@ -42,19 +87,70 @@ class _Loader(yaml.SafeLoader):
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return value
 
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        try:
+            return _NUMBERS[node.tag](node.value)
+        except ValueError as error:
+            raise _refused(str(error), node) from None
+
     def construct_plain_mapping(self, node: yaml.MappingNode) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str | int | float | bool):
-                raise yaml.MarkedYAMLError(problem="a field name must be plain text", problem_mark=key_node.start_mark)
-            if key in seen:
-                raise yaml.MarkedYAMLError(problem=f"{key!r} is given twice", problem_mark=key_node.start_mark)
-            seen.add(key)
-        return self.construct_mapping(node, deep=True)
+        mapping: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise _refused("a field name must be plain text", key_node)
+            key = self.construct_scalar(key_node)
+            if key in mapping:
+                raise _refused(f"{key!r} is given twice", key_node)
+            mapping[key] = self.construct_object(value_node, deep=True)
+        return mapping
 
 
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _Loader.construct_plain_mapping)
+for _tag in _NUMBERS:
+    _Loader.add_constructor(_tag, _Loader.construct_number)
+
+
+class _RefusedError(yaml.MarkedYAMLError):
+    """YAML that is valid, and refused here."""
+
+
+def _refused(problem: str, place: Any) -> _RefusedError:
+    return _RefusedError(problem=problem, problem_mark=place.start_mark)
+
+
+def _why_doubtful(word: str) -> str:
+    """Return why a plain word is refused: YAML 1.1 reads another value. Empty if it reads the same."""
+    if not _DOUBTFUL.fullmatch(word):
+        return ""
+    try:
+        earlier = yaml.safe_load(word)
+    except ValueError:  # 0x_, a number without digits
+        return f"{word[:40]} is no number that YAML reads: write '{word[:40]}' with quotes"
+    tag = next((tag for tag, pattern in _CORE if pattern.match(word)), "")
+    now = _NUMBERS[tag](word) if tag in _NUMBERS else word
+    if type(earlier) is type(now) and earlier == now:
+        return ""
+    plain = now if isinstance(earlier, str) else str(earlier).lower()
+    return f"versions of YAML differ on {word}: write {plain} or '{word}'"
+
+
+class Dumper(yaml.SafeDumper):
+    """Writer of plain data: a text that any version of YAML takes for something else has quotes; lines are a block."""
+
+    yaml_implicit_resolvers = {**yaml.SafeDumper.yaml_implicit_resolvers, None: _CORE}  # noqa: RUF012
+
+    def represent_text(self, text: str) -> yaml.ScalarNode:
+        # The breaks of Unicode would come back as spaces.
+        style = '"' if re.search("[\x85\u2028\u2029]", text) else "|" if "\n" in text else None
+        return self.represent_scalar(f"{_TAG}str", text, style)
+
+
+Dumper.add_representer(str, Dumper.represent_text)
+
+
+def dump(data: Any, dumper: type[Dumper] = Dumper, *, width: int = 80) -> str:
+    """Return plain data as YAML that `YamlDocument` reads to equal data."""
+    return str(yaml.dump(data, Dumper=dumper, sort_keys=False, allow_unicode=True, width=width))
 
 
 class YamlDocument:
@@ -62,15 +158,16 @@ class YamlDocument:
 
     data: Any
 
-    def __init__(self, text: str) -> None:
-        if len(text) > MAX_BYTES:
-            raise InvalidSpec([FieldError("", f"larger than {MAX_BYTES} characters")])
+    def __init__(self, text: str, *, limit: int = MAX_BYTES) -> None:
+        if len(text) > limit:
+            raise InvalidSpec([FieldError("", f"larger than {limit} characters")])
         try:
             self._root, self.data = _read(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
-            raise InvalidSpec([FieldError("", f"not valid YAML: {error.problem or error.context}", line)]) from None
+            why = "" if isinstance(error, _RefusedError) else "not valid YAML: "
+            raise InvalidSpec([FieldError("", f"{why}{error.problem or error.context}", line)]) from None
         except RecursionError:
             raise InvalidSpec([FieldError("", "not valid YAML: nested too deeply")]) from None
         except (yaml.YAMLError, ValueError) as error:
@@ -80,19 +177,23 @@ class YamlDocument:
         """Return the 1-based line of the field, or of its nearest written parent."""
         return None if self._root is None else self._nearest(self._root, path)[0]
 
-    def words(self, path: str) -> list[str]:
-        """Return a field's value, or each of its list, as written, without quotes."""
-        if self._root is None:
-            return []
-        _, node = self._nearest(self._root, path)
-        return [str(item.value) for item in (node.value if isinstance(node, yaml.SequenceNode) else [node])]
+    def altered(self, *paths: str) -> Iterator[FieldError]:
+        """Yield the numbers at fields (or in their lists) that a text would lose: ``1.10`` is 1.1."""
+        for path in paths:
+            _, node, rest = (0, self._root, "") if self._root is None else self._nearest(self._root, path)
+            items = [] if rest else node.value if isinstance(node, yaml.SequenceNode) else [node]
+            for item in (item for item in items if isinstance(item, yaml.ScalarNode) and item.tag in _NUMBERS):
+                word, number = item.value, _NUMBERS[item.tag](item.value)
+                if str(number) != word and math.isfinite(number):
+                    why = f"YAML takes {word} for the number {number}: write {number} or '{word}'"
+                    yield FieldError(path, why, item.start_mark.line + 1)
 
-    def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node]:
-        """Return line and node of a field, or of its nearest written parent."""
+    def _nearest(self, root: yaml.Node, path: str) -> tuple[int, yaml.Node, str]:
+        """Return line and node of a field, or of its nearest written parent, and the unwritten rest of the path."""
         line, node, rest = 1, root, path
         while rest and (step := self._step(node, rest)) is not None:
             line, node, rest = step
-        return line, node
+        return line, node, rest
 
     @staticmethod
     def _step(node: yaml.Node, rest: str) -> tuple[int, yaml.Node, str] | None:

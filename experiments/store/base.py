@@ -69,7 +69,7 @@ class Store(ABC):
 
     @abstractmethod
     def remove_trial(self, trial_id: int) -> None:
-        """Remove all files of a trial."""
+        """Remove all files of a trial. Raise StoreUnavailable, OSError."""
 
     @abstractmethod
     def take_in(self, scratch: Path, taken: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from django.conf import settings
 
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.store.base import TRIALS, Store, StoredFile
 from experiments.store.digest import PIECE, require_unchanged
 
@@ -53,19 +53,19 @@ class Directory(Store):
         self._file(path).unlink(missing_ok=True)
 
     def remove_trial(self, trial_id: int) -> None:
-        shutil.rmtree(self._file(self.place_of(trial_id)), ignore_errors=True)
+        trees.remove(self._file(self.place_of(trial_id)))
 
     def take_in(self, scratch: Path, taken: list[str]) -> None:
         # `scratch` is on the same file system.
         for directory in sorted(scratch.iterdir()):
             target = self._file(f"{TRIALS}/{directory.name}")
-            shutil.rmtree(target, ignore_errors=True)  # of a transaction that was never committed
+            trees.remove(target)  # of a transaction that was never committed
             directory.rename(target)
             taken.append(str(target))
 
     def give_back(self, taken: list[str]) -> None:
         for directory in taken:
-            shutil.rmtree(directory, ignore_errors=True)
+            plain_files.discard(Path(directory))
 
     def _file(self, path: str) -> Path:
         return Path(settings.VAR) / path

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from analysis import numbers
 from experiments.errors import OutputError
+from experiments.workloads.outputs import Line
 
 
 class Parameters(BaseModel):
@@ -44,17 +46,39 @@ class Parsed:
 
     figures: Mapping[str, float]
     tables: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    ran_with: Mapping[str, int] = field(default_factory=dict)
-    """Settings that the program itself prints: ``ranks``, and parameters by name, in base units."""
+    ran_with: Mapping[str, float | str] = field(default_factory=dict)
+    """Settings that the program itself prints: ``ranks``, and parameters by name, in base units.
 
-    def contradictions(self, requested: Mapping[str, Any]) -> Iterator[tuple[str, int, Any]]:
-        """Yield (name, printed, requested) of settings that differ from ``requested``.
+    ``message_bytes`` is the largest timed size, ``benchmark`` the operation of the table.
+    """
+    others: Sequence[Parsed] = ()
+    """Further results of the same output, which may be those of the requested settings."""
+    refusal: OutputError | None = None
+    """The reason if the program itself says that this one is wrong."""
 
-        A requested 0 means a default that follows the ranks.
-        """
-        for name, ran in self.ran_with.items():
-            if requested.get(name) and requested[name] != ran:
-                yield name, ran, requested[name]
+
+def alternatives(results: Sequence[Parsed]) -> Parsed:
+    """Return the results of one output, the first by default."""
+    return replace(results[0], others=tuple(results[1:]))
+
+
+class Contradiction(OutputError):
+    """The output is of another run than requested; ``name`` is the setting."""
+
+    def __init__(self, name: str, ran: float | str, requested: Any) -> None:
+        self.name = name
+        words = f"it ran with {name} {_written(ran)}, not {_written(requested)}"
+        if name == "message_bytes":
+            words = f"the largest timed size is {numbers.size(int(ran))}, not {numbers.size(int(requested))}"
+        elif name == "benchmark":
+            words = f"the table is of {ran}, not {requested}"
+        lines: Sequence[Line] = getattr(ran, "lines", ())
+        self.words = f"{words}, in {lines[0]}" if lines else words
+        super().__init__(f"its output says that {self.words}")
+
+
+def _written(value: Any) -> str:
+    return numbers.plain(value, 3) if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +180,10 @@ class WorkloadDefinition:
 
     Raises OutputError if it is not what a good run prints.
     """
+    times_largest: Callable[[Any, Mapping[str, Any]], bool] = lambda ran, requested: bool(
+        ran == requested["message_bytes"]
+    )
+    """(largest timed size, requested parameters): whether a whole run with them ends there."""
     outputs: tuple[str, ...] = ()
     """Names and patterns of text files that a run writes beside its standard output; they are parsed and stored."""
     keeps: tuple[str, ...] = ()  # patterns (`kept_files`) of further files that a run writes; they are stored
@@ -185,11 +213,25 @@ class WorkloadDefinition:
         )
 
     def read(self, output: str, files: Mapping[str, str], requested: Mapping[str, Any]) -> Parsed:
-        """Parse; raise OutputError, also if printed settings differ from requested ones."""
-        parsed = self.parse(output, files)
-        for name, ran, expected in parsed.contradictions(requested):
-            raise OutputError(f"its output says that it ran with {name} {ran}, and {name} {expected} was requested")
+        """Return the result of the requested settings. Raise OutputError."""
+        first = self.parse(output, files)
+        compared = [(self._contradictions(parsed, requested), parsed) for parsed in (first, *first.others)]
+        found, parsed = min(compared, key=lambda pair: len(pair[0]))
+        if refusal := next(iter(found), parsed.refusal):
+            raise refusal
         return parsed
+
+    def _contradictions(self, parsed: Parsed, requested: Mapping[str, Any]) -> list[Contradiction]:
+        """Return the printed settings that differ from requested ones."""
+        fields = self.parameters_type.model_fields
+        found = []
+        for name, ran in parsed.ran_with.items():
+            wanted = requested.get(name)
+            if wanted is None or (wanted == 0 and name in fields and fields[name].default == 0):
+                continue  # not said, or a default that follows the ranks
+            if not (self.times_largest(ran, requested) if name == "message_bytes" else ran == wanted):
+                found.append(Contradiction(name, ran, wanted))
+        return found
 
     def outside_its_work(self, elapsed_s: float, figures: Mapping[str, float]) -> dict[str, float]:
         """Return the launch overhead by metric, if the output shows the own time."""

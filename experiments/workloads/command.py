@@ -23,7 +23,8 @@ from experiments.workloads.definition import CONSTANTS, READING, CommandParamete
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.fields import parameter
 from experiments.workloads.kept_files import selected
-from experiments.workloads.patterns import matches
+from experiments.workloads.outputs import Line, Text
+from experiments.workloads.patterns import search
 from experiments.workloads.template import RANKS, fill, fill_text, names_in_text, with_placeholders
 
 _DISPATCH: Final = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}"
@@ -103,14 +104,16 @@ def _threads(parameters: Any) -> int:
 def _parse(
     slug: str, extractors: Sequence[Extractor], definition: CommandParameters, output: str, files: Mapping[str, str]
 ) -> Parsed:
-    failed = _first_line(definition.failure, output) if definition.failure else None
+    printed = Text(output)
+    failed = _first_line(definition.failure, printed) if definition.failure else None
     if failed is not None:
-        raise OutputError(f"the program said that it failed: {failed.strip().rstrip('.')}")
-    if definition.success and _first_line(definition.success, output) is None:
+        raise failed.refused("the program says that it failed")
+    if definition.success and _first_line(definition.success, printed) is None:
         raise OutputError(f"no line of the standard output matches /{definition.success}/, which a good run prints")
+    written = {name: Text.of(text, name) for name, text in files.items()}
     figures: dict[str, float] = {}
     for extractor in extractors:
-        texts = [output] if extractor.file is None else [files[name] for name in selected([extractor.file], files)]
+        texts = [printed] if extractor.file is None else [written[name] for name in selected([extractor.file], files)]
         value = extractor.read(*texts)
         if value is not None:
             figures[f"{slug}.{extractor.name}"] = value
@@ -119,9 +122,10 @@ def _parse(
     return Parsed(figures)
 
 
-def _first_line(pattern: str, output: str) -> str | None:
+def _first_line(pattern: str, output: Text) -> Line | None:
+    texts = (output,) if output.untagged is None else (output, output.untagged)
     try:
-        return next((match.string for match in matches(pattern, output)), None)
+        return next((line for text in texts for line, _ in search(pattern, text)), None)
     except ValueError as error:
         raise OutputError(f"/{pattern}/ in the output: {error}") from None
 

@@ -29,7 +29,7 @@ from experiments.workloads.extractors import Extractor
 from experiments.workloads.fields import parameter
 from experiments.workloads.kept_files import FILE_NAME, WRITTEN_PATTERN, is_pattern, is_reserved
 from experiments.workloads.patterns import compiled
-from experiments.workloads.template import PLACEHOLDER_NAME, RANKS, Placeholder, names_in, names_in_text
+from experiments.workloads.template import PLACEHOLDER_NAME, RANKS, NoBool, Placeholder, names_in, names_in_text
 
 MAX_ITEM: Final = 4096
 MAX_INPUT_CHARACTERS: Final = 200_000
@@ -207,7 +207,7 @@ class CommandParameters(Parameters):
     """Texts by file name, written to the working directory; {name} of a placeholder is filled there too."""
     decks: Decks = parameter({}, "Input files by path")
     """Full paths on the first host by file name; read and filled when a trial starts."""
-    threads: int = parameter(1, "Threads", ge=1, le=1024)
+    threads: Annotated[int, NoBool] = parameter(1, "Threads", ge=1, le=1024)
     """Threads of each rank, as OMP_NUM_THREADS; can be swept."""
     success: Expression = parameter("", "Success")
     """Regular expression of a line that a good run prints; without such a line the trial has failed."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from analysis.numbers import read_number
+from experiments.common.quantities import DURATION
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
 from experiments.workloads.kept_files import is_pattern, is_reserved
-from experiments.workloads.patterns import compiled, matches
+from experiments.workloads.outputs import Figure, Line, Text
+from experiments.workloads.patterns import compiled, search
 
 _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "first": lambda values: values[0],
@@ -26,8 +30,17 @@ _PICKS: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "median": median,
     "sum": sum,
 }
-_FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
-"""``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
+
+_TOKEN: Final = re.compile(
+    r"(?:(?<![\w.)\]])[-−])?"
+    r"(?:0[xX][0-9a-fA-F]+|(?:\d{1,3}(?:[ '’_\u00a0\u2009\u202f]\d{3}(?!\d))+|\d+|(?=\.\d))(?:[.,]\d+)*)"
+    r"(?:\.?[eEdD][+-]?\d+|(?<=\d)[+-]\d{3}(?!\d))?(?::\d\d(?!\d))*(?:\s?[x×*]\s?10[\^*⁺⁻⁰¹²³⁴-⁹]\S*|[kMGT](?![\w/]))?"
+)
+"""A number as programs print it: ``-1 234.5``, ``1.5E+03``, ``1.5-101``, ``1:30``, ``0x1f``, ``1.5 x 10^3``, ``1.5M``."""
+_LONGEST_NUMBER: Final = 40
+_UNIT: Final = re.compile(r"\s*([A-Za-zµ]+)(?![\w/])")
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_DECODER: Final = json.JSONDecoder()
 
 
 class Extractor(BaseModel):
@@ -90,48 +103,97 @@ class Extractor(BaseModel):
         definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._place()}."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
-    def read(self, *texts: str) -> float | None:
+    def read(self, *texts: str) -> Figure | None:
         """Return the figure of texts; None if none holds it. Raise OutputError."""
         try:
-            values = [self._number(printed) for text in texts for printed in self._printed(text)]
-        except (ValueError, TypeError, csv.Error) as error:
+            values = [value for text in texts for value in self._values(text if isinstance(text, Text) else Text(text))]
+        except (ValueError, csv.Error) as error:
             raise OutputError(f"{self.name}: {self._place()} gives no number: {error}") from None
         if not values:
             return None
-        value = _PICKS[self.pick](values) * self.factor
+        odd = [value for value in values if math.isnan(value)]
+        picked = odd[0] if odd and self.pick not in ("first", "last") else _PICKS[self.pick](values)
+        lines = picked.lines if isinstance(picked, Figure) else (line for value in values for line in value.lines)
+        return self._require(Figure.at(picked * self.factor, *lines))
+
+    def _require(self, value: Figure) -> Figure:
+        """Return the value of a good run. Raise OutputError."""
+        at = f", in {value.lines[0]}" if len(value.lines) == 1 else ""
         if not math.isfinite(value):
-            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement")
+            raise OutputError(f"{self.name}: {self._place()} gives {value}, which is not a measurement{at}")
         if self.at_least is not None and value < self.at_least:
-            raise OutputError(f"{self.name} is {value:g}, and a good run has at least {self.at_least:g}")
+            raise OutputError(f"{self.name} is {value:g}, and a good run has at least {self.at_least:g}{at}")
         if self.at_most is not None and value > self.at_most:
-            raise OutputError(f"{self.name} is {value:g}, and a good run has at most {self.at_most:g}")
+            raise OutputError(f"{self.name} is {value:g}, and a good run has at most {self.at_most:g}{at}")
         return value
 
-    def _printed(self, text: str) -> list[Any]:
-        if self.regex is not None:
-            return [match[1] for match in matches(self.regex, text) if match[1] is not None]
-        if self.json_pointer is not None:
-            value = _resolve(text, self.json_pointer)
-            return value if isinstance(value, list) else [] if value is None else [value]
-        rows = csv.DictReader(text.splitlines(), delimiter=self.delimiter, skipinitialspace=True)
-        return [row[self.csv_column] for row in rows if row.get(self.csv_column) not in (None, "")]
+    def _values(self, text: Text) -> list[Figure]:
+        """Return the numbers of a text, without the launcher's tags if there are none with them."""
+        found = list(self._printed(text))
+        return found if found or text.untagged is None else list(self._printed(text.untagged))
 
-    def _number(self, printed: Any) -> float:
-        if not isinstance(printed, str):
-            return float(printed)
-        word = printed.strip()
-        grouped = re.fullmatch(rf"([+-]?\d{{1,3}}(?:{re.escape(self.thousands)}\d{{3}})+)((?:[.,]\d*)?)", word)
-        if self.thousands and grouped is not None:
-            word = grouped[1].replace(self.thousands, "") + grouped[2].replace(",", ".")
-        elif self.thousands == ".":
-            word = word.replace(",", ".")
-        elif (fortran := _FORTRAN.fullmatch(word)) is not None:
-            word = f"{fortran[1]}e{fortran[2] or fortran[3]}"
+    def _printed(self, text: Text) -> Iterator[Figure]:
+        if self.regex is not None:
+            last, end = None, 0  # of the match before in the same line
+            for line, match in search(self.regex, text):
+                if match[1] is not None:
+                    yield self._number(match[1], line, self._cut(match, end if line is last else 0))
+                last, end = line, match.end()
+        elif self.json_pointer is not None:
+            for value, offset in _resolve(text, self.json_pointer):
+                yield self._number(value, text.line_at(offset))
+        else:
+            yield from itertools.starmap(self._number, self._cells(text))
+
+    def _cells(self, text: Text) -> Iterator[tuple[str, Line]]:
+        rows = csv.reader((line.text for line in text.lines), delimiter=self.delimiter, skipinitialspace=True)
+        header: list[str] = []
+        for row in rows:
+            line, cells = text.lines[rows.line_num - 1], [cell.strip() for cell in row]
+            if not any(cells):
+                continue
+            if not header:
+                header = cells
+                if header.count(self.csv_column or "") > 1:
+                    raise ValueError(f"there are two columns {self.csv_column!r}, in {line}")
+                if self.csv_column not in header:
+                    return
+                continue
+            if any(cells[len(header) :]):
+                raise ValueError(f"the row has {len(cells)} cells, and the table {len(header)} columns, in {line}")
+            cell = dict(zip(header, cells, strict=False)).get(self.csv_column or "")
+            if cell:
+                yield cell, line
+
+    def _number(self, printed: Any, line: Line, cut: str = "") -> Figure:
+        """Return a printed number. Raise ValueError."""
+        if cut:
+            raise ValueError(f"{cut}, in {line}")
+        if isinstance(printed, bool) or not isinstance(printed, str | int | float):
+            raise ValueError(f"{json.dumps(printed)[:40]} is no number, in {line}")
         try:
-            return float(word)
-        except ValueError:
-            hint = "set thousands if it has separators, or search a text with success"
-            raise ValueError(f"{word!r} is no number; {hint}") from None
+            return Figure.at(read_number(str(printed), self.thousands if isinstance(printed, str) else ""), line)
+        except ValueError as error:
+            hint = "" if self.thousands else "; set thousands if it has separators, or search a text with success"
+            raise ValueError(f"{error}{hint}, in {line}") from None
+
+    def _cut(self, match: Any, searched: int) -> str:
+        """Return why the first group is not the number that is printed there, or an empty text."""
+        begin, end = match.span(1)
+        window = max(searched, begin - _LONGEST_NUMBER)
+        for token in _TOKEN.finditer(match.string, window, end + _LONGEST_NUMBER):
+            is_cut = (token.start() < begin == match.start() < token.end()) or (
+                token.start() < end == match.end() < token.end()
+            )
+            if is_cut:
+                return f"{match[1]!r} is a part of {token[0]!r}: let the expression match all of it, or what follows"
+        after = _UNIT.match(match.string, end) if end == match.end() else None
+        printed, own = DURATION.factor(after[1]) if after else None, DURATION.factor(self.unit)
+        if after and printed and own and not math.isclose(float(printed / own), self.factor):
+            return (
+                f"{match[0]!r} is in {after[1]}, and the figure in {self.unit}: set factor to {float(printed / own):g}"
+            )
+        return ""
 
     def _place(self) -> str:
         file = f"in {self.file}" if self.file else "in the output"
@@ -139,15 +201,49 @@ class Extractor(BaseModel):
         return f"/{self.regex}/ {file}" if self.regex else f"{source!r} {file}"
 
 
-def _resolve(text: str, pointer: str) -> Any:
-    """Return the value of a JSON pointer (RFC 6901); None if there is none."""
-    value = json.loads(text) if text.strip() else None
+def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
+    """Yield the value of a JSON pointer (RFC 6901), or those of its array, with their offsets."""
+    content = text.plain
+    if not content.strip():
+        return
+    try:
+        json.loads(content)
+    except ValueError:
+        if text.untagged is not None:
+            return
+        raise
+    begin = _space(content, 0)
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return None
-    return value
+        members = dict(_members(content, begin))
+        if key not in members:
+            return
+        begin = members[key]
+    begins = [at for _, at in _members(content, begin)] if content[begin] == "[" else [begin]
+    for at in begins:
+        value = _DECODER.raw_decode(content, at)[0]
+        if value is not None:
+            yield value, at
+
+
+def _members(content: str, begin: int) -> Iterator[tuple[str, int]]:
+    """Yield the names or numbers of the members of valid JSON, with their offsets."""
+    if content[begin] not in "[{":
+        return
+    at = _space(content, begin + 1)
+    for number in itertools.count():
+        if content[at] in "]}":
+            return
+        name = str(number)
+        if content[begin] == "{":
+            name, at = _DECODER.raw_decode(content, at)
+            at = _space(content, _space(content, at) + 1)
+        yield name, at
+        at = _space(content, _DECODER.raw_decode(content, at)[1])
+        if content[at] == ",":
+            at = _space(content, at + 1)
+
+
+def _space(content: str, at: int) -> int:
+    """Return the offset after white space."""
+    return _SPACE.match(content, at).end()  # type: ignore[union-attr]

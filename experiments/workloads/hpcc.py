@@ -10,6 +10,7 @@ from analysis.numbers import SHARE
 from experiments.errors import OutputError
 from experiments.workloads import linpack
 from experiments.workloads.base import FigureOfMerit, Parsed
+from experiments.workloads.outputs import results
 
 _Rule = tuple[str, str, str, Literal["lower", "higher", "neutral"], str]
 _WHO: Final = "Star: mean of all ranks at once, Single: one rank alone, MPI: all ranks together."
@@ -65,24 +66,23 @@ _FIGURES: Final = {key: _figure(key) for key in _KEYS}
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    text = files.get(linpack.OUTPUT, output)
-    summary = linpack.summary(text)
+    name = linpack.OUTPUT if linpack.OUTPUT in files else ""
+    lines = results(files.get(name, output), name)
+    summary = linpack.summary(lines)
     if not summary:
         raise OutputError("HPC Challenge wrote no summary: the run did not reach its end")
-    if summary.get("Success") != "1":
-        raise OutputError("HPC Challenge says that a test failed (Success=0 in the summary)")
+    success, line = summary.get("Success", ("", lines[-1]))
+    if success != "1":
+        raise line.refused("HPC Challenge says that a test failed, or did not say Success=1")
+    printed = {key: line.figure(text) for key, (text, line) in summary.items() if key in _FIGURES}
     # A test that could not run prints -1; that is not a measurement.
-    figures = {
-        figure.id: float(summary[key])
-        for key, figure in _FIGURES.items()
-        if key in summary and float(summary[key]) >= 0
-    }
+    figures = {_FIGURES[key].id: value for key, value in printed.items() if value >= 0}
     tables = {
-        "Summary": [{"entry": key, "value": value} for key, value in summary.items()],
-        "HPL results": linpack.runs(text),
+        "Summary": [{"entry": key, "value": value} for key, (value, _) in summary.items()],
+        "HPL results": [solution.shown() for solution in linpack.solutions(lines)],
     }
-    ran_with = {name: int(summary[key]) for name, key in _RAN_WITH.items() if summary.get(key, "").isdecimal()}
-    return Parsed(figures, tables, ran_with)
+    entries = {name: summary[key] for name, key in _RAN_WITH.items() if key in summary}
+    return Parsed(figures, tables, {name: line.figure(text) for name, (text, line) in entries.items()})
 
 
 HPCC: Final = linpack.challenge(

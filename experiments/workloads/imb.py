@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, alternatives, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.outputs import Table, read_tables, results
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, printed_tables
+from experiments.workloads.transfer import curve_figures, curve_of, table_figures
 
-_HEADING = re.compile(
-    r"^# Benchmarking (\S+) *\n# #processes = (\d+)(?: *\n# \( *(\d+) additional processes waiting)?", re.MULTILINE
-)
-_COLUMNS = re.compile(r"^ +(#bytes +.*|#repetitions +.*)$", re.MULTILINE)
-_ROW = re.compile(r"^ +\d[\d. ]*$", re.MULTILINE)
+_HEADING = re.compile(r"# Benchmarking (\S+)")
+_PROCESSES = re.compile(r"# #processes = (\d+)|# \( *(\d+) additional processes waiting")
+_COLUMNS = re.compile(r"(#(?:bytes|repetitions)\s.*)")
+_GOOD: Final = {"defects": re.compile(r"0(?:\.0*)?")}
 _NAMES: Final = {
     "#bytes": "bytes",
     "#repetitions": "repetitions",
@@ -91,16 +91,17 @@ def environment(parameters: ImbParameters, *, ranks: int) -> Mapping[str, str]:
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    printed = tables_of(output)
-    if not printed:
+    tables = read_tables(
+        results(output), _HEADING, _COLUMNS, lambda _, heads: [_NAMES.get(name, name) for name in heads.split()], _GOOD
+    )
+    if not tables:
         raise OutputError("IMB-MPI1 printed no table of times")
-    # A site's own file may hold several benchmarks and numbers of processes: the figures are those of the first
-    # benchmark on most processes; the tables hold everything.
-    first = printed[0][0][1]
-    main = max((pair for pair in printed if pair[0][1] == first), key=lambda pair: int(pair[0][2]))
-    tables = {f"{heading[1]}, {heading[2]} processes": table.rows() for heading, table in printed}
-    ranks = max(int(heading[2]) + int(heading[3] or 0) for heading, _ in printed)
-    return Parsed(_figures(first, main[1]), tables, {"ranks": ranks})
+    shown = {f"{table.title}, {_processes(table)[0]} processes": table.shown() for table in tables}
+    # A site's own file may hold several benchmarks and numbers of processes: unless others are requested, the figures are
+    # those of the first benchmark on most processes; the tables hold everything.
+    first = tables[0].title
+    tables.sort(key=lambda table: (table.title != first, -_processes(table)[0]))
+    return alternatives([_result(table, shown) for table in tables])
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
@@ -117,23 +118,18 @@ def _ranks_used(parameters: ImbParameters, ranks: int) -> int:
     return 2 if parameters.benchmark in _HALF_ROUND_TRIPS else ranks
 
 
-def tables_of(output: str) -> list[tuple[re.Match[str], PrintedTable]]:
-    """Return every table with its heading: benchmark, processes, and ranks that wait."""
-    return list(
-        printed_tables(output, _HEADING, _COLUMNS, _ROW, lambda _, heads: [_NAMES.get(n, n) for n in heads.split()])
-    )
+def _processes(table: Table) -> list[int]:
+    """Return the processes of the benchmark, then those that wait, if any."""
+    found = [_PROCESSES.match(note.text) for note in table.notes]
+    return [int(match[1] or match[2]) for match in found if match] or [0]
 
 
-def _figures(benchmark: str, table: PrintedTable) -> dict[str, float]:
-    times = {
-        "imb.time_s": table.at_largest("t_usec", "t_avg_usec"),
-        "imb.time_min_s": table.at_largest("t_min_usec"),
-        "imb.time_max_s": table.at_largest("t_max_usec"),
-    }
-    if times["imb.time_s"] is None:
-        raise OutputError(f"the table of {benchmark} has no times")
-    curve = table.curve("imb", "t_usec") if benchmark in _HALF_ROUND_TRIPS else {}
-    return {name: time for name, time in times.items() if time is not None} | curve
+def _result(table: Table, shown: Mapping[str, Any]) -> Parsed:
+    figures = table_figures("imb", table, with_curve=table.title in _HALF_ROUND_TRIPS)
+    if not figures:
+        raise table.heading.refused("the table has no times")
+    ranks = sum(_processes(table))
+    return Parsed(figures, shown, {**table.ran_with(table.title), **({"ranks": ranks} if ranks else {})})
 
 
 IMB: Final = WorkloadDefinition(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, alternatives, figures_of
 from experiments.workloads.fields import parameter
-from experiments.workloads.transfer import scaled
+from experiments.workloads.outputs import Line, as_printed, results
 
 INPUT: Final = "hpccinf.txt"
 OUTPUT: Final = "hpccoutf.txt"
@@ -58,16 +59,16 @@ HPL.out      output file name (if any)
 40 9 8 13 13 20 16 32 64       	values of NB
 """
 
-_ROW = re.compile(r"^(W[RC]\w+) +(\d+) +(\d+) +(\d+) +(\d+) +(\S+) +(\S+) *$", re.MULTILINE)
-_SUMMARY = re.compile(r"^Begin of Summary section\.$(.*?)^End of Summary section\.$", re.MULTILINE | re.DOTALL)
-_ENTRY = re.compile(r"^(\w+)=(.*)$", re.MULTILINE)
-_CHECK = re.compile(r"^\|\|Ax-b\|\|_oo.*?= *(\S+) \.+ (PASSED|FAILED)", re.MULTILINE)
+_ROW = re.compile(r"W[RC]\w+\s")
+_ENTRY = re.compile(r"(\w+)=(.*)")
+_CHECK = re.compile(r"\|\|Ax-b\|\|_oo\s*/.*?=\s*(\S*)(?: \.+ (PASSED|FAILED))?")
+_COLUMNS: Final = ("T/V", "N", "NB", "P", "Q", "time_s", "gflops")
 
 
 class LinpackParameters(Parameters):
     """The dials of HPL; names as in its input file."""
 
-    ns: int = parameter(1000, "Problem size (Ns)", ge=1, le=1_000_000)
+    ns: int = parameter(1000, "Problem size (Ns)", ge=1, le=100_000_000)
     """Order of the matrix; it takes 8 Ns² bytes, shared by the ranks."""
     nb: int = parameter(80, "Block size (NB)", ge=1, le=4096)
     """Columns of a block: the grain of computing and of messages."""
@@ -138,30 +139,59 @@ def challenge(**fields: Any) -> WorkloadDefinition:
     )
 
 
-def runs(text: str) -> list[dict[str, Any]]:
-    """Return the results in an HPL.out or hpccoutf.txt, columns as HPL names them."""
-    lines = list(_ROW.finditer(text))
-    ends = [*(line.start() for line in lines), len(text)][1:]
-    rows = []
-    for line, end in zip(lines, ends, strict=True):
-        check = _CHECK.search(text, line.end(), end)
-        rows.append(
-            {
-                "T/V": line[1],
-                **{name: int(line[number]) for number, name in enumerate(("N", "NB", "P", "Q"), 2)},
-                "time_s": float(line[6]),
-                "gflops": float(line[7]),
-                "residual": None if check is None else float(check[1]),
-                "check": None if check is None else check[2],
-            }
-        )
-    return rows
+@dataclass(slots=True)
+class Solution:
+    """A row of HPL, and its residual check: line, residual and verdict."""
+
+    line: Line
+    cells: Mapping[str, str]
+    check: tuple[Line, str, str] | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """Return the row for the page of the trial, columns as HPL names them."""
+        residual, verdict = (as_printed(self.check[1]), self.check[2]) if self.check else (None, None)
+        return {**{name: as_printed(cell) for name, cell in self.cells.items()}, "residual": residual, "check": verdict}
+
+    def result(self, shown: Mapping[str, Any]) -> Parsed:
+        """Return the figures, or the refusal of a failed check."""
+        n, nb, p, q = (self.line.whole(self.cells[name]) for name in ("N", "NB", "P", "Q"))
+        ran_with = {"ns": n, "nb": nb, "p": p, "q": q, "ranks": p.to(p * q)}
+        if self.check and self.check[2] == "FAILED":
+            return Parsed({}, shown, ran_with, refusal=self.check[0].refused("HPL's residual check failed"))
+        figures = {f"hpl.{name}": self.line.figure(self.cells[name]) for name in ("gflops", "time_s")}
+        if not figures["hpl.time_s"]:  # the table prints hundredths of a second: 0.00 is no time
+            del figures["hpl.time_s"]
+        if self.check:
+            figures["hpl.residual"] = self.check[0].figure(self.check[1])
+        return Parsed(figures, shown, ran_with)
 
 
-def summary(text: str) -> dict[str, str]:
-    """Return the entries of the summary in hpccoutf.txt as printed; {} if it has none."""
-    section = _SUMMARY.search(text)
-    return dict(_ENTRY.findall(section[1])) if section else {}
+def solutions(lines: Iterable[Line]) -> list[Solution]:
+    """Return the results in an HPL.out or hpccoutf.txt. Raise OutputError for a cut one."""
+    found: list[Solution] = []
+    for line in lines:
+        if _ROW.match(line.text):
+            # NVIDIA's HPL adds the rate of a processor in brackets.
+            found.append(Solution(line, line.cells(_COLUMNS, line.text.partition(" (")[0].split())))
+        elif found and (check := _CHECK.match(line.text)):
+            if check[2] is None:
+                raise line.refused("the residual check has no verdict")
+            if found[-1].check is None or check[2] == "FAILED":  # HPL 1 prints three
+                found[-1].check = line, check[1], check[2]
+    return found
+
+
+def summary(lines: Iterable[Line]) -> dict[str, tuple[str, Line]]:
+    """Return the entries of the summary in hpccoutf.txt as printed, with their lines; {} without its end."""
+    entries: dict[str, tuple[str, Line]] | None = None
+    for line in lines:
+        if line.text == "Begin of Summary section.":
+            entries = {}
+        elif line.text == "End of Summary section.":
+            return entries or {}
+        elif entries is not None and (entry := _ENTRY.fullmatch(line.text)):
+            entries[entry[1]] = entry[2], line
+    return {}
 
 
 _PLAIN_OUTPUT: Final = "HPL.out"
@@ -174,24 +204,25 @@ _HPL_FIGURES: Final = figures_of("hpl", (
 
 
 def _parse_hpl(output: str, files: Mapping[str, str]) -> Parsed:
-    texts = (files.get(OUTPUT, ""), files.get(_PLAIN_OUTPUT, ""), output)
-    text, results = next(((text, rows) for text in texts if (rows := runs(text))), ("", []))
-    if not results:
+    texts = [*((name, files[name]) for name in (OUTPUT, _PLAIN_OUTPUT) if name in files), ("", output)]
+    for name, text in texts:
+        lines = results(text, name)
+        if found := solutions(lines):
+            break
+    else:
         raise OutputError("HPL printed no result: the run did not reach its end")
-    best = max((row for row in results if row["check"] != "FAILED"), key=lambda row: row["gflops"], default=None)
-    if best is None:
-        raise OutputError(f"HPL's residual check failed: the scaled residual is {results[0]['residual']}")
-    figures = {"hpl.gflops": best["gflops"]}
-    if best["time_s"] > 0:  # the table prints hundredths of a second: 0.00 is no time
-        figures["hpl.time_s"] = best["time_s"]
-    if best["residual"] is not None:
-        figures["hpl.residual"] = best["residual"]
-    challenge = summary(text)
-    if len(results) == 1 and "HPL_Tflops" in challenge:  # the same two numbers with more digits
-        figures["hpl.gflops"] = scaled(challenge["HPL_Tflops"], "1e3")
-        figures["hpl.time_s"] = float(challenge["HPL_time"])
-    ran_with = {"ns": best["N"], "nb": best["NB"], "p": best["P"], "q": best["Q"], "ranks": best["P"] * best["Q"]}
-    return Parsed(figures, {"HPL results": results}, ran_with)
+    shown = {"HPL results": [solution.shown() for solution in found]}
+    of_rows = [solution.result(shown) for solution in found]
+    of_rows.sort(key=lambda result: result.figures.get("hpl.gflops", -1.0), reverse=True)
+    best = alternatives(of_rows)
+    if best.refusal is not None:
+        raise best.refusal
+    exact = summary(lines)
+    if len(found) == 1 and {"HPL_Tflops", "HPL_time"} <= exact.keys():  # the same two numbers with more digits
+        (rate, of_rate), (time, of_time) = exact["HPL_Tflops"], exact["HPL_time"]
+        more = {"hpl.gflops": of_rate.figure(rate, "1e3"), "hpl.time_s": of_time.figure(time)}
+        best = replace(best, figures={**best.figures, **more})
+    return best
 
 
 HPL: Final = challenge(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from experiments.errors import OutputError
 from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.outputs import Line, results
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve
 
 RESULT: Final = "np.out"
 
-_FILE_ROW = re.compile(r"^ *(\d+) +(\d+\.\d+) +(\d+\.\d+) *$", re.MULTILINE)
-_SCREEN_ROW = re.compile(r"^ *\d+: +(\d+) bytes +(\d+) times --> +(\d+\.\d+) Mbps in +(\d+\.\d+) usec *$", re.MULTILINE)
+_SCREEN_ROW = re.compile(r"(?:\d+:)?\s*(\S+) bytes +(\S+) times --> +(\S+) Mbps in +(\S+) usec")
+_SCREEN_ROW_BEGINS = re.compile(r"(?:\d+:)?\s*\S+ bytes +\S+ times")
 
 
 class NetPipeParameters(Parameters):
@@ -48,11 +49,30 @@ def check(parameters: NetPipeParameters, *, ranks: int) -> None:
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
     # The screen (standard error of the run) shows the same rows with fewer digits; np.out is the result. An import may bring it alone.
-    rows = _file_rows(files.get(RESULT, "")) or _screen_rows(output) or _file_rows(output)
+    rows = _rows(results(files.get(RESULT, ""), RESULT)) or _rows(results(output))
     if not rows:
         raise OutputError("NetPIPE wrote no message size to np.out")
-    figures = describe_curve("netpipe", [row["bytes"] for row in rows], [row["time_s"] for row in rows])
-    return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": rows})
+    sizes = [row["bytes"] for row in rows]
+    figures = describe_curve("netpipe", sizes, [row["time_s"] for row in rows])
+    shown = [{**row, "bytes": int(row["bytes"])} for row in rows]
+    return Parsed(figures, {"Transfer times (1 Mbps = 1 048 576 bit/s)": shown}, {"message_bytes": max(sizes)})
+
+
+def times_largest(ran: float, requested: Mapping[str, Any]) -> bool:
+    """Return whether a run up to ``ran`` bytes is whole: it ends early if a message takes longer than a second."""
+    defaults = NetPipeParameters()
+    first = requested.get("first_bytes", defaults.first_bytes)
+    last = max(_steps(first, requested["message_bytes"]), default=0)
+    return bool(last <= ran <= requested["message_bytes"] + requested.get("perturbation", defaults.perturbation))
+
+
+def _steps(size: int, most: int) -> Iterator[int]:
+    """Yield the sizes from which NetPIPE varies by its perturbation (its main loop)."""
+    step, number = (size // 2, 1) if size > 1 else (1, 0)
+    while size <= most:
+        yield size
+        step = 2 * step if number > 2 and number % 2 else step
+        size, number = size + step, number + 1
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
@@ -79,20 +99,24 @@ NETPIPE: Final = WorkloadDefinition(
     command=command,
     check=check,
     parse=parse,
+    times_largest=times_largest,
     curve=curve,
     estimate_s=estimate_s,
 )
 """NPopenmpi between two ranks."""
 
 
-def _file_rows(text: str) -> list[dict[str, Any]]:
-    return [
-        {"bytes": int(size), "Mbps": float(rate), "time_s": float(time)} for size, rate, time in _FILE_ROW.findall(text)
-    ]
-
-
-def _screen_rows(text: str) -> list[dict[str, Any]]:
-    return [
-        {"bytes": int(size), "Mbps": float(rate), "time_s": scaled(time, "1e-6"), "repeats": int(repeats)}
-        for size, repeats, rate, time in _SCREEN_ROW.findall(text)
-    ]
+def _rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return the rows of np.out or of the screen. Raise OutputError for a cut one."""
+    rows = []
+    for line in lines:
+        if screen := _SCREEN_ROW.fullmatch(line.text):
+            size, rate, seconds = screen[1], screen[3], line.figure(screen[4], "1e-6")
+            more = {"repeats": int(line.whole(screen[2]))}
+        elif line.is_row or _SCREEN_ROW_BEGINS.match(line.text):
+            (size, rate, time), more = line.cells(("bytes", "Mbps", "time_s")).values(), {}
+            seconds = line.figure(time)
+        else:
+            continue
+        rows.append({"bytes": line.whole(size), "Mbps": line.figure(rate), "time_s": seconds, **more})
+    return rows

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
 from experiments.errors import OutputError
-from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, figures_of
+from experiments.workloads.base import Mismatch, Parameters, Parsed, WorkloadDefinition, alternatives, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.outputs import Table, read_tables, results
 from experiments.workloads.pingpong import MAX_MESSAGE_BYTES
-from experiments.workloads.transfer import PrintedTable, curve_figures, curve_of, printed_tables, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, table_figures
 
-_HEADING = re.compile(r"^# (OSU .+?) Test(?: v\S+)? *$", re.MULTILINE)
-_COLUMNS = re.compile(r"^# *((?:Size  +.*|.*\(us\).*))$", re.MULTILINE)
-_ROW = re.compile(r"^ *\d[\d.]*(?: +\d[\d.]*)* *$", re.MULTILINE)
+_HEADING = re.compile(r"# (OSU .+?) Test(?: v\S+)?")
+_COLUMNS = re.compile(r"# *(Size\s.*|.*\(us\).*)")
 _NAMES: Final = {
     "size": "bytes",
     "latency(us)": "t_usec",
@@ -29,9 +29,21 @@ _NAMES: Final = {
     "mb/s": "Mbytes_per_s",
     "messages/s": "messages_per_s",
     "iterations": "iterations",
+    "validation": "validation",
 }
 """Heads of columns without their spaces before a bracket, which differ by version and test. A megabyte is 1 000 000 bytes."""
-_PING_PONG = re.compile(r"OSU MPI(?:-\w+)? Latency$")
+_GOOD: Final = {"validation": re.compile("pass", re.IGNORECASE)}
+_TITLE = re.compile(r"OSU MPI(?:-\w+)? (.+)")
+_BENCHMARKS: Final = {
+    "latency": "latency",
+    "bandwidth": "bw",
+    "bi-directional bandwidth": "bibw",
+    "multiple bandwidth / message rate": "mbw_mr",
+    "multi latency": "multi_lat",
+    "all-to-all personalized exchange latency": "alltoall",
+    "broadcast latency": "bcast",
+}
+"""Benchmarks by title; those of the other collectives are the operation and *Latency*."""
 _PROGRAM: Final = "osu-micro-benchmarks (not in Debian: build it from source, or ask the site for its module)"
 
 _OfPairs = Literal["latency", "bw", "bibw", "mbw_mr", "multi_lat"]
@@ -87,19 +99,25 @@ def check(parameters: OsuParameters, *, ranks: int) -> None:
         raise Mismatch("hosts", f"osu_{parameters.benchmark} takes two ranks exactly")
     if parameters.benchmark in ("mbw_mr", "multi_lat") and ranks % 2:
         raise Mismatch("hosts", f"osu_{parameters.benchmark} takes an even number of ranks")
+    if parameters.all_sizes and parameters.message_bytes.bit_count() > 1:
+        raise Mismatch("message_bytes", "osu doubles the size from 1 B on: with all sizes take a power of two")
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    printed = tables_of(output)
-    if not printed:
+    tables = read_tables(results(output), _HEADING, _COLUMNS, _columns, _GOOD)
+    if not tables:
         raise OutputError("the OSU benchmark printed no table")
-    # A site's own file may hold several: each gives its figures, of the same kind the first.
-    figures: dict[str, float] = {}
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for number, (title, table) in enumerate(printed, 1):
-        figures = _figures(title, table) | figures
-        tables[title if title not in tables else f"{title}, {number}"] = table.rows()
-    return Parsed(figures, tables)
+    shown: dict[str, list[dict[str, Any]]] = {}
+    for number, table in enumerate(tables, 1):
+        shown[table.title if table.title not in shown else f"{table.title}, {number}"] = table.shown()
+    # A site's own file may hold several: those of one largest size give their figures together, of the same kind the first.
+    found = []
+    for table in tables:
+        figures = _figures(table)
+        for other in tables:
+            figures = (_figures(other) if max(other.sizes, default=0) == max(table.sizes, default=0) else {}) | figures
+        found.append(Parsed(figures, shown, table.ran_with(_benchmark(table.title))))
+    return alternatives(found)
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:
@@ -113,35 +131,28 @@ def estimate_s(parameters: OsuParameters, *, ranks: int) -> float:
     return 1.0 + parameters.repetitions * per_operation * (2 if parameters.all_sizes else 1)
 
 
-def tables_of(output: str) -> list[tuple[str, PrintedTable]]:
-    """Return every table with its heading; unknown columns keep their heads."""
-
-    def names(heading: re.Match[str], heads: str) -> list[str]:
-        is_ping_pong = _PING_PONG.search(heading[1]) is not None
-        return [_column(head, is_ping_pong) for head in re.split(r" {2,}", heads.strip())]
-
-    return [(heading[1], table) for heading, table in printed_tables(output, _HEADING, _COLUMNS, _ROW, names)]
+def _benchmark(title: str) -> str:
+    match = _TITLE.fullmatch(title)
+    name = match[1].lower() if match else title
+    return _BENCHMARKS.get(name, name.removesuffix(" latency"))
 
 
-def _column(head: str, is_ping_pong: bool) -> str:
-    name = _NAMES.get(re.sub(r" +\(", "(", head).lower(), head)
+def _columns(title: str, heads: str) -> list[str]:
+    names = [_NAMES.get(re.sub(r"\s+\(", "(", head).lower(), head) for head in re.split(r"\s{2,}|\t", heads.strip())]
     # Since 7.3 ping-pongs are headed as collectives are.
-    return "t_usec" if is_ping_pong and name == "t_avg_usec" else name
+    return ["t_usec" if name == "t_avg_usec" and _benchmark(title) == "latency" else name for name in names]
 
 
-def _figures(title: str, table: PrintedTable) -> dict[str, float]:
-    rates = [scaled(rate, "1e6") for rate in table.column("Mbytes_per_s") or ()]
-    values = {
-        "osu.time_s": table.at_largest("t_usec", "t_avg_usec", "t_overall_usec"),
-        "osu.time_min_s": table.at_largest("t_min_usec"),
-        "osu.time_max_s": table.at_largest("t_max_usec"),
-        "osu.streamed_Bps": rates[table.largest] if rates else None,
-        "osu.streamed_max_Bps": max(rates, default=None),
-        "osu.messages_per_s": max(map(float, table.column("messages_per_s") or ()), default=None),
+def _figures(table: Table) -> dict[str, float]:
+    rates = {
+        "osu.streamed_Bps": table.at_largest("Mbytes_per_s", factor="1e6"),
+        "osu.streamed_max_Bps": max(table.column("Mbytes_per_s", factor="1e6"), default=None),
+        "osu.messages_per_s": max(table.column("messages_per_s"), default=None),
     }
-    figures = {name: value for name, value in values.items() if value is not None} | table.curve("osu", "t_usec")
+    figures: dict[str, float] = {name: rate for name, rate in rates.items() if rate is not None}
+    figures |= table_figures("osu", table, with_curve=True)
     if not figures:
-        raise OutputError(f"the table of {title} has neither times nor rates")
+        raise table.heading.refused("the table has neither times nor rates")
     return figures
 
 

@@ -11,12 +11,14 @@ from typing import Any, Final
 
 import re2
 
+from experiments.workloads.outputs import Line, Text
+
 MEMORY_LIMIT_BYTES: Final = 1 << 20
-"""Limit of a compiled expression: it bounds the work for one character; a line of 10,000 takes at most a second."""
+"""Limit of a compiled expression: it bounds the work for one character."""
 TIME_LIMIT_S: Final = 10.0
 """For one text. Reading 16 MiB of ordinary results takes less."""
-MAX_LINE: Final = 10_000
-"""Characters of a line that are searched; results are in short ones."""
+_MOST_STEPS: Final = 200_000_000
+"""Instructions of an expression times characters of a line, of which one search takes at most a second."""
 _NEEDS_MEMORY: Final = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()|\\[1-9]")
 
 
@@ -36,14 +38,16 @@ def compiled(pattern: str) -> Any:
         raise ValueError(f"the regular expression {pattern!r} cannot be read: {reason}") from None
 
 
-def matches(pattern: str, text: str) -> Iterator[Any]:
+def search(pattern: str, text: Text) -> Iterator[tuple[Line, Any]]:
     """Yield every match in every line. Raise ValueError if that takes too long."""
-    search = compiled(pattern)
+    expression = compiled(pattern)
     deadline = time.monotonic() + TIME_LIMIT_S
-    for line in text.splitlines():
+    for line in text.lines:
+        if len(line.text) * expression.programsize > _MOST_STEPS:
+            raise ValueError(f"line {line.number} is too long to search: it has {len(line.text)} characters")
         # One search takes a bounded time; many of them in one line may take its square.
-        for match in itertools.chain(search.finditer(line[:MAX_LINE]), (None,)):
+        for match in itertools.chain(expression.finditer(line.text), (None,)):
             if match is not None:
-                yield match
+                yield line, match
             if time.monotonic() > deadline:
                 raise ValueError(f"searching took longer than {TIME_LIMIT_S:g} s")

@@ -9,12 +9,15 @@ from typing import Any, Final
 from experiments.errors import OutputError
 from experiments.workloads.base import Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, Seconds, parameter
+from experiments.workloads.outputs import read_tables, results
 from experiments.workloads.shipped import shipped
-from experiments.workloads.transfer import curve_figures, curve_of, describe_curve, scaled
+from experiments.workloads.transfer import curve_figures, curve_of, describe_curve
 
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 
-_ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)$", re.MULTILINE)
+_HEADING = re.compile(r"# (Rankwire ping-pong), .*")
+_HEADS = re.compile(r"#( +bytes .*)")
+_COLUMNS: Final = ("bytes", "repetitions", "t_min_usec", "t_median_usec", "t_usec", "Mbytes_per_s")
 
 
 _FIGURES: Final = (
@@ -48,27 +51,19 @@ class PingPongParameters(Parameters):
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    columns = ("bytes", "repetitions", "t_min_usec", "t_median_usec", "t_usec", "Mbytes_per_s")
-    rows: list[dict[str, Any]] = [
-        {name: float(cell) if "." in cell else int(cell) for name, cell in zip(columns, printed, strict=True)}
-        for printed in _ROW.findall(output)
-    ]
-    if not rows:
+    tables = read_tables(results(output), _HEADING, _HEADS, lambda title, heads: _COLUMNS, {})
+    if not tables:
         raise OutputError("the ping-pong printed no transfer time")
-    largest = max(rows, key=lambda row: int(row["bytes"]))
-    figures = describe_curve(
-        "pingpong", [row["bytes"] for row in rows], [_seconds(row["t_median_usec"]) for row in rows]
+    table = tables[0]
+    figures = describe_curve("pingpong", table.sizes, table.column("t_median_usec", factor="1e-6"))
+    for name in ("", "_min", "_median"):
+        times = table.column(f"t{name}_usec", factor="1e-6")
+        figures[f"pingpong.transfer_time{name}_s"] = times[table.sizes.index(max(table.sizes))]
+    if max(table.sizes):
+        figures["pingpong.bandwidth_Bps"] = max(table.sizes) / figures["pingpong.transfer_time_s"]
+    return Parsed(
+        figures, {"Transfer times (1 MB = 1 000 000 bytes)": table.shown()}, {"message_bytes": max(table.sizes)}
     )
-    figures["pingpong.transfer_time_s"] = _seconds(largest["t_usec"])
-    figures["pingpong.transfer_time_min_s"] = _seconds(largest["t_min_usec"])
-    figures["pingpong.transfer_time_median_s"] = _seconds(largest["t_median_usec"])
-    if largest["bytes"]:
-        figures["pingpong.bandwidth_Bps"] = largest["bytes"] / figures["pingpong.transfer_time_s"]
-    return Parsed(figures, {"Transfer times (1 MB = 1 000 000 bytes)": rows})
-
-
-def _seconds(microseconds: float) -> float:
-    return scaled(str(microseconds), "1e-6")
 
 
 def curve(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[int, float]]:

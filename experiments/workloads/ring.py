@@ -9,11 +9,14 @@ from typing import Final
 from experiments.errors import OutputError
 from experiments.workloads.base import OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import Bytes, parameter
+from experiments.workloads.outputs import read_tables, results
 from experiments.workloads.shipped import shipped
 
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 
-_ROW = re.compile(r"^ *(\d+) +(\d+) +(\d+) +(\d+\.\d+)$", re.MULTILINE)
+_HEADING = re.compile(r"# (Rankwire ring), .*")
+_HEADS = re.compile(r"#( +ranks .*)")
+_COLUMNS: Final = ("ranks", "bytes", "steps", "loop_s")
 
 
 _FIGURES: Final = figures_of("ring", (
@@ -42,15 +45,15 @@ class RingParameters(Parameters):
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    printed = _ROW.search(output)
-    if printed is None:
+    tables = read_tables(results(output), _HEADING, _HEADS, lambda title, heads: _COLUMNS, {})
+    if not tables:
         raise OutputError("the ring printed no loop time")
-    ranks, size, steps, loop = int(printed[1]), int(printed[2]), int(printed[3]), float(printed[4])
-    figures = {"ring.loop_time_s": loop, "ring.step_time_s": loop / steps}
+    ranks, size, steps, loop = (tables[0].column(name)[0] for name in _COLUMNS)
+    figures = {"ring.loop_time_s": loop, "ring.step_time_s": loop.to(loop / steps)}
     if size and loop:
-        figures["ring.bandwidth_Bps"] = size * steps / loop
-    row = {"ranks": ranks, "bytes": size, "steps": steps, "loop_s": loop}
-    return Parsed(figures, {"Ring exchange": [row]})
+        figures["ring.bandwidth_Bps"] = loop.to(size * steps / loop)
+    ran_with = {"ranks": ranks, "message_bytes": size, "steps": steps}
+    return Parsed(figures, {"Ring exchange": tables[0].shown()}, ran_with)
 
 
 def estimate_s(parameters: RingParameters, *, ranks: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import Formatter
 from typing import Annotated, Any, Final, Literal
 
@@ -22,16 +22,26 @@ PLACEHOLDER_NAME: Final = f"^{_NAME}$"
 _IN_TEXT: Final = re.compile(rf"\{{\{{(?P<literal>{_NAME})\}}\}}|(?<!\$)\{{(?P<name>{_NAME})\}}")
 
 
+def _refuse_bool(value: Any) -> Any:
+    """Return the value. Raise ValueError for a boolean, which Python counts as a number."""
+    if any(isinstance(item, bool) for item in (value if isinstance(value, list) else [value])):
+        raise ValueError("true and false are neither numbers nor texts: write 'true' with quotes for the text")
+    return value
+
+
+NoBool: Final = BeforeValidator(_refuse_bool)
+
+
 class Placeholder(BaseModel):
     """A typed parameter of a command, which can be swept like any other."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     type: Literal["integer", "number", "text"] = "integer"
-    default: int | float | str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    choices: list[int | float | str] | None = Field(None, min_length=1, max_length=100)
+    default: Annotated[int | float | str | None, NoBool] = None
+    minimum: Annotated[float | None, NoBool] = None
+    maximum: Annotated[float | None, NoBool] = None
+    choices: Annotated[list[int | float | str] | None, NoBool] = Field(None, min_length=1, max_length=100)
     pattern: str | None = Field(None, min_length=1, max_length=200)
     """Regular expression that a text must match as a whole."""
     title: str = Field("", max_length=80)
@@ -53,7 +63,7 @@ class Placeholder(BaseModel):
         """Return the value in its type. Raise ValueError with a sentence."""
         typed = self._text(value) if self.type == "text" else self._number(value)
         if self.choices is not None:
-            if typed not in self.choices:
+            if typed not in self.choices and str(typed) not in map(str, self.choices):
                 raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
         elif isinstance(typed, str) and not compiled(self.pattern or PLAIN_TEXT).fullmatch(typed):
             raise ValueError(f"{value!r} does not match {self.pattern or PLAIN_TEXT}")
@@ -64,7 +74,8 @@ class Placeholder(BaseModel):
         return typed
 
     def _text(self, value: Any) -> str:
-        text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else "\n"
+        _refuse_bool(value)
+        text = str(value) if isinstance(value, str | int | float) else "\n"
         if len(text) > 200 or not text.isprintable():
             raise ValueError(f"{value!r} is not a short printable text")
         return text
@@ -79,6 +90,13 @@ class Placeholder(BaseModel):
         if self.type == "integer" and not number.is_integer():
             raise ValueError(f"must be a whole number, not {value!r}")
         return int(number) if self.type == "integer" else number
+
+
+def text_fields(placeholders: Any) -> Iterator[str]:
+    """Yield the paths of values that are text in a definition of placeholders, checked or not."""
+    for name, placeholder in placeholders.items() if isinstance(placeholders, Mapping) else ():
+        if isinstance(placeholder, Mapping) and placeholder.get("type") == "text":
+            yield from (f"{name}.default", f"{name}.choices")
 
 
 def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -> type[Parameters]:

@@ -1,22 +1,16 @@
-"""Tables and curves of message transfer times, with their figures of merit."""
+"""Curves of message transfer times, with their figures of merit."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from analysis.conclusions.observations.transfer import fit_transfer
 from analysis.numbers import SHARE
 from experiments.workloads.base import FigureOfMerit, figures_of
-
-
-def scaled(printed: str, factor: str) -> float:
-    """Return a printed decimal number times ``factor`` without rounding in between."""
-    return float(Decimal(printed) * Decimal(factor))
+from experiments.workloads.outputs import Figure, Table
 
 
 def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
@@ -43,64 +37,6 @@ def curve_figures(slug: str, *, curve: str = "") -> tuple[FigureOfMerit, ...]:
 _FIT = "of t = alpha + n/beta over all message sizes (Hockney 1994), least squares of log(t / fit)."
 
 
-@dataclass(frozen=True, slots=True)
-class PrintedTable:
-    """A table of an output. ``cells`` are as printed."""
-
-    columns: tuple[str, ...]
-    cells: tuple[tuple[str, ...], ...]
-
-    def column(self, *names: str) -> list[str] | None:
-        """Return the printed cells of the first of ``names`` that the table has."""
-        name = next((n for n in names if n in self.columns), None)
-        return None if name is None else [row[self.columns.index(name)] for row in self.cells]
-
-    @property
-    def largest(self) -> int:
-        """Return the index of the row of the largest message."""
-        sizes = [int(size) for size in self.column("bytes") or range(len(self.cells))]
-        return sizes.index(max(sizes))
-
-    def at_largest(self, *names: str) -> float | None:
-        """Return the time (s) of the largest message, from the first known column (µs)."""
-        times = self.column(*names)
-        return None if times is None else scaled(times[self.largest], "1e-6")
-
-    def curve(self, slug: str, time: str) -> dict[str, float]:
-        """Return the figures of the curve of sizes, if the table has both columns."""
-        sizes, times = self.column("bytes"), self.column(time)
-        if sizes is None or times is None:
-            return {}
-        return describe_curve(slug, [int(size) for size in sizes], [scaled(cell, "1e-6") for cell in times])
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the table as the page shows it, numbers as printed."""
-        return [
-            {name: float(cell) if "." in cell else int(cell) for name, cell in zip(self.columns, row, strict=True)}
-            for row in self.cells
-        ]
-
-
-def printed_tables(
-    output: str,
-    heading: re.Pattern[str],
-    columns: re.Pattern[str],
-    row: re.Pattern[str],
-    names: Callable[[re.Match[str], str], Iterable[str]],
-) -> Iterator[tuple[re.Match[str], PrintedTable]]:
-    """Yield heading and table of every block; ``names`` gives its columns."""
-    headings = list(heading.finditer(output))
-    ends = [*(match.start() for match in headings), len(output)][1:]
-    for match, end in zip(headings, ends, strict=True):
-        header = columns.search(output, match.end(), end)
-        if header is None:
-            continue
-        cells = tuple(tuple(line.split()) for line in row.findall(output[match.end() : end]))
-        named = tuple(names(match, header[1]))
-        if cells and all(len(line) == len(named) for line in cells):
-            yield match, PrintedTable(named, cells)
-
-
 def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) -> list[tuple[int, float]]:
     """Return (bytes, s) of the rows that have both; ``time`` names the column."""
     pairs: list[tuple[Any, Any]] = [(row.get("bytes"), row.get(time)) for row in rows]
@@ -108,17 +44,32 @@ def curve_of(rows: Sequence[Mapping[str, Any]], time: str, factor: float = 1.0) 
     return [(int(size), took * factor) for size, took in numbers]
 
 
-def describe_curve(slug: str, sizes_bytes: Sequence[int], times_s: Sequence[float]) -> dict[str, float]:
-    """Return the figures of transfer times (s) by message size (bytes), in any order."""
-    points = sorted(zip(sizes_bytes, times_s, strict=True))
+def describe_curve(slug: str, sizes_bytes: Sequence[Figure], times_s: Sequence[Figure]) -> dict[str, float]:
+    """Return the figures of transfer times (s) by message size (bytes), in any order.
+
+    Raise OutputError for a time of 0.
+    """
+    points = sorted((int(size), time) for size, time in zip(sizes_bytes, times_s, strict=True))
+    for _, time in points:
+        if time <= 0:
+            raise time.lines[0].refused(f"a transfer takes no time of {time:g}")
     largest, slowest = points[-1]
     figures = {f"{slug}.transfer_time_s": slowest}
     if largest:
-        figures[f"{slug}.bandwidth_Bps"] = largest / slowest
+        figures[f"{slug}.bandwidth_Bps"] = slowest.to(largest / slowest)
     if len(points) > 1:
-        figures[f"{slug}.bandwidth_max_Bps"] = max(n / t for n, t in points)
+        figures[f"{slug}.bandwidth_max_Bps"] = max(t.to(n / t) for n, t in points)
         figures[f"{slug}.latency_s"] = points[0][1]
     return {**figures, **{f"{slug}.{name}": value for name, value in _fitted(points).items()}}
+
+
+def table_figures(slug: str, table: Table, *, with_curve: bool) -> dict[str, float]:
+    """Return the times (s) of the largest message, and the curve of sizes of a ping-pong."""
+    columns = {"": ("t_usec", "t_avg_usec", "t_overall_usec"), "_min": ("t_min_usec",), "_max": ("t_max_usec",)}
+    times = {f"{slug}.time{which}_s": table.at_largest(*names, factor="1e-6") for which, names in columns.items()}
+    figures: dict[str, float] = {name: time for name, time in times.items() if time is not None}
+    curve = table.column("t_usec", factor="1e-6") if with_curve and table.sizes else []
+    return figures | (describe_curve(slug, table.sizes, curve) if curve else {})
 
 
 def _fitted(points: Sequence[tuple[int, float]]) -> Mapping[str, float]:

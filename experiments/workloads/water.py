@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from pydantic import field_validator
 from experiments.errors import OutputError
 from experiments.workloads.base import OwnTime, Parameters, Parsed, WorkloadDefinition, figures_of
 from experiments.workloads.fields import parameter
+from experiments.workloads.outputs import Line, results
 
 _LATTICE_A: Final = 3.1
 """Lattice constant in angstrom that gives water's density with one molecule per cell."""
@@ -114,19 +115,15 @@ Special Bonds
 3 1 2
 """
 
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?"
-_LOOP = re.compile(rf"^Loop time of ({_NUMBER}) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
-_PERFORMANCE = re.compile(
-    rf"^Performance: ({_NUMBER}) (ns|tau)/day, (?:\S+ hours/ns, )?({_NUMBER}) timesteps/s", re.MULTILINE
-)
+_LOOP = re.compile(r"Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) \w+")
+_PERFORMANCE = re.compile(r"Performance: (\S+) (ns|tau)/day, (?:\S+ hours/ns, )?(\S+) timesteps/s")
 """Logs in units of Lennard-Jones count in tau."""
-_CPU_USE = re.compile(rf"^({_NUMBER})% CPU use with (\d+) MPI tasks", re.MULTILINE)
+_CPU_USE = re.compile(r"(\S+)% CPU use with \d+ MPI tasks")
+_BEGUN = re.compile(r"Setting up \S+ (?:run|style)|Per MPI rank memory allocation")
 _SECTIONS: Final = ("Pair", "Bond", "Kspace", "Neigh", "Comm", "Output", "Modify", "Other")
-_BREAKDOWN = re.compile(
-    rf"^({'|'.join(_SECTIONS)})\s*"
-    rf"\|\s*({_NUMBER})?\s*\|\s*({_NUMBER})\s*\|\s*({_NUMBER})?\s*\|\s*(\S*)\s*\|\s*({_NUMBER})\s*$",
-    re.MULTILINE,
-)
+_HEADS = re.compile(r"Section +\|(.*)")
+_BREAKDOWN = re.compile(rf"({'|'.join(_SECTIONS)}) *\|(.*)")
+_COLUMNS: Final = {"min time": "min_s", "avg time": "mean_s", "max time": "max_s", "%total": "share_percent"}
 
 
 _FIGURES: Final = figures_of("water", (
@@ -180,27 +177,19 @@ def files(parameters: WaterParameters, *, ranks: int) -> Mapping[str, str]:
 
 
 def parse(output: str, files: Mapping[str, str]) -> Parsed:
-    loop, performance, text = _last_run(output)
-    figures: dict[str, float] = {"water.loop_time_s": float(loop[1])}
-    if performance[2] == "ns":
-        figures["water.ns_per_day"] = float(performance[1])
-    figures["water.timesteps_per_s"] = float(performance[3])
-    cpu = _CPU_USE.search(text)
-    if cpu is not None:
-        figures["water.cpu_use_percent"] = float(cpu[1])
-    rows: list[dict[str, Any]] = []
-    for name, low, mean, high, _varied, share in _BREAKDOWN.findall(text):
-        figures[f"water.{name.lower()}_s"] = float(mean)
-        rows.append(
-            {
-                "section": name,
-                "min_s": float(low) if low else None,
-                "mean_s": float(mean),
-                "max_s": float(high) if high else None,
-                "share_percent": float(share),
-            }
-        )
-    ran_with = {"ranks": int(loop[2]), "steps": int(loop[3])}
+    run = _last_run(results(output))
+    ((line, loop),) = _matches(_LOOP, run)[:1]
+    figures: dict[str, float] = {"water.loop_time_s": line.figure(loop[1])}
+    ran_with = {name: line.whole(loop[number]) for number, name in ((2, "ranks"), (3, "steps"), (4, "molecules"))}
+    ran_with["molecules"] = line.whole(loop[4]).to(int(loop[4]) / 3)
+    for line, printed in _matches(_PERFORMANCE, run)[:1]:
+        if printed[2] == "ns":
+            figures["water.ns_per_day"] = line.figure(printed[1])
+        figures["water.timesteps_per_s"] = line.figure(printed[3])
+    for line, printed in _matches(_CPU_USE, run)[:1]:
+        figures["water.cpu_use_percent"] = line.figure(printed[1])
+    rows = _breakdown(run)
+    figures |= {f"water.{row['section'].lower()}_s": row["mean_s"] for row in rows if row["mean_s"] is not None}
     return Parsed(figures, {"MPI task timing breakdown": rows}, ran_with)
 
 
@@ -228,14 +217,34 @@ WATER: Final = WorkloadDefinition(
 """LAMMPS, pair style ``lj/cut/tip4p/long`` with ``pppm/tip4p`` and SHAKE."""
 
 
-def _last_run(output: str) -> tuple[re.Match[str], re.Match[str], str]:
-    """Return loop time, performance and text of the last run of a log."""
-    end = len(output)
-    for loop in reversed(list(_LOOP.finditer(output))):
-        if performance := _PERFORMANCE.search(output, loop.end(), end):
-            return loop, performance, output[loop.start() : end]
-        end = loop.start()
+def _matches(pattern: re.Pattern[str], lines: Sequence[Line]) -> list[tuple[Line, re.Match[str]]]:
+    return [(line, match) for line in lines if (match := pattern.match(line.text))]
+
+
+def _last_run(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the last run of a log from its loop time on; minimisations print no rate."""
+    begins = [number for number, line in enumerate(lines) if _LOOP.match(line.text)]
+    for begin, end in zip(reversed(begins), [len(lines), *reversed(begins)], strict=False):
+        run = lines[begin:end]
+        if end == len(lines):
+            for line, _ in _matches(_BEGUN, run):
+                raise line.refused("a further run of LAMMPS did not reach its end")
+        if _matches(_PERFORMANCE, run):
+            return run
+        if not _matches(_CPU_USE, run):
+            raise lines[begin].refused("LAMMPS printed no performance: the run did not reach its end")
     raise OutputError("LAMMPS printed no loop time: the run did not reach its end")
+
+
+def _breakdown(run: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return the rows of the timing breakdown. Raise OutputError for a cut one."""
+    heads = [[head.strip() for head in match[1].split("|")] for _, match in _matches(_HEADS, run)[:1]]
+    rows = []
+    for line, match in _matches(_BREAKDOWN, run) if heads else ():
+        values = line.cells(heads[0], [cell.strip() for cell in match[2].split("|")])
+        row = {name: line.figure(values[head]) if values[head] else None for head, name in _COLUMNS.items()}
+        rows.append({"section": match[1], **row})
+    return rows
 
 
 def _is_compact(molecules: int) -> bool:

@@ -227,3 +227,50 @@ def test_it_ends_in_no_zero_behind_the_point_and_has_no_negative_zero(value, dig
     text = numbers.significant(value, digits)
     assert not re.search(r"\.\d*0(?!\d)", text)
     assert text != "−0"
+
+
+@pytest.mark.parametrize(
+    ("word", "thousands", "number"),
+    [
+        *(
+            (word, "", 1500.0)
+            for word in ("1500", "1.5e3", "1.5E+03", "1.5D3", "1.5d+03", ".15e4", "1500.", "+1500", " 1_500 ")
+        ),
+        ("1.5+300", "", 1.5e300),
+        ("-.5-101", "", -0.5e-101),
+        ("١٢٣", "", 123.0),
+        ("1,234,567.5", ",", 1234567.5),
+        ("1.234.567,5", ".", 1234567.5),
+        ("12,5", ".", 12.5),
+        ("-1'234", "'", -1234.0),
+        ("1 234,5", " ", 1234.5),
+        ("1\u202f234.5e3", "\u202f", 1234500.0),
+        ("999", ",", 999.0),
+    ],
+)
+def test_read_number_reads_what_is_written(word: str, thousands: str, number: float) -> None:
+    assert numbers.read_number(word, thousands) == number
+
+
+@pytest.mark.parametrize(
+    ("word", "thousands"),
+    [
+        *(
+            (word, "")
+            for word in ("", "1,5", "1 234", "1'234.5", "12s", "12%", "0x10", "1e3.5", "1:30", "5.9e 06", "***", "−5")
+        ),
+        *((word, ",") for word in ("1,5", "12,34", "1,2345", "0,123", "1,234,5", "1.234,567")),
+        *((word, ".") for word in ("1.5", "0.123", "1.23.456", "1,234.5")),
+        ("1,234", "'"),
+        ("1'23", "'"),
+    ],
+)
+def test_read_number_refuses_what_is_no_whole_number(word: str, thousands: str) -> None:
+    with pytest.raises(ValueError, match="is no number"):
+        numbers.read_number(word, thousands)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_read_number_returns_the_written_float(value: float) -> None:
+    assert numbers.read_number(repr(value)) == value
+    assert numbers.read_number(f"{value:e}".replace("e", "D")) == float(f"{value:e}")

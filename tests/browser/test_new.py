@@ -1,5 +1,6 @@
 """The new-experiment form in a browser."""
 
+import re
 import time
 
 from playwright.sync_api import expect
@@ -45,17 +46,20 @@ def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
 
 
-def test_it_takes_yaml_only_when_applied(page):
+def test_form_and_start_follow_the_typed_yaml(page):
     page.goto("/experiments/new/#yaml-pane")
     yaml = page.locator("#yaml")
     expect(yaml).to_be_visible()
     yaml.fill("name: From YAML\nworkload: water\nsweep:\n  hosts: [1, 2]\nrepetitions: 0\n")
-    expect(page.locator("#sync")).to_have_text("YAML edited, not applied")
-    page.get_by_role("button", name="Apply to form").click()
     expect(page.locator("#yaml-errors")).to_contain_text("Line 5")
     expect(page.locator("[name=name]")).not_to_have_value("From YAML")
+    expect(page.locator("#steps")).to_have_js_property("inert", True)
+    expect(page.locator("#startbar button")).to_have_attribute("aria-disabled", "true")
     yaml.fill(yaml.input_value().replace("repetitions: 0", "repetitions: 4"))
-    page.get_by_role("button", name="Apply to form").click()
     expect(page.locator("[name=name]")).to_have_value("From YAML")
     expect(page.locator("#startbar")).to_contain_text("Start 8 trials")
     expect(page.locator("#sync")).to_contain_text("Form and YAML match")
+    yaml.fill("[")
+    page.get_by_role("button", name="Discard edits").click()
+    expect(yaml).to_have_value(re.compile("name: From YAML"))
+    expect(page.locator("#steps")).to_have_js_property("inert", False)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import subprocess
 import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.conf import settings
+from django.conf import LazySettings, settings
 from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
 
-from experiments.models import Trial
+from experiments import deletion
+from experiments.models import Deleted, Trial
 from tests.experiments import factories
+from tests.experiments.common.test_trees import nest
 from workers import store
 
 pytestmark = pytest.mark.django_db
@@ -96,3 +102,53 @@ def test_only_orphans_are_removed(trial: Trial) -> None:
     assert Path("/etc/passwd").is_file()
     assert (waiting / "stdout.txt").is_file()
     assert (fresh / "stdout.txt").is_file()
+
+
+@pytest.fixture
+def stuck() -> Iterator[Callable[[Path], Path]]:
+    """Makes directories that cannot be removed: something is mounted in them."""
+    mounted = []
+
+    def make(directory: Path) -> Path:
+        directory.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "none", str(directory)], check=True)
+        mounted.append(directory)
+        return directory
+
+    yield make
+    for directory in mounted:
+        subprocess.run(["umount", str(directory)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_orphans_of_any_depth_are_removed_and_those_that_stay_are_still_listed(
+    trial: Trial, stuck: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "SETTLED_S", -1.0)
+    monkeypatch.setattr(store, "FORGOTTEN_S", -1.0)
+    deep, kept = (Path(settings.VAR) / "trials" / name for name in ("999998", "999999"))
+    deep.mkdir()
+    nest(deep, 1500)
+    stuck(kept / "busy")
+    found = store.check()
+    assert set(found.orphans) == {deep, kept}
+    assert store.delete_orphans(found) == [deep]
+    assert found.orphans == [kept]
+    assert not deep.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_files_in_the_trash_are_removed_although_those_of_another_trial_stay(
+    trial: Trial, stuck: Callable[[Path], Path], settings: LazySettings
+) -> None:
+    trials = Path(settings.VAR) / "trials"
+    first, *_, last = (trials / str(key) for key in trial.experiment.trials.order_by("pk").values_list("pk", flat=True))
+    stuck(first / "kept")
+    last.mkdir(exist_ok=True)
+    trial.experiment.trials.unfinished().update(state="cancelled")
+    deletion.delete(trial.experiment, by=None)
+    Deleted.objects.update(at=Now() - timedelta(days=10))
+    settings.DELETED_DAYS = 7
+    assert deletion.forget_old() == 1
+    assert first.exists()
+    assert not last.exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import platform
 import shutil
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from experiments.common import trees
 from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervisor
 from workers.agent.counters import frames
 from workers.agent.offloads import Offloads
@@ -130,21 +132,15 @@ class RemoteSupervisor(supervisor.Supervisor):
 
     def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Return the names of the plain files below a directory; links are not followed."""
-        root, names = Path(message["path"]), []
-        for directory, directories, files in os.walk(root):
-            below = Path(directory).relative_to(root)
-            if len(below.parts) >= message["depth"] - 1:
-                directories.clear()
-            if below.parts:
-                names += [str(below / name) for name in files if not Path(directory, name).is_symlink()]
-            if len(names) >= message["most"]:
-                break
-        return {"files": names[: message["most"]]}, b""
+        entries = trees.walk(Path(message["path"]), levels=message["depth"])
+        nested = (entry for entry in entries if entry.above and entry.is_file)
+        names = ["/".join((*entry.above, entry.name)) for entry in itertools.islice(nested, message["most"])]
+        return {"files": names}, b""
 
     def clear(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""
         path = Path(message["path"])
-        shutil.rmtree(path, ignore_errors=True)
+        trees.remove(path)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return {}, b""
 
@@ -227,7 +223,7 @@ class RemoteSupervisor(supervisor.Supervisor):
         super().end_all()
         if self.scratch is not None:
             self.sweep({}, b"")
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            trees.remove(self.scratch)
 
 
 def _belongs(entry: process_table.Entry, mark: bytes) -> bool:

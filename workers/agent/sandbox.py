@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import pwd
 import re
@@ -20,8 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from experiments.common import trees
 from workers.agent import linux, seccomp
 from workers.agent.cgroup import Group
+from workers.agent.process_table import PAGE_BYTES
 
 RUN = Path("/run")
 TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the sandbox's own
@@ -47,7 +50,7 @@ class SandboxPlan:
 
     `user`: of the programs, if the agent can change it; `writable` directories belong to that user. `hidden`: invisible
     directories and files; `readable` and `writable` are visible even below one. `limits`: processes, open_files, file_bytes,
-    memory_bytes, scratch_bytes (of each temporary directory).
+    memory_bytes, scratch_bytes (of each temporary directory, and of System V segments), files (in each of these).
     """
 
     user: int
@@ -64,6 +67,7 @@ class Sandbox:
         """Make the sandbox with descriptors of `writable` places. Raises OSError."""
         self.user = plan.user if _may_become(plan.user) else None
         self.limits = plan.limits
+        self.calls = _system_calls()
         self.group = Group.make(plan.limits)
         self._own_ids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self.pid = self._make(plan, directories)
@@ -122,7 +126,15 @@ class Sandbox:
 
     def restrict(self) -> None:
         """Give up every right; in a child, last."""
-        seccomp.restrict(self.user, self.limits)
+        seccomp.restrict(self.user, self.limits, self.calls)
+
+    def scratch_use_bytes(self) -> int:
+        """Return the memory of files in the temporary directories; 0 after the end."""
+        try:
+            uses = [os.statvfs(f"/proc/{self.pid}/root{path}") for path in WRITABLE]
+        except OSError:
+            return 0
+        return sum((use.f_blocks - use.f_bfree) * use.f_frsize for use in uses)
 
     def end(self) -> None:
         """Kill everything in the sandbox; the agent collects it. Idempotent."""
@@ -133,6 +145,11 @@ class Sandbox:
         for descriptor in (*self._namespaces.values(), self._own_ids):
             os.close(descriptor)
         self._namespaces.clear()
+
+
+@functools.cache
+def _system_calls() -> seccomp.Filter:
+    return seccomp.Filter()
 
 
 def _may_become(user: int) -> bool:
@@ -198,7 +215,9 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
     passwords = _password_file(user)
     hidden = _outermost([*HIDDEN, *map(Path, plan.hidden), *(_closed_above(path, user) for path in granted)])
     for path in hidden:
-        _hide(path, plan.limits["scratch_bytes"])
+        _hide(path, plan.limits)
+    with contextlib.suppress(OSError):  # before Linux 6.9 for root only
+        Path("/proc/sys/kernel/shmall").write_text(str(plan.limits["scratch_bytes"] // PAGE_BYTES))
     for path, descriptor in granted.items():
         _show(path, descriptor, hidden, writable=str(path) in plan.writable)
     if passwords is not None:
@@ -206,8 +225,8 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
     writable = {*WRITABLE, *map(Path, plan.writable)}
     _make_read_only(writable)
     if user is not None:
-        for descriptor in directories:
-            _give(descriptor, user)
+        for name in plan.writable:
+            _give(Path(name), user)
     linux.mount("proc", Path("/proc"), "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     linux.bind(Path("/proc/sys"), Path("/proc/sys"))
     linux.mount("none", Path("/proc/sys"), flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY)
@@ -245,13 +264,14 @@ def _outermost(paths: Sequence[Path | None]) -> list[Path]:
     return sorted(path for path in real if not real & set(path.parents))
 
 
-def _hide(path: Path, scratch_bytes: int) -> None:
+def _hide(path: Path, limits: dict[str, int]) -> None:
     """Cover a path with an empty directory or file."""
     if not path.is_dir():
         linux.bind(Path(os.devnull), path)
         return
     shared = path in WRITABLE
-    options = f"mode={'1777' if shared else '755'},size={scratch_bytes if shared else SMALL_BYTES}"
+    size, mode = (limits["scratch_bytes"], "1777") if shared else (SMALL_BYTES, "755")
+    options = f"mode={mode},size={size},nr_inodes={limits['files']}"
     linux.mount("tmpfs", path, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
 
 
@@ -303,9 +323,8 @@ def _mounts() -> Iterator[tuple[Path, int]]:
         yield Path(mount_point), sum(MOUNT_FLAGS.get(name, 0) for name in fields[5].split(","))
 
 
-def _give(directory: int, user: int) -> None:
+def _give(directory: Path, user: int) -> None:
     """Give a directory and its content to `user`; links are not followed."""
-    os.fchown(directory, user, user)
-    for _, names, files, descriptor in os.fwalk(".", dir_fd=directory):
-        for name in (*names, *files):
-            os.chown(name, user, user, dir_fd=descriptor, follow_symlinks=False)
+    os.chown(directory, user, user)
+    for entry in trees.walk(directory):
+        os.chown(entry.name, user, user, dir_fd=entry.descriptor, follow_symlinks=False)

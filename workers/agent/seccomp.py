@@ -1,8 +1,7 @@
 """Last steps before a trial's program: limits, user, capabilities, filter.
 
-The filter is one of system calls. None of it can be undone: `no_new_privs` holds for the program and all that it
-starts. The filter refuses calls that change namespaces, mounts, keys, modules and clocks, and newer kernel interfaces
-that containers block too. Nothing here may import or look up a codec: the interpreter's own files may be out of sight.
+None of it can be undone: `no_new_privs` holds for the program and all that it starts. Nothing here may import or look up a codec
+in the child: the interpreter's own files may be out of sight.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import errno
 import os
 import resource
 import struct
-from typing import Any, NamedTuple
+from typing import Any
 
 from workers.agent import linux
 
@@ -24,48 +23,119 @@ NO_ROOT, NO_ROOT_LOCKED = 1, 2
 CAPABILITY_VERSION_3 = 0x20080522
 MOST_CAPABILITIES = 64
 
-# linux/seccomp.h, linux/bpf_common.h
+# linux/seccomp.h
 SET_MODE_FILTER = 1
 SPEC_ALLOW = 1 << 2
 """Without it older kernels slow a filtered program by their defence against speculative stores: a trial would measure it."""
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+INSTRUCTION_BYTES = 8
+
+LIBRARY = "libseccomp.so.2"
+# seccomp.h of libseccomp
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
-INSTRUCTION = struct.Struct("=HBBI")
-AT_NUMBER, AT_ARCHITECTURE, AT_FIRST_ARGUMENT = 0, 4, 16
-FOREIGN_NUMBERS = 0x40000000  # of the x32 interface
-NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
+ON_FOREIGN_ARCHITECTURE, OPTIMIZE, BINARY_TREE = 2, 8, 2
+EQUAL, MASKED_EQUAL = 4, 7  # comparisons
+
+CALLS = """
+accept accept4 access alarm arch_prctl bind brk cachestat capget capset chdir chmod chown clock_getres clock_gettime
+clock_nanosleep close close_range connect copy_file_range creat dup dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait
+epoll_pwait2 epoll_wait eventfd eventfd2 execve execveat exit exit_group faccessat faccessat2 fadvise64 fallocate fchdir fchmod
+fchmodat fchmodat2 fchown fchownat fcntl fdatasync fgetxattr flistxattr flock fork fremovexattr fsetxattr fstat fstatfs fsync
+ftruncate futex futex_requeue futex_wait futex_waitv futex_wake futimesat get_mempolicy get_robust_list get_thread_area getcpu
+getcwd getdents getdents64 getegid geteuid getgid getgroups getitimer getpeername getpgid getpgrp getpid getppid getpriority
+getrandom getresgid getresuid getrlimit getrusage getsid getsockname getsockopt gettid gettimeofday getuid getxattr
+inotify_add_watch inotify_init inotify_init1 inotify_rm_watch io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit
+ioctl ioprio_get ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat
+listen listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise map_shadow_stack mbind membarrier migrate_pages mincore
+mkdir mkdirat mknod mknodat mlock mlock2 mlockall mmap move_pages mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
+mq_timedsend mq_unlink mremap mseal msgctl msgget msgrcv msgsnd msync munlock munlockall munmap name_to_handle_at nanosleep
+newfstatat open openat openat2 pause perf_event_open personality pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free
+pkey_mprotect poll ppoll prctl pread64 preadv preadv2 prlimit64 process_vm_readv process_vm_writev pselect6 ptrace pwrite64
+pwritev pwritev2 read readahead readlink readlinkat readv recvfrom recvmmsg recvmsg remap_file_pages removexattr rename renameat
+renameat2 restart_syscall riscv_flush_icache riscv_hwprobe rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
+rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity
+sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setattr sched_setparam
+sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto set_mempolicy
+set_mempolicy_home_node set_robust_list set_thread_area set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid
+setpriority setregid setresgid setresuid setreuid setrlimit setsid setsockopt setuid setxattr shmat shmctl shmdt shmget shutdown
+sigaltstack signalfd signalfd4 splice stat statfs statx symlink symlinkat sync sync_file_range sync_file_range2 syncfs sysinfo
+tee tgkill time timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
+timerfd_settime times tkill truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid write writev
+"""
+"""Allowed system calls; names of other processors or newer libraries are skipped, every other call fails with ENOSYS.
+
+Missing on purpose: what changes namespaces, mounts, keys, modules, clocks and quotas; io_uring, bpf, userfaultfd, pidfd_getfd and
+handles of files; memfd_create, whose memory no limit but that of a control group sees; clone3, whose flags a filter cannot read.
+The C library and runtimes then use clone and files in /dev/shm.
+"""
+CLONE_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
+FAMILIES = (AF_UNIX, AF_INET, AF_INET6)
+MOST_FAMILIES = 64  # more than AF_MAX
 
 OOM_SCORE = b"1000"
 """A trial is what the kernel ends first when memory runs out, not the worker or its database."""
 
 
-class Numbers(NamedTuple):
-    """System call numbers of a processor: the refused ones, seccomp and clone."""
+class Comparison(ctypes.Structure):
+    """`struct scmp_arg_cmp`."""
 
-    architecture: int
-    seccomp: int
-    clone: int
-    refused: tuple[int, ...]
+    _fields_ = (
+        ("argument", ctypes.c_uint),
+        ("operator", ctypes.c_int),
+        ("value", ctypes.c_uint64),
+        ("second_value", ctypes.c_uint64),
+    )
 
 
-CLONE_3 = 435
-EVERYWHERE = (425, 428, 429, 430, 431, 432, 433, 438, 442)
-"""io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick, pidfd_getfd, mount_setattr."""
-PROCESSORS = {
-    # mount umount2 pivot_root chroot unshare setns keyctl add_key request_key bpf kexec_load kexec_file_load init_module
-    # finit_module delete_module reboot swapon swapoff acct settimeofday clock_settime clock_adjtime open_by_handle_at
-    # userfaultfd quotactl syslog vhangup, and of x86 iopl ioperm
-    "x86_64": Numbers(0xC000003E, 317, 56, (
-        165, 166, 155, 161, 272, 308, 250, 248, 249, 321, 246, 320, 175,
-        313, 176, 169, 167, 168, 163, 164, 227, 305, 304,
-        323, 179, 103, 153, 172, 173,
-    )),
-    "aarch64": Numbers(0xC00000B7, 277, 220, (
-        40, 39, 41, 51, 97, 268, 219, 217, 218, 280, 104, 294, 105,
-        273, 106, 142, 224, 225, 89, 170, 112, 266, 265,
-        282, 60, 116, 58,
-    )),
-}  # fmt: skip
+class Filter:
+    """System call filter of this processor: classic BPF, made by libseccomp."""
+
+    def __init__(self) -> None:
+        """Make the filter. Raises OSError without the library."""
+        self._library = ctypes.CDLL(LIBRARY)
+        self._library.seccomp_init.restype = ctypes.c_void_p
+        self._context = ctypes.c_void_p(self._library.seccomp_init(REFUSE | errno.ENOSYS))
+        self._require(self._library.seccomp_attr_set(self._context, ON_FOREIGN_ARCHITECTURE, REFUSE | errno.ENOSYS))
+        self._library.seccomp_attr_set(self._context, OPTIMIZE, BINARY_TREE)  # unknown to older libraries
+        for name in CALLS.split():
+            self._add(ALLOW, name)
+        self._add(ALLOW, "clone", Comparison(0, MASKED_EQUAL, CLONE_NAMESPACES, 0))
+        for family in range(MOST_FAMILIES):
+            if family != AF_NETLINK:
+                action = ALLOW if family in FAMILIES else REFUSE | errno.EAFNOSUPPORT
+                self._add(action, "socket", Comparison(0, EQUAL, family, 0))
+        self._add(ALLOW, "socket", Comparison(0, EQUAL, AF_NETLINK, 0), Comparison(2, EQUAL, NETLINK_ROUTE, 0))
+        self._add(ALLOW, "socketpair", Comparison(0, EQUAL, AF_UNIX, 0))
+        self.number = self._library.seccomp_syscall_resolve_name(b"seccomp")
+        self.program = self._exported()
+        self._library.seccomp_release(self._context)
+        self._described = struct.pack(
+            "HP", len(self.program) // INSTRUCTION_BYTES, ctypes.addressof(ctypes.c_char.from_buffer(self.program))
+        )
+
+    def load(self) -> None:
+        """Filter the calls of this process and of all that it starts. Raises OSError."""
+        linux.system_call(self.number, ctypes.c_ulong(SET_MODE_FILTER), ctypes.c_ulong(SPEC_ALLOW), self._described)
+
+    def _add(self, action: int, name: str, *comparisons: Comparison) -> None:
+        number = self._library.seccomp_syscall_resolve_name(name.encode())
+        if number >= 0:
+            arguments = (Comparison * len(comparisons))(*comparisons)
+            self._require(
+                self._library.seccomp_rule_add_array(self._context, action, number, len(comparisons), arguments)
+            )
+
+    def _exported(self) -> bytearray:
+        file = os.memfd_create("filter")
+        try:
+            self._require(self._library.seccomp_export_bpf(self._context, file))
+            return bytearray(os.pread(file, os.fstat(file).st_size, 0))
+        finally:
+            os.close(file)
+
+    def _require(self, result: int) -> None:
+        if result < 0:
+            raise OSError(-result, f"the filter of system calls cannot be made: {os.strerror(-result)}")
 
 
 def limit(limits: dict[str, int]) -> None:
@@ -117,44 +187,8 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def filter_system_calls() -> None:
-    """Refuse the calls of `PROCESSORS` with EPERM; no filter on other processors."""
-    numbers = PROCESSORS.get(os.uname().machine)
-    if numbers is None:
-        return
-    program = filter_program(numbers)
-    buffer = ctypes.create_string_buffer(program)
-    described = struct.pack("HP", len(program) // INSTRUCTION.size, ctypes.addressof(buffer))
-    linux.system_call(numbers.seccomp, ctypes.c_ulong(SET_MODE_FILTER), ctypes.c_ulong(SPEC_ALLOW), described)
-
-
-def filter_program(numbers: Numbers) -> bytes:
-    """Return classic BPF over `struct seccomp_data`. Pure.
-
-    clone3 hides its flags behind a pointer, so it is answered with ENOSYS: the C library falls back to clone.
-    """
-    refused = (*numbers.refused, *EVERYWHERE)
-    length = len(refused)
-    # From the end: ..., flags of clone, allow, refuse, not there
-    program: list[tuple[int, int, int, int]] = [
-        (LOAD, 0, 0, AT_ARCHITECTURE),
-        (EQUAL, 0, length + 8, numbers.architecture),
-        (LOAD, 0, 0, AT_NUMBER),
-        (AT_LEAST, length + 6, 0, FOREIGN_NUMBERS),
-        (EQUAL, length + 5, 0, CLONE_3),
-        *((EQUAL, length - index + 3, 0, number) for index, number in enumerate(refused)),
-        (EQUAL, 0, 2, numbers.clone),
-        (LOAD, 0, 0, AT_FIRST_ARGUMENT),
-        (ANY_BIT, 1, 0, NEW_NAMESPACES),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, REFUSE | errno.EPERM),
-        (RETURN, 0, 0, REFUSE | errno.ENOSYS),
-    ]
-    return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
-
-
-def restrict(user: int | None, limits: dict[str, Any]) -> None:
+def restrict(user: int | None, limits: dict[str, Any], calls: Filter) -> None:
     """Apply limits, user and filter in the starting process. Raises OSError."""
     limit(limits)
     give_up_rights(user)
-    filter_system_calls()
+    calls.load()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import select
 import signal
 import sys
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from workers.agent import linux
 
 NETWORKS = Path("/run/netns")
 HOST_NAMES = Path("/run/uts")
+START_LIMIT_S = 20.0  # below the time that a worker waits for an answer; other programs of a sandbox can stop a new one
 
 
 class Sandbox(Protocol):
@@ -56,9 +59,13 @@ def start(order: Order) -> int:
     if pid == 0:
         _become(order, parent, report_writer)
     os.close(report_writer)
-    with os.fdopen(report_reader, "rb") as reader:
-        report = reader.read()
+    if select.select([report_reader], [], [], START_LIMIT_S)[0]:
+        report = os.read(report_reader, select.PIPE_BUF)
+    else:
+        report = b"%d it did not start in time" % errno.ETIMEDOUT
+    os.close(report_reader)
     if report:
+        os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         number, _, what = report.decode(errors="replace").partition(" ")
         raise OSError(int(number), what)
@@ -69,7 +76,10 @@ def _become(order: Order, parent: int, report: int) -> NoReturn:
     """Apply the order and execute; in the child, never returns."""
     report = _high(report)
     try:
-        if order.sandbox is None:  # programs in a sandbox end with it, and see no parent
+        if order.sandbox is not None:
+            # From the loss of its rights until execve a program of the same sandbox could trace it, and speak as the agent.
+            linux.control(linux.PR_SET_DUMPABLE, 0)
+        else:  # programs in a sandbox end with it, and see no parent
             linux.die_with_parent(signal.SIGKILL)
             if os.getppid() != parent:  # the agent died before the line above could ask for its signal
                 os._exit(1)

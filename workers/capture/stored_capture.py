@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from analysis.capture.join import Joined, join_shares, require_size
 from analysis.capture.sharding import Recording, write_share
 from analysis.errors import CaptureError
 from analysis.numbers import amount, plural
+from experiments.common import plain_files
 from workers.capture.dumpcap import Capture, CaptureReport
 from workers.errors import TrialFailed
 
@@ -102,7 +102,7 @@ def _joined(
     except OSError as error:
         raise TrialFailed(f"The captures cannot be stored in {directory}: {error.strerror}.") from error
     finally:
-        shutil.rmtree(directory / SHARES, ignore_errors=True)
+        plain_files.discard(directory / SHARES)
 
 
 def _in_threads(tasks: Iterable[Callable[[], object]], check: Callable[[], None]) -> None:

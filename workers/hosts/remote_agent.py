@@ -27,7 +27,9 @@ from workers.hosts.processes import ROOT, Agent, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
-PARTS = ("workers/__init__.py", *(f"workers/agent/{name}.py" for name in (
+PARTS = (
+    *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/trees.py", "workers/__init__.py"),
+    *(f"workers/agent/{name}.py" for name in (
     "__init__", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote", "rpc", "spawn",
     "supervisor",
 )))  # fmt: skip

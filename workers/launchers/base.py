@@ -34,7 +34,6 @@ from workers.hosts.sampling import Sample
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
     Limits,
-    disk_use_bytes,
     open_path,
     outermost,
     read_text,
@@ -283,7 +282,8 @@ class MachineSession(Session):
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        return job.limits.exceeded(self.agent.ask("use")[0], disk_use_bytes(job.workdir))
+        disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
+        return job.limits.exceeded(self.agent.ask("use")[0], disk)
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis.numbers import plural, size
+from experiments.common import trees
 from workers.agent.machine import memory_bytes
 
 NO_USER = 65530
@@ -42,12 +44,21 @@ def refused_container(program: Sequence[str]) -> str | None:
     return NO_CONTAINER if CONTAINER in " ".join(program) else None
 
 
+class DiskUse(NamedTuple):
+    """Bytes and number of a trial's files and directories; free bytes of their disk."""
+
+    bytes: int
+    files: int
+    free_bytes: int
+
+
 @dataclass(frozen=True)
 class Limits:
     """Visible files and resources of a trial.
 
     `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes`
-    None: most of the machine's. `disk_bytes`: of all files in the trial's directory.
+    None: most of the machine's. `disk_bytes` and `files` (with directories): of the trial's directories; `least_free_bytes`: of
+    their disk.
     """
 
     user: int = NO_USER
@@ -55,6 +66,8 @@ class Limits:
     processes: int = 4096
     memory_bytes: int | None = None
     disk_bytes: int = 16 << 30
+    files: int = 100_000
+    least_free_bytes: int = 0
 
     @property
     def most_memory_bytes(self) -> int:
@@ -73,7 +86,8 @@ class Limits:
                 "open_files": OPEN_FILES,
                 "file_bytes": self.disk_bytes,
                 "memory_bytes": self.most_memory_bytes,
-                "scratch_bytes": SCRATCH_BYTES,
+                "scratch_bytes": min(SCRATCH_BYTES, self.most_memory_bytes),
+                "files": self.files,
             },
         }
 
@@ -100,7 +114,7 @@ class Limits:
         """Return the meaning of SIGXFSZ as a sentence."""
         return f"It wrote a file of more than the {size(self.disk_bytes)} that a trial may have on disk."
 
-    def exceeded(self, use: dict[str, Any], disk_bytes: int) -> str:
+    def exceeded(self, use: dict[str, Any], disk: DiskUse) -> str:
         """Return the limit that a trial reached, as a sentence, by the agent's `use`."""
         refused = use["refused"]
         if use["processes"] >= FULL * self.processes or refused.get("processes"):
@@ -112,9 +126,30 @@ class Limits:
                 f"It took more than the {size(self.most_memory_bytes)} of memory that a trial may have: "
                 "RANKWIRE_TRIAL_MEMORY_MIB sets this."
             )
-        if disk_bytes > self.disk_bytes:
+        if disk.bytes > self.disk_bytes + MIB:  # one file may have all of it, beside the reports of the ranks
             return f"It wrote more than the {size(self.disk_bytes)} that a trial may have on disk."
+        if disk.files > self.files:
+            return (
+                f"It made more than the {self.files} files and directories that a trial may have: RANKWIRE_TRIAL_FILES "
+                "sets this."
+            )
+        if disk.free_bytes < self.least_free_bytes:  # files without a name are counted nowhere else
+            return f"Less than {size(self.least_free_bytes)} of the disk were free while it ran."
         return ""
+
+    def disk_use(self, directories: Sequence[Path]) -> DiskUse:
+        """Return the use of a trial's directories, counted until `files` is exceeded."""
+        total = count = 0
+        free_bytes = shutil.disk_usage(directories[0]).free
+        for directory in directories:
+            with contextlib.suppress(OSError):  # a program moved a directory meanwhile: the next look counts again
+                for entry in trees.walk(directory):
+                    count += 1
+                    if count > self.files:
+                        return DiskUse(total, count, free_bytes)
+                    with contextlib.suppress(FileNotFoundError):
+                        total += entry.status.st_blocks * BLOCK_BYTES
+        return DiskUse(total, count, free_bytes)
 
 
 def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:
@@ -149,16 +184,6 @@ def private_files(home: Path) -> list[Path]:
         return [path for path in home.iterdir() if path.name.startswith(".") and path.name not in KEPT_OF_HOME]
     except OSError:
         return []
-
-
-def disk_use_bytes(directory: Path) -> int:
-    """Return the disk space of a directory; files that vanish meanwhile count nothing."""
-    total = 0
-    for _, _, files, descriptor in os.fwalk(directory, onerror=None):
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * BLOCK_BYTES
-    return total
 
 
 def open_path(path: str) -> str:

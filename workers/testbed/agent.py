@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from workers.agent import process_table, rpc, sandbox, spawn, supervisor
@@ -104,9 +105,22 @@ class LocalSupervisor(supervisor.Supervisor):
         members = process_table.descendants(os.getpid(), tools)
         return {
             "processes": sum(member.threads for member in members),
-            "memory_bytes": sum(process_table.private_memory_bytes(member.pid) for member in members),
+            "memory_bytes": self._memory_bytes([member.pid for member in members]),
             "refused": self.refused,
         }, ()
+
+    def _memory_bytes(self, pids: Sequence[int]) -> int:
+        """Return the memory of the job and its temporary files; shared pages once."""
+        private = sum(map(process_table.private_memory_bytes, pids))
+        if self.sandbox is None:
+            return private
+        scratch = self.sandbox.scratch_use_bytes()
+        shared = max(
+            scratch, sum(map(process_table.shared_memory_bytes, pids))
+        )  # a page counts for each of its processes
+        if private + shared > self.sandbox.limits["memory_bytes"]:
+            shared = max(scratch, sum(process_table.shared_memory_bytes(pid, proportional=True) for pid in pids))
+        return private + shared
 
     def _note_refusals(self) -> None:
         if self.sandbox is not None and self.sandbox.group is not None and self.sandbox.pid in self.sandboxes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 from pathlib import Path
 
 from analysis.numbers import amount
+from workers.agent import seccomp
 from workers.compiled import Library, NotCompiled
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import find_program, missing_programs
@@ -137,7 +139,11 @@ def _refusal(program: str, *arguments: str, text: str = "") -> str:
 
 
 def namespace_problems() -> list[str]:
-    """Return why this user may not make namespaces, with the sysctl to set."""
+    """Return why this user cannot make sandboxes, with the sysctl to set."""
+    try:
+        ctypes.CDLL(seccomp.LIBRARY)
+    except OSError:
+        return [f"The library {seccomp.LIBRARY} is missing: install the package libseccomp2."]
     refusal = _refusal("true")
     if not refusal:
         return []

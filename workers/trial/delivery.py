@@ -5,7 +5,6 @@ All or none, with retries. If the store is the directory in which trials write, 
 
 from __future__ import annotations
 
-import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -91,7 +90,7 @@ def _keep_profile(directory: Path) -> None:
 def remove_scratch(trial: Trial) -> None:
     """Remove the directories that only the running trial needed."""
     for name in SCRATCH:
-        shutil.rmtree(trial_directory(trial) / name, ignore_errors=True)
+        plain_files.discard(trial_directory(trial) / name)
 
 
 def _patiently(trial: Trial, artifacts: Sequence[Artifact], patience_s: float, check: Callable[[], object]) -> None:
@@ -127,4 +126,4 @@ def forget_undelivered() -> None:
         with suppress(OSError, ValueError):
             old = directory.stat().st_mtime < time.time() - UNDELIVERED_S
             if old and not Trial.objects.filter(pk=int(directory.name), state__in=ACTIVE).exists():
-                shutil.rmtree(directory, ignore_errors=True)
+                plain_files.discard(directory)

@@ -34,6 +34,8 @@ def current_limits() -> Limits:
         processes=settings.TRIAL_PROCESSES,
         memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
         disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
+        files=settings.TRIAL_FILES,
+        least_free_bytes=min(settings.DISK_RESERVE_BYTES, free) // 2,
     )
 
 

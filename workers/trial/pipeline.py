@@ -16,7 +16,7 @@ from django.db.models import Sum
 
 from analysis.numbers import amount
 from experiments import files
-from experiments.common import outage, plain_files
+from experiments.common import outage, plain_files, trees
 from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
@@ -233,7 +233,7 @@ def _store(write: Callable[[], object], artifacts: Sequence[Artifact] = ()) -> N
 
 def _clear(directory: Path) -> None:
     """Empty the directory, which may hold files of a lost attempt."""
-    shutil.rmtree(directory, ignore_errors=True)
+    trees.remove(directory)
     directory.mkdir(parents=True)
     # Of an installation that made it readable for all of this machine.
     directory.parent.chmod(plain_files.DIRECTORY_MODE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds
 from experiments.common import plain_files
-from experiments.errors import OutputError
+from experiments.errors import NotPlain, OutputError
 from experiments.files import (
     ANALYSIS_NAME,
     MEASURED_NAME,
@@ -42,6 +43,7 @@ _SILENT_WORLD: Final = (
     "no MPI message was seen between the hosts, and whether the ranks ran in one world could not be checked: "
     "each may have run alone"
 )
+_ON_STDERR: Final = ": found on standard error; only standard output is read"
 _FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
 """Sections of the catalogue that need a capture."""
 
@@ -72,14 +74,32 @@ def collect(run: TrialRun, measured: Measured) -> TrialResult:
     Raise RefusedOutput, NotPlain or TrialFailed.
     """
     _shorten_output(run)
-    output = plain_files.read_text(run.stdout, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
+    output = _text(run.stdout)
+    files = written.texts_of(run.directory / "work", run.plan.workload.outputs)
     try:
-        files = written.texts_of(run.directory / "work", run.plan.workload.outputs)
-        parsed = run.plan.workload.read(output, files, {**run.plan.parameters, "ranks": run.plan.ranks})
+        parsed = _parsed(run, output, files)
     except OutputError as error:
-        message = with_output(f"{error}.", stdout=run.stdout, stderr=run.stderr)
+        elsewhere = _ON_STDERR if _is_on_stderr(run, output, files) else ""
+        message = with_output(f"{error}{elsewhere}.", stdout=run.stdout, stderr=run.stderr)
         raise RefusedOutput(message, _keep_unread(run, measured)) from None
     return _result(run, measured, parsed)
+
+
+def _text(printed: Path) -> str:
+    return plain_files.read_text(printed, limit_bytes=2 * settings.OUTPUT_LIMIT_BYTES)
+
+
+def _parsed(run: TrialRun, output: str, files: Mapping[str, str]) -> Parsed:
+    return run.plan.workload.read(output, files, {**run.plan.parameters, "ranks": run.plan.ranks})
+
+
+def _is_on_stderr(run: TrialRun, output: str, files: Mapping[str, str]) -> bool:
+    """Return whether the output could be read if standard error belonged to it."""
+    try:
+        _parsed(run, f"{output}\n{_text(run.stderr)}", files)
+    except (OutputError, NotPlain):
+        return False
+    return True
 
 
 def _shorten_output(run: TrialRun) -> None:
@@ -271,16 +291,15 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))
         files.append(("other", run.directory / MPI_CALLS_NAME))
     work = run.directory / "work"
-    for file in measured.inputs:
-        if plain_files.is_there(file):
-            files.append(("input", plain_files.move(file, run.directory / file.name)))
+    inputs = [file for file in measured.inputs if plain_files.is_there(file)]
     names = [
         name
         for patterns in (run.plan.workload.outputs, run.plan.workload.keeps)
         for name in written.names_of(work, patterns)
     ]
-    names = list(dict.fromkeys(names))
-    written.require_room(work, names, limit_bytes=settings.TRIAL_DISK_BYTES)
+    names = [name for name in dict.fromkeys(names) if work / name not in inputs]
+    written.require_room([*inputs, *(work / name for name in names)], limit_bytes=settings.TRIAL_DISK_BYTES)
+    files += [("input", plain_files.move(file, run.directory / file.name)) for file in inputs]
     files += [("other", written.keep(work, name, run.directory)) for name in names]
     if measured.recorded.file is not None:
         files.append(("analysis", run.directory / ANALYSIS_NAME))

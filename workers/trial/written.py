@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.numbers import size
-from experiments.common import plain_files
+from experiments.common import plain_files, trees
 from experiments.errors import NotPlain
 from experiments.workloads.kept_files import MOST_PARTS, has_wildcard, selected
 from workers.errors import TrialFailed
@@ -21,6 +21,8 @@ FILE_LIMIT_BYTES: Final = 256 << 20
 """Of all files together that a run wrote and its parser reads; a table without its middle would be another one."""
 MOST_KEPT: Final = 50
 """Files that patterns keep of one trial."""
+HOLES_LIMIT_BYTES: Final = 256 << 20
+"""Of all files together that are stored: a second to hash them."""
 KEPT: Final = "kept"
 """Directory of a trial for files of subdirectories."""
 _MOST_LOOKED_AT: Final = 100_000
@@ -44,16 +46,25 @@ def texts_of(work: Path, patterns: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def require_room(work: Path, names: Sequence[str], *, limit_bytes: int) -> None:
-    """Raise TrialFailed if the stored files are longer than a trial's disk limit.
+def require_room(files: Sequence[Path], *, limit_bytes: int) -> None:
+    """Raise TrialFailed if files to store are too long together or mostly holes.
 
-    Holes take no disk, so the limit of a run does not see them; hashing and downloading read them as bytes.
+    `limit_bytes`: of a trial on disk. Holes take no disk, so the limit of a run does not see them; hashing and
+    downloading read them as bytes.
     """
-    length = sum((work / name).lstat().st_size for name in names)
+    length = sum(file.lstat().st_size for file in files)
     if length > limit_bytes:
         raise TrialFailed(
             f"The files that it keeps are {size(length)} long together, more than the {size(limit_bytes)} that a trial may have on disk."
         )
+    room = HOLES_LIMIT_BYTES
+    for file in files:
+        room -= _holes_bytes(file, room)
+        if room < 0:
+            raise TrialFailed(
+                f"{file.name} is {size(file.lstat().st_size)} long, but mostly empty: the files that a trial keeps may have "
+                f"{size(HOLES_LIMIT_BYTES)} of holes together. Write it without gaps, or do not keep it."
+            )
 
 
 def keep(work: Path, name: str, directory: Path) -> Path:
@@ -69,6 +80,21 @@ def name_in(file: Path, directory: Path) -> str:
     return str(file.relative_to(subdirectories)) if file.is_relative_to(subdirectories) else file.name
 
 
+def _holes_bytes(file: Path, limit_bytes: int) -> int:
+    """Return the bytes of a file's holes, counted up to a limit. Raise NotPlain."""
+    with plain_files.opened(file) as stream:
+        end = os.fstat(stream.fileno()).st_size
+        data = holes = 0
+        while data < end and holes <= limit_bytes:
+            hole = os.lseek(stream.fileno(), data, os.SEEK_HOLE)
+            try:
+                data = os.lseek(stream.fileno(), hole, os.SEEK_DATA)
+            except OSError:  # ENXIO: no data up to the end
+                data = end
+            holes += data - hole
+    return holes
+
+
 def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
     if not patterns:
         return []
@@ -79,15 +105,8 @@ def _matching(work: Path, patterns: Sequence[str]) -> list[str]:
 
 def _plain_names(work: Path) -> Iterator[str]:
     """Yield the plain files of a directory and below, without following links."""
-    count = 0
-    for directory, directories, files in os.walk(work, followlinks=False):
-        below = Path(directory).relative_to(work)
-        if len(below.parts) >= MOST_PARTS - 1:
-            directories.clear()
-        for name in files:
-            count += 1
-            if count > _MOST_LOOKED_AT:
-                return
-            file = Path(directory, name)
-            if file.is_file() and not file.is_symlink():
-                yield str(below / name)
+    for count, entry in enumerate(trees.walk(work, levels=MOST_PARTS)):
+        if count >= _MOST_LOOKED_AT:
+            return
+        if entry.is_file:
+            yield "/".join((*entry.above, entry.name))

@@ -63,12 +63,12 @@ def frame_pcap(
             return n, at, MORE, odd
         captured = u32_file(data + at + 8, limit, big_endian)
         original = u32_file(data + at + 12, limit, big_endian)
-        if captured > longest:
+        seconds = u32_file(data + at, limit, big_endian)
+        fraction = u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
+        if captured > longest or not (captured or original or seconds or fraction):  # room that nothing was written to
             return n, at, DAMAGED, odd
         if end - at - 16 < captured:
             return n, at, MORE, odd
-        seconds = u32_file(data + at, limit, big_endian)
-        fraction = u32_file(data + at + 4, limit, big_endian) * ns_per_fraction
         time_ns[n] = seconds * 1_000_000_000 + fraction
         odd += fraction >= MOST_FRACTION_NS
         cap_len[n] = captured

@@ -10,6 +10,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
+from experiments.common.storable import distinct_fields
 from experiments.specification.yaml_lines import MAX_BYTES
 
 
@@ -33,7 +34,7 @@ class StrictJsonParser(BaseParser):
 
     def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Any = None) -> Any:
         try:
-            return json.loads(_text(stream), object_pairs_hook=_distinct, parse_constant=_refuse_constant)
+            return json.loads(_text(stream), object_pairs_hook=distinct_fields, parse_constant=_refuse_constant)
         except RecursionError:
             raise ParseError("not valid JSON: nested too deeply") from None
         except ValueError as error:
@@ -57,15 +58,6 @@ def _text(stream: IO[Any]) -> str:
         return str(body, "utf-8")
     except UnicodeDecodeError:
         raise ParseError("the body is not UTF-8 text") from None
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    distinct: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in distinct:
-            raise ValueError(f"{name!r} is given twice")
-        distinct[name] = value
-    return distinct
 
 
 def _refuse_constant(name: str) -> NoReturn:

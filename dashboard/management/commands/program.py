@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import yaml
 from django.core.management.base import BaseCommand, CommandError
 
 from experiments.errors import InvalidSpec
 from experiments.models import Program
+from experiments.specification.yaml_lines import dump
 from workers import queue
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             registered = Program.latest(show)
             if registered is None:
                 raise CommandError(f"there is no registered program {show!r}", returncode=2)
-            self.stdout.write(yaml.safe_dump(dict(registered.definition), sort_keys=False, allow_unicode=True))
+            self.stdout.write(dump(dict(registered.definition)))
         elif file is not None:
             program = _register(file)
             self.stdout.write(

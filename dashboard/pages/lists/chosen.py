@@ -10,9 +10,8 @@ from typing import Any, Final
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
 from analysis.numbers import plural
@@ -166,8 +165,9 @@ def _make(
     if changed:
         words = change.done.format(count=ticked.count(len(changed)))
         if change.undo:
-            undo = urlencode({"of": ",".join(row.token for row in changed), "back": query})
-            words = format_html('{} <a href="{}?{}">Undo</a>', words, reverse(change.undo), undo)
+            of = ",".join(row.token for row in changed)
+            undo = {"words": words, "address": reverse(change.undo), "of": of, "back": query}
+            words = render_to_string("lists/_undo.html", undo, request)
         messages.success(request, words, extra_tags="ok")
     if unchanged:
         words = f"{ticked.count(unchanged)} unchanged."

@@ -71,7 +71,7 @@ def index(request: HttpRequest) -> HttpResponse:
     first = (number - 1) * most
     rows, more = histories(filters.matching, first=first, most=most, ordering=filters.order)
     context = {
-        "place": "explore",
+        "place": "histories",
         "views": views_of(request, SavedView.Page.HISTORIES),
         "rows": [
             history_row(entry)

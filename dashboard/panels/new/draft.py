@@ -14,15 +14,34 @@ from django.http import QueryDict
 
 from experiments import workloads
 from experiments.metrics import why_not_deciding
-from experiments.specification import Capture, ExperimentSpec, Link
+from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
+from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, is_text, shown
 from experiments.specification.ranges import expand_values
+from experiments.specification.yaml_lines import Dumper, YamlDocument, dump
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
     *("certificate", "profile", "order", "time_limit_s", "allocation", "disturbed"),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
+
+
+def is_from_yaml(post: QueryDict) -> bool:
+    """Return True if the user edited the YAML after the form."""
+    return post.get("source") == "yaml"
+
+
+def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
+    """Return the specification of the YAML or of the form, whichever was edited last.
+
+    Raise InvalidSpec, with lines, for YAML that is not a specification.
+    """
+    if not is_from_yaml(post):
+        return draft_from_post(post)
+    text = post.get("yaml", "")
+    parse_yaml(text, max_trials=max_trials)
+    return expanded(YamlDocument(text).data)
 
 
 def draft_from_post(post: QueryDict) -> dict[str, Any]:
@@ -58,14 +77,14 @@ def as_yaml(draft: Mapping[str, Any]) -> str:
     if isinstance(draft.get("sweep"), Mapping):
         ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
     rest = {name: value for name, value in draft.items() if name not in ordered}
-    return yaml.dump(ordered | rest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=88)
+    return dump(ordered | rest, _Dumper, width=88)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(Dumper):
     """Represent lists on one line, like swept values."""
 
 
-def _flow_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+def _flow_list(dumper: Dumper, values: list[Any]) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.numbers import plural
+from analysis.statistics import MINIMUM_REPETITIONS
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.models import Cluster
@@ -116,8 +117,8 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.repetitions < 5:
-        notes.append("Fewer than 5 repetitions: spread without intervals.")
+    if spec.repetitions < MINIMUM_REPETITIONS:
+        notes.append(f"Fewer than {MINIMUM_REPETITIONS} repetitions: no confidence intervals and no conclusive answer.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")
     missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))

@@ -10,8 +10,8 @@ from analysis.catalogue import METRICS
 from experiments.models import Trial
 
 OBSERVER = "observer_effect"
-_NO_CONTROL = "no run without capture"
-_NOT_COUNTED = "not counted"
+_NO_CONTROL = "no control run"
+_NOT_COUNTED = "not measured"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ Its result is a description (``experiments.exchange.measured``), with the same c
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, Protocol
 
+from experiments.common.storable import distinct_fields
 from experiments.errors import BadBundle
-from experiments.exchange.archive import parsed_json
 from experiments.exchange.importers import ramble, reframe, talp
 from experiments.exchange.importers.report import ToolReport
 
@@ -27,7 +28,10 @@ _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 
 def read_report(text: str) -> ToolReport:
     """Return the runs of a result file. Raise BadBundle for unknown formats."""
-    data = parsed_json(text, "It")
+    try:  # NaN is a float here: only the run that has it is excluded
+        data = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=distinct_fields)
+    except (ValueError, RecursionError) as error:
+        raise BadBundle(f"It is no JSON that can be read: {str(error)[:200]}.") from None
     chosen = next((importer for importer in _READERS if isinstance(data, dict) and importer.recognises(data)), None)
     if chosen is None:
         raise BadBundle(

@@ -20,9 +20,12 @@ from experiments.exchange.importers.report import (
     ToolReport,
     checked,
     described,
+    keep_apart,
     keep_figure,
     parameters,
+    usable,
 )
+from experiments.exchange.table import printed_number
 
 _TOOL: Final = "ramble"
 _DONE: Final = "SUCCESS"
@@ -52,6 +55,8 @@ class _Experiment(Lenient):
     workload_name: str
     variables: dict[str, Any] = Field(alias="RAMBLE_VARIABLES")
     contexts: list[_Context] = Field([], alias="CONTEXTS")
+    repeats: Any = Field(0, alias="N_REPEATS")
+    """The number of repeats in the experiment that sums them up, else 0."""
 
     def count(self, name: str) -> int | None:
         """Return a count, which Ramble writes as a number or a text, in one of two places."""
@@ -60,7 +65,8 @@ class _Experiment(Lenient):
 
 
 class _Results(Lenient):
-    experiments: list[_Experiment]
+    experiments: list[dict[str, Any]]
+    """Checked one by one: an odd one is excluded, and the others are imported."""
     workspace_name: str = ""
 
 
@@ -78,7 +84,10 @@ def read(data: dict[str, Any]) -> ToolReport:
         raise BadBundle("There is no experiment in these results of Ramble.")
     report = ToolReport("Ramble", [])
     grouped: dict[str, list[_Experiment]] = defaultdict(list)
-    for experiment in results.experiments:
+    for each in results.experiments:
+        experiment = usable(_Experiment, each, str(each.get("name", "an experiment")), report.left_out)
+        if experiment is None:
+            continue
         if why := _why_not(experiment):
             report.left_out.append(f"{experiment.name[:120]}: {why}")
         else:
@@ -89,6 +98,7 @@ def read(data: dict[str, Any]) -> ToolReport:
             trial for experiment in experiments if (trial := _trial(experiment, varied, report.left_out)) is not None
         ]
         if trials:
+            keep_apart(trials)
             workspace = results.workspace_name
             full_name = f"{name}{f' of {workspace}' if workspace else ''}"
             source = f"Ramble{f', workspace {workspace}' if workspace else ''}"
@@ -99,7 +109,9 @@ def read(data: dict[str, Any]) -> ToolReport:
 def _why_not(experiment: _Experiment) -> str:
     if experiment.status != _DONE:
         return f"its status is {experiment.status[:40]}"
-    if any(fom.origin_type.startswith("summary") for context in experiment.contexts for fom in context.foms):
+    if experiment.repeats not in (0, "0", None) or any(
+        fom.origin_type.startswith("summary") for context in experiment.contexts for fom in context.foms
+    ):
         return "it holds the statistics of repeats, which are imported one by one"
     if experiment.count("n_nodes") is None:
         return "it does not say on how many nodes it ran"
@@ -114,8 +126,16 @@ def _varied(experiments: list[_Experiment]) -> list[str]:
         for name in names
         if not _NOT_VARIED.fullmatch(name)
         and name not in RESERVED
-        and len({str(experiment.variables.get(name)) for experiment in experiments}) > 1
+        and len({_without_place(experiment, name) for experiment in experiments}) > 1
     ]
+
+
+def _without_place(experiment: _Experiment, name: str) -> str:
+    """Return a variable without the name and the directory of its experiment, which each repeat has."""
+    text = str(experiment.variables.get(name))
+    for own in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
+        text = text.replace(own, "") if own else text
+    return text
 
 
 def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> dict[str, Any] | None:
@@ -137,8 +157,6 @@ def _trial(experiment: _Experiment, varied: list[str], left_out: list[str]) -> d
 
 
 def _plain(value: Any) -> Any:
-    """Return the number of an expanded variable, or the variable itself."""
-    text = str(value)
-    if re.fullmatch(r"-?[0-9]{1,15}", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"-?[0-9]{1,15}\.[0-9]{1,15}", text) else value
+    """Return the number of an expanded variable, or the variable itself: 4.10 and 007 stay text."""
+    number = printed_number(value) if isinstance(value, str) else None
+    return value if number is None else number

@@ -8,22 +8,28 @@ its reference was measured as any other.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Final
+from typing import Any, Final, TypeGuard
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from analysis.numbers import plural
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
     Lenient,
     ToolReport,
     checked,
     described,
+    keep_apart,
     keep_figure,
     moment,
     parameters,
+    usable,
 )
+from experiments.exchange.measured import MOST_RANKS
 
 _TOOL: Final = "reframe"
+_UNDEFINED: Final = "<undefined>"
+"""Value of a variable that a test never set."""
 _PAIR: Final = " %"
 _MAJOR: Final = "4."
 
@@ -45,14 +51,20 @@ class _Case(Lenient):
     fail_phase: str | None = None
     fail_reason: str | None = None
     fixture: bool = False
-    num_tasks: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    num_tasks_per_node: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    num_tasks: int | None = None
+    """0 and -N: the test took as many as the nodes that it found have room for."""
+    num_tasks_per_node: int | None = None
     job_nodelist: list[str] | None = None
     job_completion_time_unix: float | None = None
     time_run: float | None = None
     executable: str | None = None
-    executable_opts: tuple[str, ...] = ()
+    executable_opts: list[str] = Field([])
     perfvalues: dict[str, list[Any]] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_undefined(cls, case: Any) -> Any:
+        return {name: value for name, value in case.items() if value != _UNDEFINED} if isinstance(case, dict) else case
 
     @property
     def full_name(self) -> str:
@@ -62,18 +74,30 @@ class _Case(Lenient):
     def hosts(self) -> int | None:
         if self.job_nodelist:
             return len(set(self.job_nodelist))
-        if self.num_tasks and self.num_tasks_per_node:
+        if _is_count(self.num_tasks) and _is_count(self.num_tasks_per_node):
             return math.ceil(self.num_tasks / self.num_tasks_per_node)
         return None
 
+    @property
+    def ranks(self) -> int | None:
+        if _is_count(self.num_tasks):
+            return self.num_tasks
+        return self.hosts * self.num_tasks_per_node if self.hosts and _is_count(self.num_tasks_per_node) else None
+
+
+def _is_count(value: int | None) -> TypeGuard[int]:
+    return value is not None and 1 <= value <= MOST_RANKS
+
 
 class _Run(Lenient):
-    testcases: list[_Case]
+    testcases: list[dict[str, Any]]
+    """Checked one by one: an odd one is excluded, and the others are imported."""
 
 
 class _Report(Lenient):
     session_info: _Session
     runs: list[_Run]
+    restored_cases: list[Any] = Field([])
 
 
 def recognises(data: dict[str, Any]) -> bool:
@@ -93,9 +117,14 @@ def read(data: dict[str, Any]) -> ToolReport:
     source = f"{result.tool}{f' on {session.hostname}' if session.hostname else ''}"
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     for number, run in enumerate(report.runs, start=1):
-        for case in run.testcases:
-            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}"
-            case_name += f", run {number}" if len(report.runs) > 1 else ""
+        for data in run.testcases:
+            of_run = f", run {number}" if len(report.runs) > 1 else ""
+            case = usable(
+                _Case, data, f"{data.get('display_name') or data.get('name') or 'a case'}{of_run}", result.left_out
+            )
+            if case is None:
+                continue
+            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}{of_run}"
             trial = _trial(case, case_name, result.left_out)
             if trial is None:
                 continue
@@ -103,6 +132,13 @@ def read(data: dict[str, Any]) -> ToolReport:
             described_set = described(f"{test} on {cluster}", test, _TOOL, cluster, source)
             sets.setdefault((test, cluster), described_set)["trials"].append(trial)
     result.sets = list(sets.values())
+    for each in result.sets:
+        keep_apart(each["trials"])
+    if report.restored_cases:
+        cases = plural(len(report.restored_cases), "case")
+        result.left_out.append(
+            f"{cases} of an earlier session, which ReFrame restored: import the report of that session"
+        )
     return result
 
 
@@ -121,13 +157,17 @@ def _trial(case: _Case, case_name: str, left_out: list[str]) -> dict[str, Any] |
             _keep(figures, name.rpartition(":")[2], entry)
         except ValueError as error:
             left_out.append(f"{case_name}: the figure {name.rpartition(':')[2][:80]}: {error}")
-    if case.time_run is not None and math.isfinite(case.time_run):
-        figures["reframe.run_stage_s"] = case.time_run
+    if case.time_run is not None:
+        try:
+            keep_figure(figures, _TOOL, "run_stage", case.time_run, "s")
+        except ValueError as error:
+            left_out.append(f"{case_name}: time_run: {error}")
     if not figures:
         left_out.append(f"{case_name}: no figure of it can be read")
         return None
-    varied = {"environ": case.environ, **_own_parameters(case)}
-    counts = {"hosts": case.hosts, **({"ranks": case.num_tasks} if case.num_tasks else {})}
+    own = {f"{_TOOL}_{name}" if name == "environ" else name: value for name, value in _own_parameters(case).items()}
+    varied = {"environ": case.environ, **own}
+    counts = {"hosts": case.hosts, "ranks": case.ranks}
     return {
         "parameters": {**parameters(varied, _TOOL), **counts},
         "figures": figures,
@@ -146,13 +186,17 @@ def _why_not(case: _Case) -> str:
         return f"it was not run to its end ({case.result[:40]})"
     if case.hosts is None:
         return "it says neither its nodes nor how many tasks there are on each"
+    if case.ranks is None:
+        return "it says neither how many tasks it had nor how many there were on each node"
     return ""
 
 
 def _keep(figures: dict[str, float], name: str, entry: list[Any]) -> None:
     """Add a performance variable (value, reference, lower, upper, unit, ...)."""
-    if len(entry) < 5 or not isinstance(entry[4], str | None) or isinstance(entry[0], str):
+    if len(entry) < 5 or not isinstance(entry[4], str | None):
         raise ValueError("its value and unit are not in ReFrame's positions")
+    if isinstance(entry[0], str):
+        raise ValueError(f"{entry[0][:40]!r} is text, and ReFrame writes numbers")
     keep_figure(figures, _TOOL, name, entry[0], entry[4] or "")
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from experiments import workloads
 from experiments.common import external_figures
-from experiments.common.storable import is_storable_text
+from experiments.common.storable import is_storable_text, storable
+from experiments.common.storable import problems as storable_problems
 from experiments.exchange import records
+from experiments.exchange.table import DECIMAL
+from experiments.metrics import why_impossible
+from experiments.specification.parameters import sentence
 
 RESERVED: Final = ("hosts", "ranks", "ranks_per_host")
 _LONGEST_TEXT: Final = 200
@@ -24,7 +30,7 @@ _R = TypeVar("_R", bound=BaseModel)
 class Lenient(BaseModel):
     """A record of another tool: known fields are checked, others are ignored."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
 @dataclass(slots=True)
@@ -43,11 +49,25 @@ def checked(kind: type[_R], data: Any, tool: str) -> _R:
     return records.checked(kind, data, f"It is not as {tool} writes it")
 
 
+def usable(kind: type[_R], data: Any, name: str, left_out: list[str]) -> _R | None:
+    """Return the record; None, with the reason in ``left_out``, if one of its fields is odd."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        left_out.append(f"{name[:120]}: {place}: {sentence(first, place)}")
+        return None
+
+
 def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:
     """Add a figure under its identifier here. Raise ValueError."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     try:
-        number = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else math.nan
-    except (ValueError, OverflowError):
+        number = (
+            float(value) if is_number or (isinstance(value, str) and DECIMAL.fullmatch(value.strip())) else math.nan
+        )
+    except OverflowError:
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(f"{str(value)[:40]!r} is no number")
@@ -56,6 +76,8 @@ def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, uni
         raise ValueError(f"another figure of it is called {identifier} here")
     if not math.isfinite(converted):
         raise ValueError(f"{str(value)[:40]!r} is no number in the unit that it is kept in")
+    if why := why_impossible(identifier, converted):
+        raise ValueError(why)
     figures[identifier] = converted
 
 
@@ -72,18 +94,34 @@ def described(name: str, program: str, tool: str, cluster: str, source: str) -> 
 
 
 def parameters(values: Mapping[str, Any], tool: str) -> dict[str, Any]:
-    """Return numbers and texts of ``values``; reserved names begin with ``tool``."""
-    usable: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, bool):
-            value = str(value).lower()
-        if isinstance(value, float) and not math.isfinite(value):
-            continue
-        if isinstance(value, str) and not (is_storable_text(value) and len(value) <= _LONGEST_TEXT):
-            continue
-        if isinstance(value, int | float | str) and is_storable_text(name) and len(name) <= 80:
-            usable[f"{tool}_{name}" if name in RESERVED else name] = value
-    return usable
+    """Return values as numbers and texts; reserved names get ``tool`` in front."""
+    return {
+        f"{tool}_{name}" if name in RESERVED else _shortened(name, 80): _usable(value) for name, value in values.items()
+    }
+
+
+def _usable(value: Any) -> int | float | str:
+    """Return a value that differs wherever the written one does, or runs would be repetitions that are none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and not any(storable_problems(value)):
+        return value  # type: ignore[no-any-return]
+    return _shortened(value if isinstance(value, str) else json.dumps(value, sort_keys=True), _LONGEST_TEXT)
+
+
+def _shortened(text: str, length: int) -> str:
+    """Return the text; the beginning and a hash of one that is too long or cannot be stored."""
+    if len(text) <= length and is_storable_text(text):
+        return text
+    return f"{storable(text)[: length - 14]}… {hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:12]}"
+
+
+def keep_apart(trials: Sequence[dict[str, Any]]) -> None:
+    """Make texts of a parameter's numbers if two of them differ in writing alone: 1 and 1.0."""
+    for name in {name for trial in trials for name in trial["parameters"]}:
+        rows = [trial["parameters"] for trial in trials if name in trial["parameters"]]
+        if len({row[name] for row in rows}) < len({repr(row[name]) for row in rows}):
+            for row in rows:
+                row[name] = str(row[name])
 
 
 def moment(seconds: float | None) -> str | None:

@@ -84,8 +84,8 @@ def test_the_text_of_a_study_begins_with_its_answer_and_ends_with_what_is_not_kn
     lines = [plain(line) for line in render(given, facts(asked, given, report), report.cannot_tell)]
     assert lines[:2] == ["Where should I stop, and why?", lines[1]]
     assert lines[1].startswith("As printed: Stop at 4 hosts: 200 s.")
-    assert "More about the run:" in lines
-    assert lines.index("More about the traffic:") > 2
+    assert "More on the run:" in lines
+    assert lines.index("More on the traffic:") > 2
     assert lines[-1].startswith("- ")
     assert max(map(len, lines)) <= 100
 

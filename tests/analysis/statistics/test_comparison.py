@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from analysis.catalogue import METRICS
-from analysis.statistics import compare_groups, differs_anywhere
+from analysis.statistics import compare_groups, differs_anywhere, ratio_interval
 from analysis.statistics.comparison import WELCH, cliffs_delta, hedges_g, rank_test
 from tests.analysis.statistics.intervals import holds
 
@@ -67,6 +67,26 @@ def test_a_verdict_of_one_metric_is_what_its_interval_shows(repetitions: int) ->
         assert interval is not None
         excludes_one = not (interval.low or 0) <= 1 <= (interval.high or 0)
         assert (comparison.verdict in ("higher", "lower")) is excludes_one
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_verdicts_of_many_metrics_agree_with_their_corrected_intervals(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ratios = dict(zip(METRICS, rng.choice([1.0, 1.03, 1.1, 2.0], 60), strict=False))
+    groups = {
+        side: {name: list(r**is_b * np.exp(rng.normal(0, 0.03, 4))) for name, r in ratios.items()}
+        for side, is_b in (("a", 0), ("b", 1))
+    }
+    comparisons = compare_groups(groups, baseline="a")
+    clear = [c for c in comparisons if c.verdict in ("higher", "lower")]
+    assert 0 < len(clear) < len(comparisons)
+    for c in comparisons:
+        interval, own = c.ratio_interval, ratio_interval(groups["b"][c.metric], groups["a"][c.metric])
+        assert interval is not None
+        assert own is not None
+        assert (interval.low or 0) <= (own.low or 0) <= (own.high or 0) <= (interval.high or 0)
+        excludes_one = not (interval.low or 0) <= 1 <= (interval.high or 0)
+        assert (c in clear) is excludes_one
 
 
 @pytest.mark.parametrize("values", [([0.0, 1.0, 2.0], [7.0, 8.0, 9.0]), ([1.0] * 3, [9.0] * 3)])

@@ -81,7 +81,7 @@ _REPORT: Final = (
 _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/bundles/", "post"): (Refusal(r"of(\.\d+)?", ".*", _STORED),),
     ("/api/v1/compare/", "get"): (
-        Refusal("of", "Not there, or not for you to see: .*", _STORED),
+        Refusal("of", "Not found, or in projects of which you are not a member: .*", _STORED),
         Refusal("of", "There is no common point .*|.*baseline.*", _BESIDE),
     ),
     ("/api/v1/experiments/", "post"): _SPECIFICATION,

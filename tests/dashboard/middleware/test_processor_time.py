@@ -41,7 +41,7 @@ def test_rest_answers_503_and_stores_nothing(person: User, kind: str) -> None:
 
 @pytest.mark.usefixtures("hasty")
 def test_page_beyond_the_processor_time_answers_503(page: Client) -> None:
-    answer = page.post("/experiments/new/apply/", {"yaml": LONG})
+    answer = page.post("/experiments/new/preview/", {"source": "yaml", "yaml": LONG})
     assert answer.status_code == 503
 
 

@@ -184,12 +184,12 @@ def test_query_string_selects_the_tab_of_an_experiment(page, submit, address, sh
     assert re.findall(r'href="\?tab=(\w+)"\s+aria-controls="\w+"\s+aria-selected="true"', text) == [shown]
 
 
-def test_home_and_studies_show_the_answer_of_the_experiment(page, submit, run):
+def test_home_shows_the_answer_of_the_experiment(page, submit, run):
     experiment = submit()
     run()
     sentence = diagnosis_of(experiment).answer.sentence
     assert sentence.endswith(".")
-    for address in (reverse("home"), reverse("studies"), reverse("experiment-diagnosis", args=[experiment.slug])):
+    for address in (reverse("home"), reverse("experiment-diagnosis", args=[experiment.slug])):
         assert sentence in html.unescape(page.get(address).content.decode()).replace("\n", " ")
 
 

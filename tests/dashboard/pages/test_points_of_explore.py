@@ -105,6 +105,16 @@ def test_points_link_to_exactly_their_trials(page: Client, given: dict[str, Any]
         assert len(listed(page, address)) == n, address
 
 
+def test_pooled_points_of_true_and_one_share_no_link(page: Client, library: Project) -> None:
+    wide = list(Configuration.objects.filter(experiment__slug="wide").order_by("pk"))
+    for number, own in enumerate(wide):
+        own.parameters |= {"flag": (True, 1, 2)[number % 3]}
+        own.save()
+    addresses = sorted(address for _, address in points(page, POOLED | {"x": "flag", "text": "wide"}))
+    assert addresses[:2] == ["", ""]
+    assert len(listed(page, addresses[2])) == 2 * len(wide[2::3])
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -69,6 +69,10 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
     [
         ({"extract": "- {name: time_s, regex: 'no group'}"}, "needs a group"),
         ({"extract": "- {name: ["}, "cannot be read"),
+        ({"placeholders": "steps: {type: text, default: 007}"}, "write 7 or '007'"),
+        ({"placeholders": "steps: {type: integer, default: 010}"}, "write 8 or '010'"),
+        ({"placeholders": "steps: 1\nsteps: 2"}, "'steps' is given twice"),
+        ({"environment": "A: yes"}, "write true or 'yes'"),
         ({"program": "/opt/solver 'open"}, "cannot be read: No closing quotation"),
         ({"placeholders": ""}, "{steps} is not defined under placeholders"),
         ({"name": "water"}, "a workload 'water' exists already"),

@@ -203,7 +203,6 @@ TABLE: Final = {
     "POST experiments/new/": "siiiiiis",
     "POST experiments/new/preview/": "siiiiiis",
     "POST experiments/new/fields/": "siiiiiis",
-    "POST experiments/new/apply/": "siiiiiis",
     "GET experiments/<slug>/": "shiiiiii",
     "GET experiments/<slug>/live/": "shiiiiii",
     "GET experiments/<slug>/parts/": "shiiiiii",

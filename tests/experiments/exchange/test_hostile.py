@@ -14,6 +14,7 @@ import pytest
 import zstandard
 from django.conf import settings
 
+from experiments.common import trees
 from experiments.errors import BadBundle
 from experiments.exchange import archive
 from experiments.exchange.archive import MANIFEST, Archive, is_safe_path
@@ -21,6 +22,7 @@ from experiments.exchange.import_plan import import_bundle
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.store import Directory
+from tests.experiments.common.test_trees import nest
 from tests.experiments.exchange.conftest import elsewhere
 
 
@@ -78,6 +80,13 @@ def test_it_refuses_a_link_in_a_directory(tmp_path: Path, db: None) -> None:
     (tmp_path / "unpacked").mkdir()
     (tmp_path / "unpacked" / "rankwire.json").symlink_to("/etc/passwd")
     assert "rankwire.json is not a plain file" in refusal(tmp_path / "unpacked")
+
+
+def test_it_refuses_a_directory_of_great_depth(tmp_path: Path, db: None) -> None:
+    (tmp_path / "unpacked").mkdir()
+    nest(tmp_path / "unpacked", 1500)
+    assert "is no name that a file of a bundle may have" in refusal(tmp_path / "unpacked")
+    trees.remove(tmp_path / "unpacked")
 
 
 def test_import_refuses_an_archive_of_extreme_compression(tmp_path: Path, db: None) -> None:

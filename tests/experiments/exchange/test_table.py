@@ -135,11 +135,11 @@ def test_read_measured_reports_errors_of_the_description(head: str, line: int, p
     assert words in error.message
 
 
-def test_cells_are_numbers_words_or_texts() -> None:
-    text = '\ufeffparameters.a,parameters.b,parameters.c,parameters.d,elapsed_s\r\n1,.5,true,"64 KiB, or\r\nso",3\r\n-7,,nan,1_0,4\r\n'
+def test_cells_are_numbers_or_texts() -> None:
+    text = '\ufeffparameters.a,parameters.b,parameters.c,parameters.d,elapsed_s\r\n1,0.5,true,"64 KiB, or\r\nso",3\r\n-7,,nan,1_0,4\r\n'
     table = read_table(text)
     assert table.trials == [
-        {"parameters": {"a": 1, "b": 0.5, "c": True, "d": "64 KiB, or\r\nso"}, "figures": {"elapsed_s": 3.0}},
+        {"parameters": {"a": 1, "b": 0.5, "c": "true", "d": "64 KiB, or\r\nso"}, "figures": {"elapsed_s": 3.0}},
         {"parameters": {"a": -7, "c": "nan", "d": "1_0"}, "figures": {"elapsed_s": 4.0}},
     ]
     assert table.lines == [2, 4]

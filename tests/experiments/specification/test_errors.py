@@ -33,7 +33,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"parameters": {"steps": -3}}, "parameters.steps", "greater than or equal to 1, not -3"),
         ({"parameters": {"steps": True}}, "parameters.steps", "must be a number, not true"),
         ({"parameters": {"steps": 2**70}}, "parameters.steps", "too large"),
-        ({"parameters": {"temperature": float("nan")}}, "parameters.temperature", "2000, not nan"),
+        ({"parameters": {"temperature": float("nan")}}, "parameters.temperature", "finite number, not nan"),
         ({"parameters": {"temperature": [[300]]}}, "parameters.temperature", "must be a number"),
         ({"parameters": {"link.delay": 1}}, "parameters.link.delay", "belongs under link:"),
         ({"parameters": {5: 1}}, "parameters", "field name 5 is not text"),

@@ -3,12 +3,13 @@
 import json
 
 import pytest
-import yaml
+from pydantic import ValidationError
 
 from experiments.errors import InvalidSpec
 from experiments.metrics import find
 from experiments.specification import design, parse, parse_yaml
 from experiments.specification.launch_plan import plan_launch
+from experiments.specification.yaml_lines import dump
 from experiments.workloads import Mismatch, get
 
 from .mpirun import run
@@ -78,20 +79,53 @@ def argv(value, *, placeholder=None, program=None, ranks=4):
 
 
 def test_command_keeps_words_that_look_like_numbers_as_they_are_written():
-    for swept in ("['007', '1.10', '1..3', 1e3, 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
+    for swept in ("['007', '1.10', '1..3', '1e3', 5, 1.5]", '"007, 1.10, 1..3, 1e3, 5, 1.5"'):
         spec = parse_yaml(VERSIONS % ("'010'", swept))
         plan = design.expand(spec)
         given = [plan_launch("command", point.parameters).program for point in plan.configurations]
         assert given == [("program", "--build=010", v) for v in ("007", "1.10", "1..3", "1e3", "5", "1.5")]
         assert design.expand(parse(json.loads(json.dumps(spec.to_dict())))) == plan
-        assert design.expand(parse_yaml(yaml.safe_dump(spec.to_dict()))) == plan
+        assert design.expand(parse_yaml(dump(spec.to_dict()))) == plan
 
 
 def test_command_asks_to_quote_words_that_yaml_takes_for_other_numbers():
-    assert errors_of(VERSIONS % ("010", "[1.9, 1.10]")) == {
-        "parameters.build": "YAML takes 010 for the number 8; write '010' with quotes",
-        "sweep.version": "YAML takes 1.10 for the number 1.1; write '1.10' with quotes",
+    assert errors_of(VERSIONS % ("007", "[1.9, 1.10]")) == {
+        "parameters.build": "YAML takes 007 for the number 7: write 7 or '007'",
+        "sweep.version": "YAML takes 1.10 for the number 1.1: write 1.1 or '1.10'",
     }
+
+
+@pytest.mark.parametrize(
+    ("field", "word", "plain"),
+    [
+        ("default", "007", "7"),
+        ("default", "1.10", "1.1"),
+        ("choices", "[1.9, 1.10]", "1.1"),
+        ("choices", "[a, 1e3]", "1000.0"),
+        ("default", "0x10", "16"),
+    ],
+)
+def test_command_refuses_numbers_as_the_texts_of_a_placeholder(field, word, plain):
+    text = (VERSIONS % ("a", "[b]")).replace("version: {type: text}", f"version: {{type: text, {field}: {word}}}")
+    errors = errors_of(text)
+    assert list(errors) == [f"parameters.placeholders.version.{field}"]
+    assert f"write {plain} or '" in errors[f"parameters.placeholders.version.{field}"]
+
+
+@pytest.mark.parametrize("field", ["default", "minimum", "choices"])
+def test_command_refuses_a_boolean_in_a_placeholder(field):
+    value = [True, False] if field == "choices" else True
+    definition = {"program": ["a", "{v}"], "placeholders": {"v": {"type": "integer", field: value}}, "v": 1}
+    with pytest.raises(InvalidSpec, match="true and false are neither numbers nor texts"):
+        parse({"name": "a", "workload": "command", "parameters": definition})
+
+
+def test_command_compares_texts_with_choices_that_are_numbers():
+    placeholder = {"type": "text", "choices": [1.9, 7]}
+    assert argv("7", placeholder=placeholder) == ("program", "7")
+    assert argv("1.9", placeholder=placeholder) == ("program", "1.9")
+    with pytest.raises(ValidationError):
+        argv("007", placeholder=placeholder)
 
 
 def test_command_is_swept_like_any_workload():

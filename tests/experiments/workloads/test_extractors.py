@@ -104,14 +104,16 @@ def test_extractor_reads_the_notation_of_fortran(printed, number):
 
 def test_failure_fails_a_run_with_the_line_that_it_matches():
     assert parsed(GOOD, failure=r"FAILED\b") == {"command.t_s": 2.5}
-    assert refused(BAD, failure=r"FAILED\b") == "the program said that it failed: Verification   =   FAILED"
+    assert (
+        refused(BAD, failure=r"FAILED\b") == "the program says that it failed, in line 2: 'Verification   =   FAILED.'"
+    )
     assert parsed(BAD) == {"command.t_s": 3.0}
 
 
 def test_success_fails_a_run_without_a_line_that_it_matches():
     assert parsed(GOOD, success=r"=\s*SUCCESSFUL") == {"command.t_s": 2.5}
     assert "no line of the standard output matches /SUCCESSFUL/" in refused(BAD, success="SUCCESSFUL")
-    assert refused(BAD, success="SUCCESSFUL", failure="FAILED").startswith("the program said that it failed")
+    assert refused(BAD, success="SUCCESSFUL", failure="FAILED").startswith("the program says that it failed")
 
 
 def test_required_figure_is_the_verdict_that_a_file_holds():
@@ -145,3 +147,133 @@ def test_patterns_refuse_look_around_and_back_references(pattern):
 def test_patterns_refuse_what_the_engine_cannot_read_or_hold(pattern):
     with pytest.raises(ValueError, match="cannot be read"):
         Extractor(name="rate", regex=pattern)
+
+
+@pytest.mark.parametrize(
+    ("regex", "line"),
+    [
+        *((r"t = (\d+)", f"t = {printed}") for printed in ("1.5", "1,234", "1,5", "1e6", "1d3", "1:30", "1'234", "1 234", "1\u202f234.5")),
+        *((r"t = (\d+)", f"t = {printed}") for printed in ("0x10", "1_000", "1.5.2", "12M steps", "3 x 10^6", "3×10⁶", "5.e3")),
+        (r"t = (\d+\.\d)", "t = 1.25"),
+        (r"t = ([\d.]+)", "t = 1.5E+03"),
+        (r"t = ([\d.]+)", "t = 1.5-101"),
+        (r"(\d{3}) s", "t = 123456 s"),
+        (r"(\d+\.\d+) s", "t = -1.5 s"),
+        (r"(\d+\.\d+) s", "t = 1,234.5 s"),
+        (r"(\d+) s", "t = .5 s"),
+    ],
+)  # fmt: skip
+def test_extractor_refuses_an_expression_that_takes_a_part_of_a_number(regex, line):
+    with pytest.raises(OutputError, match=r"is a part of .*, in line 1: "):
+        figure(line, regex=regex)
+
+
+@pytest.mark.parametrize(
+    ("regex", "line", "value"),
+    [
+        (r"version (\d+)\.\d+", "version 4.10", 4),
+        (r"(\d+),", "1,2,3", 2),
+        (r"t = (\d+)", "t = 12 s, 345 steps", 12),
+        (r"rank(\d+)", "rank12:4711", 12),
+        (r"-(\d+)", "n1-5", 5),
+        (r"t = (\d+) ", "t = 1 234", 1),
+        (r"(\d+)$", "2026-11-26 17", 17),
+        (r"(\d+)%", "at 12%", 12),
+        (r"t = (\S+)", "t = 1.5e3, done", None),
+        (r"t = ([^,]+)", "t = 1.5E+03, done", 1500),
+        (r"date (\d+)", "date 2026-11-26", 2026),
+        (r"t = (\d+)", "t = 12.", 12),
+    ],
+)
+def test_extractor_reads_a_number_with_text_around_it(regex, line, value):
+    if value is None:
+        with pytest.raises(OutputError, match="is no number"):
+            figure(line, regex=regex)
+    else:
+        assert figure(line, regex=regex) == value
+
+
+@pytest.mark.parametrize("before", [9_990, 9_993, 10_100, 300_000])
+def test_extractor_reads_a_number_at_the_end_of_a_line_of_any_length(before):
+    line = "." * before + " t = 123456.7"
+    assert figure(line, regex=r"t = (\d+\.?\d*)") == 123456.7
+    assert figure("\b\b".join(f"t = {n}" for n in range(3000)), regex=r"t = (\d+)") == 2999
+    assert figure("\r".join(f"t = {n}" for n in range(3000)), regex=r"^t = (\d+)", pick="max") == 2999
+
+
+def test_extractor_refuses_a_line_that_its_expression_cannot_search(monkeypatch):
+    monkeypatch.setattr(patterns, "_MOST_STEPS", 100_000)
+    with pytest.raises(OutputError, match="line 2 is too long to search: it has 60006 characters"):
+        figure(f"start\n{'.' * 60_000} t = 1", regex=r"t = (\d+)")
+
+
+@pytest.mark.parametrize(("printed", "unit"), [("250 ms", "s"), ("250ms", "s"), ("2 min", "s"), ("3 s", "ms")])
+def test_extractor_refuses_a_time_in_another_unit(printed, unit):
+    with pytest.raises(OutputError, match="set factor to"):
+        figure(f"t = {printed}", regex=r"t = ([\d.]+)", unit=unit)
+    assert figure("t = 250 ms", regex=r"t = ([\d.]+)", unit="s", factor=1e-3) == 0.25
+    assert figure("t = 250 ms/step", regex=r"t = ([\d.]+)", unit="s") == 250
+
+
+TAGS = ["[1,0]<stdout>:", "[1,0]<stdout>: ", "[prterun-n1@1,3]<stdout>:", "[0] ", "0: ", " 12: "]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_extractor_reads_through_tags_of_launchers(tag):
+    def tagged(text):
+        return "".join(f"{tag}{line}\n" for line in text.splitlines())
+
+    assert figure(tagged("begin\nt = 2.5"), regex=r"^t = (\S+)$") == 2.5
+    assert figure(tagged('{"a":\n {"t": 2.5}}'), json_pointer="/a/t") == 2.5
+    assert figure(tagged("t,n\n2.5,1"), csv_column="t") == 2.5
+    assert "in line 2" in refused(tagged("t = 1\nFAILED"), failure="^FAILED")
+    assert parsed(tagged("t = 1\nall is WELL"), success="^all is WELL$") == {"command.t_s": 1.0}
+
+
+def test_extractor_prefers_lines_with_their_own_numbers():
+    assert figure("0: 1.5\n1: 2.5\n", regex=r"^0: (\S+)") == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "extractor", "numbers"),
+    [
+        ("\n\nt = 1\n", {"regex": "t = (.+)"}, [3]),
+        ("t = 1\nt = 3\nt = 2\n", {"regex": "t = (.+)", "pick": "max"}, [2]),
+        ("t = 1\nt = 3\n", {"regex": "t = (.+)", "pick": "mean"}, [1, 2]),
+        ('{"a": [\n 1,\n {"b/c": "7"}\n]}', {"json_pointer": "/a/1/b~1c"}, [3]),
+        ('{"a": {"x": 1},\n "b": {"a": 2,\n"x": 3}}', {"json_pointer": "/b/x"}, [3]),
+        ('{"a": [\n1,\n5]}', {"json_pointer": "/a", "pick": "max"}, [3]),
+        ('{"a": 1,\n"a": 2}', {"json_pointer": "/a"}, [2]),
+        ("\nn,t\n1,2\n\n2,3\n", {"csv_column": "t", "pick": "max"}, [5]),
+        ("\ufeffa\r\nt = 1\r\n", {"regex": "^t = (.+)$"}, [2]),
+    ],
+)
+def test_figure_remembers_its_lines(text, extractor, numbers):
+    assert [line.number for line in figure(text, **extractor).lines] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "extractor", "words"),
+    [
+        ("n,t\n1,10,5\n", {"csv_column": "t"}, "the row has 3 cells, and the table 2 columns, in line 2"),
+        ("t,n,t\n1,2,3\n", {"csv_column": "t"}, "there are two columns 't', in line 1"),
+        ("n,t\n1,3\n2,nan\n", {"csv_column": "t", "pick": "min"}, "gives nan, which is not a measurement, in line 3"),
+        ("n,t\n1,3\n2,-nan\n3,4\n", {"csv_column": "t", "pick": "sum"}, "not a measurement, in line 3"),
+        ("n,t\n1,12 ms\n", {"csv_column": "t"}, "'12 ms' is no number"),
+        ('{"t": true}', {"json_pointer": "/t"}, "true is no number, in line 1"),
+        ('{"t": [1,\n false]}', {"json_pointer": "/t"}, "false is no number, in line 2"),
+        ('{"t": "1,5"}', {"json_pointer": "/t"}, "'1,5' is no number"),
+        ('{"t": 1e999}', {"json_pointer": "/t"}, "gives inf, which is not a measurement"),
+    ],
+)
+def test_extractor_refuses_a_wrong_cell_at_its_line(text, extractor, words):
+    with pytest.raises(OutputError) as error:
+        figure(text, **extractor)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["n , t \n1 , 2.5 \n", "\ufeffn,t\n1,2.5\n", "n,t,\n1,2.5,\n", "\x1b[1mn,t\x1b[0m\r\n1,2.5\r\n"]
+)
+def test_extractor_reads_cells_with_spaces_and_marks(text):
+    assert figure(text, csv_column="t") == 2.5

@@ -102,11 +102,15 @@ def test_overlap_is_kept_and_the_whole_is_the_time():
     assert parsed.tables["OSU MPI Non-blocking Allreduce Latency"][0]["overlap_percent"] == 22.0
 
 
-def test_several_tables_in_one_file_keep_their_names_and_the_first_of_a_kind_counts():
-    parsed = OSU.parse(OLD_LATENCY + BANDWIDTH + NEW_LATENCY, {})
+def test_several_tables_in_one_file_keep_their_names_and_the_requested_one_counts():
+    output = OLD_LATENCY + BANDWIDTH + NEW_LATENCY
+    parsed = OSU.parse(output, {})
     assert list(parsed.tables) == ["OSU MPI Latency", "OSU MPI Bandwidth", "OSU MPI Latency, 3"]
     assert parsed.figures["osu.latency_s"] == 1.5e-6
-    assert parsed.figures["osu.streamed_Bps"] == 11000.25e6
+    assert "osu.streamed_Bps" not in parsed.figures, "it is of another largest size"
+    assert OSU.read(output, {}, {"benchmark": "bw", "message_bytes": 2**22}).figures["osu.streamed_Bps"] == 11000.25e6
+    together = OSU.parse(OLD_LATENCY + BANDWIDTH.replace("4194304             11000.25\n", ""), {})
+    assert (together.figures["osu.latency_s"], together.figures["osu.streamed_Bps"]) == (1.5e-6, 12000.5e6)
 
 
 @pytest.mark.parametrize("output", ["", "# OSU MPI Latency Test v7.5\n", FULL.replace("104.25", ""), "1 2\n3 4\n"])

@@ -10,7 +10,7 @@ import pytest
 from tests.workers.hosts.control_groups import Tree
 from workers.agent import cgroup
 from workers.agent.cgroup import Group
-from workers.launchers.limits import Limits
+from workers.launchers.limits import DiskUse, Limits
 
 LIMITS = {"memory_bytes": 400 << 20, "processes": 300}
 NOBODY = 2**22 + 1
@@ -79,7 +79,7 @@ def test_refusal_of_the_kernel_is_reported_by_the_trial(tree: Tree, file: str, c
     group = made(tree)
     (group.path / file).write_text(counted)
     use = {"processes": 2, "memory_bytes": 0, "refused": group.events()}
-    assert Limits(**LIMITS).exceeded(use, 0) == said
+    assert Limits(**LIMITS).exceeded(use, DiskUse(0, 0, 0)) == said
 
 
 def test_without_both_controllers_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,4 +24,14 @@ def test_a_program_that_says_that_it_failed_and_returns_0_has_failed(run_all: Ca
     parameters = {"program": ["/usr/bin/echo", "Verification = FAILED"], "failure": "FAILED"}
     (trial,) = run_all(workload="command", parameters=parameters, sweep={"hosts": [1]}, certificate="skip")
     assert trial.state == State.FAILED
-    assert trial.message.startswith("the program said that it failed: Verification = FAILED.")
+    assert trial.message.startswith("the program says that it failed, in line 1: 'Verification = FAILED'")
+
+
+def test_a_figure_on_standard_error_is_not_read_and_the_message_says_so(run_all: Callable[..., list[Trial]]) -> None:
+    time = {"name": "time_s", "regex": r"time: (\S+)"}
+    parameters = {"program": ["/bin/sh", "-c", "echo time: 1.5 >&2"], "extract": [time]}
+    (trial,) = run_all(workload="command", parameters=parameters, sweep={"hosts": [1]}, certificate="skip")
+    assert trial.state == State.FAILED
+    assert trial.message.startswith(
+        "time_s is not in the output: found on standard error; only standard output is read."
+    )

@@ -147,6 +147,21 @@ def test_they_have_no_capability_and_get_none(reported: Callable[..., Any]) -> N
     assert (status["NoNewPrivs"].strip(), status["Seccomp"].strip()) == ("1", "2")
 
 
+def test_they_open_sockets_of_few_families(reported: Callable[..., Any]) -> None:
+    script = """
+import socket
+opened = []
+for family in range(64):
+    for protocol in (0, 9, 20):
+        try:
+            socket.socket(family, socket.SOCK_DGRAM, protocol).close()
+            opened.append(family)
+        except OSError:
+            pass
+"""
+    assert set(reported(script, "opened")) <= {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}
+
+
 def test_they_make_no_namespace_and_mount_nothing(reported: Callable[..., Any]) -> None:
     script = """
 import ctypes, os

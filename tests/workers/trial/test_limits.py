@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from analysis.numbers import size
+from experiments.files import trial_directory
 from experiments.models import State, Trial
+from workers.launchers import limits
 from workers.trial import measure
+from workers.trial.limits import current_limits
 
 GOOD = "print('answer 42', flush=True)"
 
@@ -20,8 +24,8 @@ def ended(
 ) -> Callable[..., Trial]:
     """Runs one rank of a script to its end, on one cluster after the other."""
 
-    def run(script: str) -> Trial:
-        parameters = {"script": script, "hosts": 1}
+    def run(script: str, **fields: int) -> Trial:
+        parameters = {"script": script, "hosts": 1, **fields}
         (trial,) = run_all(
             workload="script", cluster=request.param, parameters=parameters, certificate="skip", time_limit_s=60
         )
@@ -58,6 +62,120 @@ time.sleep(40)
         f"It took more than the {size(400 << 20)} of memory that a trial may have: RANKWIRE_TRIAL_MEMORY_MIB"
         in trial.message
     )
+
+
+def test_shared_memory_counts_once_for_all_its_processes(ended: Callable[..., Trial], settings: Any) -> None:
+    settings.TRIAL_MEMORY_BYTES = 400 << 20
+    shared = """
+import mmap, os, time
+memory = mmap.mmap(-1, {mib} << 20)
+[os.fork() for _ in range(2)]
+for at in range(0, len(memory), 4096): memory[at] = 1
+time.sleep({wait_s})
+"""
+    trial = ended(f"{shared.format(mib=200, wait_s=3)}\n{GOOD}")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    trial = ended(shared.format(mib=500, wait_s=40))
+    assert trial.state == State.FAILED, trial.traceback
+    assert f"It took more than the {size(400 << 20)} of memory that a trial may have" in trial.message
+
+
+def test_temporary_files_and_segments_have_limits_of_their_own(
+    ended: Callable[..., Trial], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SCRATCH_BYTES", 64 << 20)
+    settings.TRIAL_FILES = 1000
+    trial = ended(f"""
+import ctypes, errno, os
+refused = []
+try:
+    with open("/dev/shm/large", "wb") as stream:
+        for _ in range(65): stream.write(bytes(1 << 20))
+except OSError as error:
+    refused.append(error.errno)
+os.remove("/dev/shm/large")
+try:
+    for number in range(2000): os.mkdir(f"/tmp/{{number}}")
+except OSError as error:
+    refused.append(error.errno)
+assert refused == [errno.ENOSPC] * 2, refused
+try:
+    raise SystemExit(os.memfd_create("unlimited"))
+except OSError as error:
+    assert error.errno == errno.ENOSYS
+libc = ctypes.CDLL(None, use_errno=True)
+segments = [libc.shmget(0, ctypes.c_size_t(24 << 20), 0o600) for _ in range(8)]
+assert segments.count(-1) == 6, segments
+{GOOD}
+""")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+
+
+def test_ranks_share_a_window_of_mpi(ended: Callable[..., Trial]) -> None:
+    trial = ended(
+        f"""
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+window = MPI.Win.Allocate_shared((32 << 20) if world.rank == 0 else 0, 1, comm=world)
+memory, _ = window.Shared_query(0)
+if world.rank == 0: memory[1 << 20] = 7
+world.Barrier()
+assert world.size == 2 and memory[1 << 20] in (7, b"\\7")
+world.Barrier()
+{GOOD}
+""",
+        ranks_per_host=2,
+    )
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+
+
+def test_files_that_fill_shared_memory_count_as_memory(ended: Callable[..., Trial], settings: Any) -> None:
+    settings.TRIAL_MEMORY_BYTES = 400 << 20
+    trial = ended("""
+import time
+for name in ("/dev/shm/a", "/tmp/b"):
+    with open(name, "wb") as stream:
+        for _ in range(300): stream.write(bytes(1 << 20))
+time.sleep(40)
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert f"It took more than the {size(400 << 20)} of memory that a trial may have" in trial.message
+
+
+def test_many_files_and_directories_end_at_their_limit(ended: Callable[..., Trial], settings: Any) -> None:
+    settings.TRIAL_FILES = 3000
+    trial = ended("""
+import os, time
+for number in range(4000):
+    os.mkdir(f"{number}")
+    os.chmod(f"{number}", 0)
+time.sleep(40)
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert (
+        "It made more than the 3000 files and directories that a trial may have: RANKWIRE_TRIAL_FILES" in trial.message
+    )
+    assert not (trial_directory(trial) / "work").exists()
+
+
+def test_directories_of_any_depth_are_removed_with_their_trial(ended: Callable[..., Trial]) -> None:
+    trial = ended(f"""
+import os
+for _ in range(3000):
+    os.mkdir("d" * 20)
+    os.chdir("d" * 20)
+{GOOD}
+""")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert not (trial_directory(trial) / "work").exists()
+
+
+def test_a_disk_that_becomes_full_ends_the_trial(ended: Callable[..., Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files without a name are seen in no directory."""
+    monkeypatch.setattr(measure, "current_limits", lambda: replace(current_limits(), least_free_bytes=1 << 60))
+    trial = ended("import time; time.sleep(40)")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "of the disk were free while it ran" in trial.message
 
 
 def test_one_program_is_refused_more_memory_than_a_trial_may_have(ended: Callable[..., Trial], settings: Any) -> None:

@@ -280,6 +280,12 @@ def test_the_command_registers_a_file_and_prints_it(
     file.write_text("name: solver\nprogram: [a]\nkeep: ['/etc/*']\n")
     with pytest.raises(CommandError, match=r"solver.yaml: line 3, keep: "):
         call_command("program", str(file))
+    file.write_text("name: solver\nprogram: [a, '{v}']\nplaceholders:\n  v:\n    type: text\n    default: 4.10\n")
+    with pytest.raises(CommandError, match=r"line 6, placeholders.v.default: .* write 4.1 or '4.10'"):
+        call_command("program", str(file))
+    file.write_text("name: solver\nprogram: [a]\nthreads: true\n")
+    with pytest.raises(CommandError, match=r"line 3, threads: "):
+        call_command("program", str(file))
 
 
 def test_a_stored_program_that_cannot_be_read_any_more_hides_no_other(db: None) -> None:

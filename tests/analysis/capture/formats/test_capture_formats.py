@@ -13,6 +13,7 @@ import pytest
 import zstandard
 
 import analysis
+from analysis.numbers import significant
 from analysis.packets import NO_TIME
 from tests.analysis import capture_files as files
 from tests.analysis.capture_files import Frame
@@ -201,6 +202,27 @@ def test_damage_ends_the_reading_and_every_lost_byte_is_counted(tmp_path: Path) 
     same_packets(table, FRAMES[:50])
     assert table.source["damaged"]
     assert table.source["unread_bytes"] == len(absurd) + len(second)
+
+
+@pytest.mark.parametrize("write", [files.pcap, files.pcapng])
+@pytest.mark.parametrize("zeros", [8, 16, 40, 4096, 3_000_000])
+def test_zeros_at_the_end_are_no_packets(tmp_path: Path, write: Callable[[list[Frame]], bytes], zeros: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(write(FRAMES) + bytes(zeros))
+    measured = analysis.analyse(path)
+    assert measured.metrics["packets"] == len(FRAMES)
+    assert measured.metrics["unread_bytes"] == zeros
+    assert measured.trust.verdict == "degraded"
+    assert f"{significant(zeros)} zero bytes at the end" in measured.trust.reasons[0]
+
+
+def test_zeros_between_packets_are_damage_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(files.pcap(FRAMES[:50]) + bytes(64) + files.pcap(FRAMES[50:])[24:])
+    measured = analysis.analyse(path)
+    assert measured.metrics["packets"] == 50
+    assert "the file is damaged" in measured.trust.reasons[0]
+    assert any("no record, but zeros" in note for note in measured.capture["notes"])
 
 
 @pytest.mark.parametrize("data", [b"", b"no capture", b"\x0a\x0d\x0d\x0a", files.pcap([])[:10]])

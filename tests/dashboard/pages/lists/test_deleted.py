@@ -35,7 +35,7 @@ from experiments.models import (
     TrialValues,
 )
 from experiments.selectors.history import expect
-from tests.dashboard.texts import text_of
+from tests.dashboard.texts import text_of, undo_of
 from tests.experiments import factories
 from workers import retention
 
@@ -96,7 +96,8 @@ def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Cl
     response = page.post(DELETE, query)
     assert response.url == "/experiments/?q=water"
     text = text_of(page.get(response.url))
-    assert f'{UNDELETE}?of=e%3A{measured.slug}&amp;back=q%3Dwater">Undo</a>' in text
+    undo, fields = undo_of(text)
+    assert (undo, fields["of"], fields["back"]) == (UNDELETE, f"e:{measured.slug}", "q=water")
     assert "1 in trash</a>" in text
     assert page.get(measured.get_absolute_url()).status_code == 404
     assert not Trial.objects.filter(experiment=measured.pk).exists()
@@ -106,7 +107,7 @@ def test_deleted_experiment_is_restored_unchanged(measured: Experiment, page: Cl
     assert (kept.by, kept.project, len(kept.trials)) == (person, measured.project, 6)
     listed = text_of(page.get(DELETED))
     assert measured.name in listed
-    page.post(UNDELETE, query)
+    page.post(undo, fields)
     connection.check_constraints()
     assert everything(measured) == before
     assert {model: model._default_manager.count() for model in ROWS} == counts

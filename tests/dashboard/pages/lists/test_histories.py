@@ -12,7 +12,7 @@ from experiments.selectors.history import expect, history_of
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.histories_measured import LEVEL, STEP, measure
 from tests.dashboard.laboratory import laboratory_with
-from tests.dashboard.texts import text_of
+from tests.dashboard.texts import text_of, undo_of
 from tests.experiments import factories
 
 
@@ -170,9 +170,8 @@ def test_last_steps_of_ticked_ones_are_marked_as_expected_and_back(measured, pag
     assert back.url == "/history/?workload=water&columns=standing"
     mark = ExpectedChange.objects.get()
     assert (mark.trial, mark.reason, mark.author) == (measured[1].trials.order_by("ended_at")[6], "New kernel", person)
-    text = page.get(back.url).content.decode()
-    undo = re.search(r'href="(/history/chosen/unexpected/[^"]+)">Undo', text)
-    page.post(undo[1].replace("&amp;", "&").partition("?")[0], {"of": of})
+    undo, fields = undo_of(page.get(back.url).content.decode())
+    page.post(undo, fields)
     assert not ExpectedChange.objects.exists()
     assert slugs(page, flagged="1") == ["stepped"]
 

@@ -81,6 +81,15 @@ def test_it_says_why_something_cannot_be_compared(two, person, page, chosen):
     assert answer.status_code == 400
 
 
+def test_compare_pairs_no_truth_with_a_number(two, person):
+    for experiment, values in zip(two, ((True, False, True), (1, 0, 1)), strict=True):
+        for own, value in zip(experiment.configurations.all(), values, strict=True):
+            own.parameters |= {"flag": value}
+            own.save()
+    with pytest.raises(CannotCompare, match="flag is true or false in some members and a number in others"):
+        compare(person, tokens(*two))
+
+
 def test_it_does_not_show_experiments_of_others(two, person, page):
     Experiment.objects.filter(pk=two[1].pk).update(project=Project.objects.create(slug="theirs", name="Theirs"))
     assert page.get(ADDRESS, {"of": ",".join(tokens(*two))}).status_code == 400

@@ -234,26 +234,56 @@ def test_it_marks_the_field_of_a_wrong_value_and_stores_nothing(page, changes, p
     assert not Experiment.objects.filter(published=False).exists()
 
 
-def test_it_applies_yaml_to_the_form(page):
+def preview_of_yaml(page, text):
+    return page.post(reverse("new-preview"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+
+
+def test_form_follows_the_edited_yaml(page):
     text = as_yaml(draft_from_post(posted()) | {"repetitions": 7, "tags": ["night"]})
-    response = page.post(reverse("new-apply"), {"yaml": text})
+    response = preview_of_yaml(page, text)
+    assert response.context["preview"].trials == 4 * 7
     html = response.content.decode()
     assert 'name="repetitions" value="7"' in html
     assert 'value="night"' in html
-    assert "rankwire:changed" in response["HX-Trigger-After-Settle"]
+    assert "<textarea" not in html  # the text being typed stays as it is
 
 
-def test_it_names_the_line_of_wrong_yaml_and_keeps_the_form(page):
-    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: water\nrepetitions: 0\n"})
-    assert response["HX-Retarget"] == "#yaml-errors"
-    assert "Line 3" in response.content.decode()
+def test_edited_yaml_is_what_starts(page):
+    text = as_yaml(draft_from_post(posted()) | {"workload": "pingpong", "parameters": {}, "sweep": {"hosts": [2]}})
+    response = page.post(reverse("new"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+    assert response.status_code == 302
+    assert Experiment.objects.get(published=False).workload == "pingpong"
+
+
+def test_form_edited_after_the_yaml_is_what_starts(page):
+    response = page.post(reverse("new"), {**dict(posted().lists()), "source": "form", "yaml": "name: [typed before"})
+    assert response.status_code == 302
+    assert Experiment.objects.get(published=False).workload == "water"
+
+
+def test_wrong_yaml_starts_nothing_and_stays_as_typed(page):
+    text = "name: x\nworkload: water\nrepetitions: 0\n"
+    response = page.post(reverse("new"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+    assert response.status_code == 422
+    assert not Experiment.objects.filter(published=False).exists()
+    assert response.context["yaml"] == text
+    assert [error.line for error in response.context["yaml_errors"]] == [3]
+
+
+def test_wrong_yaml_names_its_line_and_keeps_the_form(page):
+    response = preview_of_yaml(page, "name: x\nworkload: water\nrepetitions: 0\n")
+    assert [error.line for error in response.context["yaml_errors"]] == [3]
+    html = response.content.decode()
+    assert 'id="steps"' not in html
+    assert 'aria-disabled="true"' in html
 
 
 @pytest.mark.parametrize("text", ["", "[", "just words", "- 1\n- 2", "name: &a x\nworkload: *a"])
 def test_it_refuses_what_is_not_a_specification_in_words(page, text):
-    response = page.post(reverse("new-apply"), {"yaml": text})
+    response = preview_of_yaml(page, text)
     assert response.status_code == 200
-    assert 'class="note bad"' in response.content.decode()
+    assert response.context["yaml_errors"]
+    assert response.context["preview"] is None
 
 
 def test_it_starts_a_clone_from_the_same_answers(page):
@@ -288,10 +318,11 @@ def test_it_lets_a_viewer_start_nothing(page, person):
 
 def test_it_does_not_parse_input_without_permission(page, person, monkeypatch):
     person.memberships.update(role="viewer")
-    monkeypatch.setattr(new, "parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged"))
+    monkeypatch.setattr(
+        "dashboard.panels.new.draft.parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged")
+    )
     monkeypatch.setattr(new, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
-    response = page.post(reverse("new-apply"), {"yaml": "name: x\nworkload: command\n"})
-    assert response["HX-Retarget"] == "#yaml-errors"
+    assert preview_of_yaml(page, "name: x\nworkload: command\n").context["yaml_errors"]
     assert submit(page).status_code == 422
     for address in ("new-preview", "new-fields"):
         assert "you may not start" in page.post(reverse(address), dict(posted().lists())).content.decode()

@@ -27,8 +27,8 @@ def test_it_shows_values_and_reasons_of_missing_ones() -> None:
     assert rows["Coalesced segments, share"].value == "1.25\u202f%"
     assert rows["Unread bytes"].value == "17\u202fB"
     assert rows["Tail lost"].missing == "the capture tool's own report was not given"
-    assert rows["ACKs for unseen data"].missing == "not counted"
-    assert rows["Capture overhead"].missing == "no run without capture"
+    assert rows["ACKs for unseen data"].missing == "not measured"
+    assert rows["Capture overhead"].missing == "no control run"
 
 
 def test_it_shows_the_observer_effect_if_a_control_ran() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,30 @@ def test_it_keeps_no_more_than_a_trial_may_have_on_disk(work: Path) -> None:
     """By the length of the files: a hole takes no disk, and a hash of it hours."""
     with (work / "hole.log").open("wb") as file:
         file.truncate(1 << 40)
-    written.require_room(work, ["a.log"], limit_bytes=1 << 20)
+    written.require_room([work / "a.log"], limit_bytes=1 << 20)
     with pytest.raises(TrialFailed, match=r"are .* long together, more than the 1 MiB that a trial may have on disk"):
-        written.require_room(work, ["a.log", "hole.log"], limit_bytes=1 << 20)
+        written.require_room([work / "a.log", work / "hole.log"], limit_bytes=1 << 20)
+
+
+def test_files_to_store_have_few_holes(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written, "HOLES_LIMIT_BYTES", 1 << 20)
+    files = [work / f"{number}.log" for number in range(3)]
+    for file in files:
+        with file.open("wb") as stream:
+            stream.write(b"x" * 8192)
+            stream.seek(400 << 10, 1)
+            stream.write(b"y" * 8192)
+    dense = work / "dense.log"
+    dense.write_bytes(b"z" * (4 << 20))
+    written.require_room([dense, *files[:2]], limit_bytes=1 << 30)
+    with pytest.raises(TrialFailed, match=r"2\.log is .* long, but mostly empty"):
+        written.require_room([dense, *files], limit_bytes=1 << 30)
+
+
+def test_a_file_of_holes_is_judged_at_once(work: Path) -> None:
+    with (work / "hole.log").open("wb") as stream:
+        stream.truncate(1 << 43)
+    begun = time.monotonic()
+    with pytest.raises(TrialFailed, match="mostly empty"):
+        written.require_room([work / "hole.log"], limit_bytes=1 << 50)
+    assert time.monotonic() - begun < 1

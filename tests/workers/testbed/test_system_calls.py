@@ -1,0 +1,98 @@
+"""The filter of system calls, number by number, against the kernel's table."""
+
+from __future__ import annotations
+
+import errno
+import platform
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.workers.testbed.bpf import verdict
+from workers.agent import seccomp
+
+TABLE = Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")  # of libc6-dev
+X86_64, I386, AARCH64 = 0xC000003E, 0x40000003, 0xC00000B7
+X32 = 0x40000000
+ALLOWED, NOT_THERE = seccomp.ALLOW, seccomp.REFUSE | errno.ENOSYS
+NEWER = {
+    "cachestat": 451,
+    "fchmodat2": 452,
+    "map_shadow_stack": 453,
+    "futex_wake": 454,
+    "futex_wait": 455,
+    "futex_requeue": 456,
+}
+"""Than the table of Debian 12; libseccomp may know them."""
+BY_ARGUMENTS = {"clone", "socket", "socketpair"}
+NEVER = """
+acct add_key adjtimex bpf chroot clock_adjtime clock_settime clone3 create_module delete_module fanotify_init finit_module fsconfig
+fsmount fsopen fspick get_kernel_syms init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
+kexec_load keyctl lookup_dcookie memfd_create memfd_secret mount mount_setattr move_mount nfsservctl open_by_handle_at open_tree
+pidfd_getfd pivot_root process_madvise query_module quotactl quotactl_fd reboot request_key setdomainname sethostname setns
+settimeofday swapoff swapon syslog umount2 unshare uselib userfaultfd vhangup vmsplice
+"""
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64" or not TABLE.exists(), reason="the table of x86-64")
+
+
+@pytest.fixture(scope="module")
+def program() -> bytes:
+    return bytes(seccomp.Filter().program)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> dict[str, int]:
+    return {name: int(number) for name, number in re.findall(r"#define __NR_(\w+) (\d+)", TABLE.read_text())}
+
+
+def test_filter_allows_the_listed_calls_and_no_other_number(program: bytes, numbers: dict[str, int]) -> None:
+    listed = {numbers[name] for name in seccomp.CALLS.split() if name in numbers}
+    judged = {numbers[name] for name in BY_ARGUMENTS}
+    assert len(listed) > 280
+    for name, number in NEWER.items():
+        assert verdict(program, number, X86_64) in (ALLOWED, NOT_THERE), name
+    for number in {*range(-1, 1024)} - judged - {*NEWER.values()}:
+        expected = ALLOWED if number in listed else NOT_THERE
+        assert verdict(program, number, X86_64) == expected, number
+
+
+def test_filter_refuses_what_changes_the_machine_or_the_sandbox(program: bytes, numbers: dict[str, int]) -> None:
+    refused = [name for name in NEVER.split() if name in numbers]
+    assert len(refused) > 50
+    assert {name for name in refused if verdict(program, numbers[name], X86_64) != NOT_THERE} == set()
+
+
+@pytest.mark.parametrize("architecture", [I386, AARCH64])
+def test_filter_refuses_every_call_of_another_architecture(program: bytes, architecture: int) -> None:
+    assert {verdict(program, number, architecture) for number in range(512)} == {NOT_THERE}
+
+
+def test_filter_refuses_every_call_of_x32(program: bytes) -> None:
+    assert {verdict(program, X32 + number, X86_64) for number in range(1024)} == {NOT_THERE}
+
+
+@pytest.mark.parametrize("high", [0, 1 << 32])
+def test_filter_allows_clone_without_a_new_namespace(program: bytes, numbers: dict[str, int], high: int) -> None:
+    namespaces = (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
+    for flags in (0x3D0F00, 0x1200011, 0x11):  # of a thread, of fork, of a plain child
+        assert verdict(program, numbers["clone"], X86_64, [high | flags]) == ALLOWED
+        for namespace in namespaces:
+            assert verdict(program, numbers["clone"], X86_64, [high | flags | namespace]) == NOT_THERE
+
+
+def test_filter_allows_the_families_of_unix_internet_and_route_sockets(program: bytes, numbers: dict[str, int]) -> None:
+    allowed, unsupported = {1, 2, 10}, seccomp.REFUSE | errno.EAFNOSUPPORT
+    for family in range(seccomp.MOST_FAMILIES):
+        for protocol in range(32):
+            found = verdict(program, numbers["socket"], X86_64, [family, 1, protocol])
+            if family == seccomp.AF_NETLINK:
+                assert found == (NOT_THERE if protocol else ALLOWED)
+            else:
+                assert found == (ALLOWED if family in allowed else unsupported), family
+        pair = verdict(program, numbers["socketpair"], X86_64, [family, 1, 0])
+        assert pair == (ALLOWED if family == 1 else NOT_THERE)
+    # The kernel reads the low half of the argument only: a family must not hide behind the other one.
+    assert verdict(program, numbers["socket"], X86_64, [1 << 32 | 40, 1, 0]) != ALLOWED
+    assert verdict(program, numbers["socket"], X86_64, [1 << 32 | 1, 1, 0]) != ALLOWED
