@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -18,30 +20,39 @@ class Hands:
         self.steps: list[str] = []
         self.pressed = 0
 
-    def press(self, name: str) -> None:
-        """Go to a link or button, and press it."""
-        self.go_to(name)
-        self._key("Enter")
+    def follow(self, instructions: Sequence[tuple[str, str]]) -> None:
+        """Carry out steps of a guide.
 
-    def tick(self, name: str) -> None:
-        """Go to a box, and tick it."""
+        A control gets the text after it, or is pressed; text without a control is keys.
+        """
+        words = list(instructions)
+        while words:
+            control, key = words.pop(0)
+            if key:
+                self.keys(key)
+            elif words and words[0][1]:
+                self.type(control, words.pop(0)[1])
+            else:
+                self.press(control)
+
+    def press(self, name: str) -> None:
+        """Go to a link, a button or a box, and press or tick it."""
         self.go_to(name)
-        self._key("Space")
+        self._key("Space" if self._focused("type") == "checkbox" else "Enter")
 
     def type(self, name: str, text: str, *, is_step: bool = True) -> None:
-        """Replace the text of a field; a text that is not a `step` is not in the guide."""
-        self.go_to(name)
-        self._key("ControlOrMeta+A")
-        self.page.keyboard.type(text)
-        self.steps += [text] if is_step else []
+        """Replace the text of a field, or choose it in a list.
 
-    def choose(self, name: str, option: str) -> None:
-        """Go to a list of choices, and choose by its first letters."""
+        A text that is not a step is not in the guide.
+        """
         self.go_to(name)
-        self.page.keyboard.type(option)
-        chosen = self.page.evaluate("document.activeElement.selectedOptions[0].textContent.trim()")
-        assert chosen == option, chosen
-        self.steps.append(option)
+        is_list = self._focused("tagName") == "SELECT"
+        if not is_list:
+            self._key("ControlOrMeta+A")
+        self.page.keyboard.type(text)
+        if is_list:
+            assert self.page.evaluate("document.activeElement.selectedOptions[0].textContent.trim()") == text
+        self.steps += [text] if is_step else []
 
     def keys(self, *names: str) -> None:
         """Keys, or the text that one types, from wherever the focus is."""
@@ -57,6 +68,8 @@ class Hands:
         self.steps.append(name)
         target = self._named(name)
         expect(target.first).to_be_visible()
+        exact = self._named(name, "$")
+        target = exact if exact.count() else target
         stops: list[str] = []
         for _ in range(MOST_STOPS):
             self._key("Tab")
@@ -66,13 +79,16 @@ class Hands:
             stops.append(self.page.evaluate("document.activeElement.textContent.trim().slice(0, 30)"))
         raise AssertionError(f"Tab never reached {name!r}; it stopped at {stops}")
 
-    def _named(self, name: str) -> Locator:
-        begun = re.compile(rf"^{re.escape(name)}\b")
+    def _named(self, name: str, end: str = r"\b") -> Locator:
+        begun = re.compile(rf"^{re.escape(name)}{end}")
         summary = self.page.locator("summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}"))
         elements = summary.or_(self.page.locator(f'summary[aria-label^="{name}"]'))
         for role in _ROLES:
             elements = elements.or_(self.page.get_by_role(role, name=begun))  # type: ignore[arg-type]
         return elements.filter(visible=True)
+
+    def _focused(self, property_name: str) -> Any:
+        return self.page.evaluate("name => document.activeElement[name]", property_name)
 
     def _key(self, name: str) -> None:
         self.page.keyboard.press(name)

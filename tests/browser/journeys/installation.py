@@ -30,7 +30,7 @@ class Installation:
         self.var = var
         self.log = var / "log" / "server.log"
         environment = {name: value for name, value in os.environ.items() if name not in _GIVEN}
-        self._environment = {
+        self.environment = {
             **environment,
             "RANKWIRE_VAR": str(var),
             **(variables or {}),
@@ -42,7 +42,7 @@ class Installation:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "config.server", "--port", "0", "--no-demo"],
                 cwd=ROOT,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -78,7 +78,7 @@ class Installation:
         return subprocess.run(
             [sys.executable, "-m", "config.run", "manage", *arguments],
             cwd=ROOT,
-            env=self._environment,
+            env=self.environment,
             stdout=subprocess.PIPE,
             check=True,
             text=True,

@@ -55,7 +55,7 @@ def test_hosts_are_tested_before_they_take_experiments(
     slug = page.url.rstrip("/").rpartition("/")[2]
     assert installation.ask(f"clusters/{slug}/")["state"] == "off"
     hands.press("Edit settings")
-    hands.tick("Accept experiments")
+    hands.press("Accept experiments")
     hands.press("Save settings")
     page.wait_for_url(f"**/clusters/{slug}/")
     assert installation.ask(f"clusters/{slug}/")["state"] == "ready"

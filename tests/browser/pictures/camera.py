@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from playwright.sync_api import Browser, ConsoleMessage, Page
 
+from config.services.lease import ROOT
 from tests.browser.pictures.pages import Picture
 
 SCHEMES: Final = ("light", "dark")
@@ -33,6 +34,9 @@ _TURNED: Final = """scheme => [...document.querySelectorAll(".plot[data-drawn]")
 _PAINTED: Final = (
     "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 300))))"
 )
+# Documents show no path of the machine that took their pictures.
+_ELSEWHERE: Final = """root => document.querySelectorAll("pre").forEach(
+    pre => { pre.textContent = pre.textContent.replaceAll(root, "/srv/rankwire"); })"""
 _WEBP: Final = """async ({png, quality}) => {
     const image = new Image();
     image.src = "data:image/png;base64," + png;
@@ -89,6 +93,7 @@ class Camera:
         """Return a part of the page for documents, as WebP of at most MOST_BYTES."""
         with self.opened(address, picture.width, picture.height, signed_in=signed_in) as page:
             turn(page, picture.scheme)
+            page.evaluate(_ELSEWHERE, str(ROOT))
             if picture.at:
                 page.locator(picture.at).evaluate("element => element.scrollIntoView({block: 'start'})")
             png = base64.b64encode(page.screenshot(animations="disabled")).decode()
