@@ -64,7 +64,7 @@ def _is_address(text: str) -> bool:
 def _expanded(word: str) -> list[str]:
     """Return the names of one word; odd parts of the split are what brackets enclose."""
     parts = re.split(r"\[([^\[\]]*)\]", word)
-    choices = [_numbers(part, word) if place % 2 else [part] for place, part in enumerate(parts)]
+    choices = [_numbers(part, word) if number % 2 else [part] for number, part in enumerate(parts)]
     if math.prod(map(len, choices)) > MOST_HOSTS:
         raise ValueError(f"{word!r} is more than {MOST_HOSTS} hosts")
     if re.search(r"[\[\]]", "".join(parts[::2])):

@@ -219,11 +219,11 @@ class RemoteSupervisor(supervisor.Supervisor):
         if len(self.looks) > MOST_LOOKED_AT:
             self.looks.clear()
         key = (entry.pid, entry.started_ticks)
-        looks, found = self.looks.get(key, (0, False))
-        if not found and looks < LOOKS and self.scratch is not None:
-            found = _belongs(entry, os.fsencode(self.scratch))
-            self.looks[key] = (looks + 1, found)
-        return found
+        looks, is_ours = self.looks.get(key, (0, False))
+        if not is_ours and looks < LOOKS and self.scratch is not None:
+            is_ours = _belongs(entry, os.fsencode(self.scratch))
+            self.looks[key] = (looks + 1, is_ours)
+        return is_ours
 
     def _strangers(self) -> list[int]:
         if self.scratch is None:

@@ -86,7 +86,7 @@ def words(installation: Installation, bench: tuple[str, str], session_directory:
 def here(text: str, words: Mapping[str, str]) -> str:
     """Return a text of a page with the words of this installation."""
     pattern = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    return re.sub(rf"(?<!\w)(?:{pattern})", lambda found: words[found[0]], text)
+    return re.sub(rf"(?<!\w)(?:{pattern})", lambda match: words[match[0]], text)
 
 
 def reason(block: Block) -> str | None:
@@ -230,19 +230,21 @@ def site(browser: Browser, installation: Installation) -> Iterator[APIRequestCon
 def texts(site: APIRequestContext, address: str) -> str:
     """Return all texts and attributes of a page, or of a source."""
     if not address.startswith("/"):
-        shown = [(ROOT / address).read_text()]
+        visible = [(ROOT / address).read_text()]
     else:
         response = site.get(address)
         assert response.ok, address
         document = html.fromstring(response.text())
-        shown = [*document.itertext(), *document.xpath("//@*")]
-    return re.sub(r"\s+", " ", " | ".join(shown))
+        visible = [*document.itertext(), *document.xpath("//@*")]
+    return re.sub(r"\s+", " ", " | ".join(visible))
 
 
 @pytest.mark.parametrize("name", [name for name, document in PAGES.items() if controls(document)])
 def test_controls_of_a_page_exist(name: str, site: APIRequestContext, words: dict[str, str]) -> None:
-    shown = " ".join(texts(site, here(address, words)) for address in ADDRESSES.get(name, ()))
-    assert [each for each in sorted(controls(PAGES[name])) if not re.search(rf"\b{re.escape(each)}\b", shown)] == []
+    visible = " ".join(texts(site, here(address, words)) for address in ADDRESSES.get(name, ()))
+    assert [
+        control for control in sorted(controls(PAGES[name])) if not re.search(rf"\b{re.escape(control)}\b", visible)
+    ] == []
 
 
 STEPS: Final = {

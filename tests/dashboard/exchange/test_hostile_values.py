@@ -56,11 +56,11 @@ def spoiled(data: Any, most: int = 25) -> list[tuple[str, str]]:
 
     Each value is replaced by an integer of 400 digits, and some of all other pairs are tried, always the same.
     """
-    places = list(leaves(data))
-    pairs = [(*place, value) for place in places for value in VALUES[1:]]
+    targets = list(leaves(data))
+    pairs = [(*target, value) for target in targets for value in VALUES[1:]]
     others = Random(38).sample(pairs, min(most, len(pairs)))
     changes = []
-    for container, key, value in [*((*place, VALUES[0]) for place in places), *others]:
+    for container, key, value in [*((*target, VALUES[0]) for target in targets), *others]:
         before, container[key] = container[key], MARK
         text = json.dumps(data, ensure_ascii=False)
         container[key] = before

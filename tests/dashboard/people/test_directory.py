@@ -109,7 +109,7 @@ def test_closed_account_of_the_directory_has_no_session() -> None:
     ],
 )
 def test_name_is_no_filter_of_the_directory(name: str) -> None:
-    """The filter matches one entry or none, and the password is right for the only entry there is."""
+    """The filter matches one entry or none; the only entry has this password."""
     client = Client()
     client.post("/sign-in/", {"username": name, "password": "an apple fell"})
     assert "_auth_user_id" not in client.session

@@ -68,11 +68,11 @@ def test_the_table_keeps_what_names_a_site() -> None:
 
 @pytest.mark.parametrize("kind", ANSWERS)
 def test_submissions_inherit_nothing_of_an_outer_job(kind: str, commands: Callable[[str, str], Path]) -> None:
-    place = commands(SUBMITS[kind], f"env >variables; cat >script; echo '*** Welcome ***'; echo '{ANSWERS[kind]}'")
+    directory = commands(SUBMITS[kind], f"env >variables; cat >script; echo '*** Welcome ***'; echo '{ANSWERS[kind]}'")
     queue = launcher_of(kind).queue
     assert queue.submit(2, "the script\n", "rankwire-1").startswith("4711")
-    assert variables_in(place / "variables") == SITE
-    assert (place / "script").read_text() == "the script\n"
+    assert variables_in(directory / "variables") == SITE
+    assert (directory / "script").read_text() == "the script\n"
 
 
 LOGIN = """\
@@ -89,13 +89,13 @@ exit $status"""
 @pytest.mark.parametrize("how", ["sh -c", "bash -c"])
 def test_a_login_adds_nothing_to_an_answer(kind: str, how: str, commands: Callable[[str, str], Path]) -> None:
     commands("ssh", LOGIN.format(how=how))
-    place = commands(SUBMITS[kind], f"env >variables; cat >script; echo '{ANSWERS[kind]}'; echo a warning >&2")
+    directory = commands(SUBMITS[kind], f"env >variables; cat >script; echo '{ANSWERS[kind]}'; echo a warning >&2")
     queue = launcher_of(kind, login={"host": "gate"}).queue
     assert queue.submit(2, "the script\n", "rankwire-1").startswith("4711")
-    seen = variables_in(place / "variables")
+    seen = variables_in(directory / "variables")
     assert seen == SITE
-    assert "SBATCH_ACCOUNT" not in (place / "variables").read_text()
-    assert (place / "script").read_text() == "the script\n"
+    assert "SBATCH_ACCOUNT" not in (directory / "variables").read_text()
+    assert (directory / "script").read_text() == "the script\n"
 
 
 def test_the_status_of_a_command_comes_through_a_login(commands: Callable[[str, str], Path]) -> None:
@@ -127,19 +127,19 @@ def test_the_connection_to_a_node_inherits_nothing(
     settings: dict[str, object], commands: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     commands("ssh", LOGIN.format(how="sh -c"))
-    place = commands("srun", "env >variables; exit 1")
+    directory = commands("srun", "env >variables; exit 1")
     launcher = launcher_of("slurm", **settings)
     connection = launcher.queue.clean(["srun", "--jobid=12"])
     with RemoteAgent("n1", connection) as agent, pytest.raises(ClusterUnavailable):
         agent.connect(tmp_path / "scratch")
-    assert variables_in(place / "variables") == SITE
-    assert "SQUEUE_SORT" not in (place / "variables").read_text()
+    assert variables_in(directory / "variables") == SITE
+    assert "SQUEUE_SORT" not in (directory / "variables").read_text()
 
 
 def test_a_launch_command_is_asked_for_its_version_without_an_outer_job(commands: Callable[[str, str], Path]) -> None:
-    place = commands("odd-mpirun", "env >variables; echo 'mpirun (Open MPI) 4.1.4'")
+    directory = commands("odd-mpirun", "env >variables; echo 'mpirun (Open MPI) 4.1.4'")
     assert machine.mpi_version("odd-mpirun", {"PATH": os.environ["PATH"]}) == "mpirun (Open MPI) 4.1.4"
-    assert variables_in(place / "variables") == SITE
+    assert variables_in(directory / "variables") == SITE
 
 
 def test_trials_inherit_nothing_but_see_what_the_specification_sets(make_job: Callable[..., Job]) -> None:

@@ -18,7 +18,7 @@ Program = Callable[[str], Path]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tools")
 
 
@@ -31,8 +31,8 @@ def alone(argv: Sequence[str | Path], *, preload: Path | None = None) -> str:
     return done.stdout
 
 
-def profiled(argv: Sequence[str | Path], place: Path, *, preload: Path | None = None, level: str = "summary") -> Ran:
-    return run(argv, place, launcher=[*OPEN_MPI, *_with(preload)], level=level)
+def profiled(argv: Sequence[str | Path], shared: Path, *, preload: Path | None = None, level: str = "summary") -> Ran:
+    return run(argv, shared, launcher=[*OPEN_MPI, *_with(preload)], level=level)
 
 
 def _with(preload: Path | None) -> list[str]:
@@ -50,18 +50,18 @@ def calls(ran: Ran) -> dict[str, tuple[int, int]]:
 
 
 @pytest.fixture(scope="module")
-def usual(place: Path, program: Program) -> Ran:
+def usual(shared: Path, program: Program) -> Ran:
     """The program's profile without another tool."""
-    directory = place / "usual"
+    directory = shared / "usual"
     directory.mkdir()
     return profiled([program("messages.c")], directory)
 
 
 @pytest.mark.parametrize("level", ["summary", "trace"])
 def test_a_preloaded_tool_counts_what_it_counts_alone(
-    level: str, usual: Ran, place: Path, program: Program, tmp_path: Path
+    level: str, usual: Ran, shared: Path, program: Program, tmp_path: Path
 ) -> None:
-    library = tool.library(place)
+    library = tool.library(shared)
     expected = tool.counts(alone([program("messages.c")], preload=library))
     ran = profiled([program("messages.c")], tmp_path, preload=library, level=level)
     assert ran.status == 0, ran.output
@@ -76,9 +76,9 @@ def test_a_preloaded_tool_counts_what_it_counts_alone(
 
 @pytest.mark.parametrize("how", ["as a library", "into the program", "after the profile was loaded"])
 def test_a_tool_that_is_linked_or_comes_first_is_chained(
-    how: str, usual: Ran, place: Path, program: Program, tmp_path: Path
+    how: str, usual: Ran, shared: Path, program: Program, tmp_path: Path
 ) -> None:
-    library, source = tool.library(place), PROGRAMS / "messages.c"
+    library, source = tool.library(shared), PROGRAMS / "messages.c"
     linked = tmp_path / "linked"
     if how == "as a library":
         tool.build(linked, "-O1", "-pthread", source, library)
@@ -98,13 +98,13 @@ def test_a_tool_that_is_linked_or_comes_first_is_chained(
 
 
 def test_a_tool_in_the_program_for_some_functions_loses_no_call(usual: Ran, tmp_path: Path) -> None:
-    own = tmp_path / "own.c"
-    own.write_text(
+    source = tmp_path / "own.c"
+    source.write_text(
         "#include <mpi.h>\n#include <stdio.h>\n"
         "int MPI_Barrier(MPI_Comm comm) { puts(\"own barrier\"); return PMPI_Barrier(comm); }\n"
         "int MPI_Finalize(void) { puts(\"own end\"); return PMPI_Finalize(); }\n"
     )  # fmt: skip
-    tool.build(tmp_path / "linked", "-O1", "-pthread", PROGRAMS / "messages.c", own)
+    tool.build(tmp_path / "linked", "-O1", "-pthread", PROGRAMS / "messages.c", source)
     ran = profiled([tmp_path / "linked"], tmp_path)
     assert ran.output.count("own end") == 2
     assert ran.output.count("own barrier") == calls(usual)["Barrier"][0]
@@ -115,9 +115,9 @@ def test_a_tool_in_the_program_for_some_functions_loses_no_call(usual: Ran, tmp_
 @pytest.mark.parametrize("name", ["old.f90", "module.f90", "f08.f90"])
 @pytest.mark.parametrize("languages", ["C mpif f08", "mpif f08", "C"])
 def test_a_tool_is_chained_in_every_kind_of_fortran(
-    name: str, languages: str, place: Path, program: Program, tmp_path: Path
+    name: str, languages: str, shared: Path, program: Program, tmp_path: Path
 ) -> None:
-    library = tool.library(place, languages)
+    library = tool.library(shared, languages)
     expected = alone([program(name)], preload=library)
     ran = profiled([program(name)], tmp_path, preload=library)
     assert ran.status == 0, ran.output
@@ -151,7 +151,7 @@ def test_a_fortran_tool_that_calls_its_c_functions_is_counted_once(program: Prog
     assert rows == {"Irecv": (3, 0), "Send": (3, 372), "Wait": (3, 0), "Allreduce": (1, 400)}
 
 
-def test_two_tools_run_as_they_do_alone(place: Path, program: Program, tmp_path: Path) -> None:
+def test_two_tools_run_as_they_do_alone(shared: Path, program: Program, tmp_path: Path) -> None:
     """The second one has functions that the first one lacks, as without the profile."""
     first, text = tmp_path / "libfirst.so", tmp_path / "first.c"
     text.write_text(
@@ -159,22 +159,22 @@ def test_two_tools_run_as_they_do_alone(place: Path, program: Program, tmp_path:
         "int MPI_Barrier(MPI_Comm c) { puts(\"first\"); return ((int (*)(MPI_Comm))dlsym(RTLD_NEXT, \"MPI_Barrier\"))(c); }\n"
     )  # fmt: skip
     tool.build(first, text, "-shared", "-fPIC", "-ldl")
-    both = Path(f"{first}:{tool.library(place)}")
+    both = Path(f"{first}:{tool.library(shared)}")
     expected = alone([program("messages.c")], preload=both)
     ran = profiled([program("messages.c")], tmp_path, preload=both)
     assert ran.output.count("first") == expected.count("first") > 0
     assert tool.counts(ran.output) == tool.counts(expected)
-    assert all(set(profile.tools) == {"libfirst.so", tool.library(place).name} for profile in ran.profiles.values())
+    assert all(set(profile.tools) == {"libfirst.so", tool.library(shared).name} for profile in ran.profiles.values())
 
 
-def test_a_region_is_passed_on_to_a_tool_with_its_name(place: Path, tmp_path: Path) -> None:
+def test_a_region_is_passed_on_to_a_tool_with_its_name(shared: Path, tmp_path: Path) -> None:
     source, regions = tmp_path / "regions.c", tmp_path / "regions"
     source.write_text(
         "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); MPI_Pcontrol(1, \"solve\"); MPI_Barrier(MPI_COMM_WORLD);\n"
         "MPI_Pcontrol(-1, \"solve\"); return MPI_Finalize(); }\n"
     )  # fmt: skip
     tool.build(regions, source)
-    ran = profiled([regions], tmp_path, preload=tool.library(place))
+    ran = profiled([regions], tmp_path, preload=tool.library(shared))
     assert (ran.output.count("tool region 1 solve"), ran.output.count("tool region -1 solve")) == (2, 2)
     assert calls(ran)["Barrier"] == (2, 0)
 

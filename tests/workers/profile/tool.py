@@ -45,13 +45,13 @@ int MPI_Pcontrol(const int level, ...) {
 
 def source(languages: str = "C mpif f08") -> str:
     """Return the tool's text; ``languages``: whose functions it has."""
-    found = _functions()
-    rows = ", ".join(f'{{"{name}"}}' for name in [*_SPECIAL, *found]) + ", {0}"
+    functions = _functions()
+    rows = ", ".join(f'{{"{name}"}}' for name in [*_SPECIAL, *functions]) + ", {0}"
     parts = [HEAD, *(f"static struct row {name}[] = {{{rows}}};" for name in ("of_c", "of_mpif", "of_f08")), LIFE]
     if "C" in languages:
         parts.append(C_LIFE)
         parts += [
-            _in_c(number + len(_SPECIAL), name, arguments) for number, (name, arguments) in enumerate(found.items())
+            _in_c(number + len(_SPECIAL), name, arguments) for number, (name, arguments) in enumerate(functions.items())
         ]
     for language, suffix in (("mpif", "_"), ("f08", "_f08_")):
         if language in languages:
@@ -59,7 +59,7 @@ def source(languages: str = "C mpif f08") -> str:
             parts += [_in_fortran(number, name, count, language, suffix) for number, (name, count) in enumerate(life)]
             parts += [
                 _in_fortran(number + len(_SPECIAL), name, len(_split(arguments)), language, suffix)
-                for number, (name, arguments) in enumerate(found.items())
+                for number, (name, arguments) in enumerate(functions.items())
             ]
     return "\n".join(parts)
 
@@ -87,8 +87,8 @@ def counts(output: str, language: str = "C") -> dict[str, int]:
 
 def _functions() -> dict[str, str]:
     """Return arguments by name, of all functions with an int as their value."""
-    shown = subprocess.run([COMPILER, "--showme:incdirs"], capture_output=True, text=True, check=True, timeout=LIMIT_S)
-    header = (Path(shown.stdout.split()[0]) / "mpi.h").read_text()
+    answer = subprocess.run([COMPILER, "--showme:incdirs"], capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    header = (Path(answer.stdout.split()[0]) / "mpi.h").read_text()
     plain = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     left_out = {*_SPECIAL, *re.findall(r"#\s*define\s+MPI_(\w+)\(", plain)}  # macros: removed from MPI
     return {name: " ".join(arguments.split()) for name, arguments in _PROTOTYPE.findall(plain) if name not in left_out}
@@ -104,7 +104,7 @@ def _in_c(number: int, name: str, arguments: str) -> str:
 
 
 def _in_fortran(number: int, name: str, count: int, language: str, suffix: str) -> str:
-    words = [f"a{place}" for place in range(count + 3)]  # the error, and lengths of texts
+    words = [f"a{number}" for number in range(count + 3)]  # the error, and lengths of texts
     declared, passed = ", ".join(f"long {word}" for word in words), ", ".join(words)
     real = f"pmpi_{name.lower()}{suffix}"
     end = "end();" if name == "Finalize" else ""

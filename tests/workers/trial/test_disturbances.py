@@ -217,17 +217,17 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
 PINNED = "import os, time\nos.sched_setaffinity(0, {{{core}}})\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
 
 
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("is_shared", [True, False])
 def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
-    beside: bool, make_job: Callable[..., Job], eventually: Callable[..., object]
+    is_shared: bool, make_job: Callable[..., Job], eventually: Callable[..., object]
 ) -> None:
     """Bounds that hold beside any load: what the loop used, what the rank left."""
     core, other = sorted(os.sched_getaffinity(0))[:2]
-    source = PINNED.format(core=core if beside else other, seconds=60)
+    source = PINNED.format(core=core if is_shared else other, seconds=60)
     with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
         loop = subprocess.Popen(["/usr/bin/python3", "-c", source])
         try:
-            eventually(lambda: os.sched_getaffinity(loop.pid) == {core if beside else other})
+            eventually(lambda: os.sched_getaffinity(loop.pid) == {core if is_shared else other})
             job = make_job(session, "/usr/bin/python3", "-c", PINNED.format(core=core, seconds=4))
             first, used_s = session.sample().machine, cpu_s(loop.pid)
             process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
@@ -241,7 +241,7 @@ def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
     cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
     assert 3.0 < cores_s < process.elapsed_s + 1.0, "the rank's core alone"
     assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.5  # of its start, when it was not pinned
-    if beside:
+    if is_shared:
         assert taken_s >= used_s - (process.elapsed_s - 4) - 0.05 * cores_s
 
 

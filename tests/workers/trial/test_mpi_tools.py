@@ -20,11 +20,11 @@ ABORTING = OWN.replace("#include <stdio.h>", "#include <stdio.h>\n#include <stdl
 )
 
 
-def linked(place: Path, text: str) -> Path:
-    (place / "own.c").write_text(text)
-    tool.build(place / "linked", "-O1", "-pthread", PROGRAMS / "messages.c", place / "own.c")
-    place.chmod(0o755)
-    return place / "linked"
+def linked(directory: Path, text: str) -> Path:
+    (directory / "own.c").write_text(text)
+    tool.build(directory / "linked", "-O1", "-pthread", PROGRAMS / "messages.c", directory / "own.c")
+    directory.chmod(0o755)
+    return directory / "linked"
 
 
 def test_a_tool_in_the_program_runs_and_is_named(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:

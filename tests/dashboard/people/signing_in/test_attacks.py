@@ -48,9 +48,9 @@ def link_of(client: Client, **headers: str) -> str:
     sent = len(mail.outbox)
     assert client.post(RESET, {"email": ADDRESS}, headers=headers).status_code == 302
     wait_for(lambda: len(mail.outbox) > sent)
-    found = re.search(r"https?://\S+", str(mail.outbox[-1].body))
-    assert found is not None
-    return str(found[0])
+    match = re.search(r"https?://\S+", str(mail.outbox[-1].body))
+    assert match is not None
+    return str(match[0])
 
 
 def opened(client: Client, link: str) -> Any:
