@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -40,7 +41,8 @@ class Database(BaseHTTPRequestHandler):
     vulnerable: frozenset[str] = frozenset()
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.loads(gzip.decompress(content) if self.headers["Content-Encoding"] == "gzip" else content)
         if self.path == "/osv":
             bad = body["package"]["name"] in self.vulnerable
             self.answer({"vulns": [_OSV]} if bad else {})
