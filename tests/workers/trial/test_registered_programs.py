@@ -159,7 +159,7 @@ def test_a_figure_beyond_its_limit_fails_the_trial(run_all: Callable[..., list[T
     registered(extract=[{"name": "rate", "regex": r"rate = (\d+)", "at_most": 30}])
     within, beyond = run_all(workload="solver", parameters={"hosts": 1}, sweep={"steps": [15, 16]})
     assert (within.state, beyond.state) == (State.FINISHED, State.FAILED)
-    assert beyond.message.startswith("rate is 32, and a good run has at most 30.")
+    assert beyond.message.startswith("rate is 32, and a good run has at most 30, in line 1")
 
 
 def test_ranks_may_run_programs_of_their_own(run_all: Callable[..., list[Trial]]) -> None:

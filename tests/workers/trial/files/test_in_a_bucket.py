@@ -116,7 +116,7 @@ def test_a_trial_whose_bucket_stays_away_fails_in_a_sentence_and_the_next_one_ru
     settings.STORE_PATIENCE_SECONDS = 1
     (trial,) = run_all(meanwhile=own_server.kill, **GOOD)
     assert trial.state == State.FAILED
-    assert "What it measured could not be stored: the store of files does not answer" in trial.message
+    assert "The results could not be stored: the store of files does not answer" in trial.message
     assert not trial.artifacts.exists()
     assert not trial.measurements.exists()
     assert not Lease.objects.exists()
