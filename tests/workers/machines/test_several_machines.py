@@ -151,7 +151,7 @@ def is_given_up(trial: Trial) -> None:
     wait_until(lambda: Trial.objects.filter(**again).exists(), f"{trial} is run again")
     trial.refresh_from_db()
     assert trial.state == State.LOST
-    assert "silent" in trial.message
+    assert "stopped reporting" in trial.message
     assert not Lease.objects.filter(trial=trial).exists()
 
 
