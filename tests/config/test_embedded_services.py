@@ -188,7 +188,7 @@ def test_each_version_is_opened_by_its_own_programs(tmp_path: Path, monkeypatch:
         program.touch()
     monkeypatch.setattr(postgres, "DEBIAN_BINARIES", tmp_path)
     assert postgres.find_binaries() == tmp_path / "17" / "bin"
-    for text, message in (("13\n", "made by PostgreSQL 13"), ("sixteen\n", "no version of PostgreSQL")):
+    for text, message in (("13\n", "made by PostgreSQL 13"), ("sixteen\n", "not a version of PostgreSQL")):
         (tmp_path / "PG_VERSION").write_text(text)
         with pytest.raises(ServiceError, match=message):
             postgres.binaries_of(tmp_path)

@@ -26,7 +26,7 @@ def test_it_finds_parts_on_lines_of_their_own_and_nowhere_in_code() -> None:
         ("\n{{ graph water time }}", 2, "no part 'graph'"),
         ("{{ chart water }}", 1, "write {{ chart EXPERIMENT CHART }}"),
         ("{{ table water colours }}", 1, "no table 'colours'"),
-        ("a\n\n- {{ chart water time }}", 3, "outside of lists"),
+        ("a\n\n- {{ chart water time }}", 3, "outside lists"),
         ("see {{ chart water time }}", 1, "a line of its own"),
         ("{{ compare water }}", 1, "2 to 8 experiments"),
         ("{{ compare water water }}", 1, "lists an experiment twice"),

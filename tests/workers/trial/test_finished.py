@@ -90,7 +90,7 @@ def test_it_runs_a_control_trial_without_capture_and_reports_why_metrics_are_abs
     measured, control = run_all(workload="script", control=True)
     assert (measured.state, control.state) == (State.FINISHED, State.FINISHED)
     assert control.kind == "control"
-    assert "observer effect" in control.not_available["packets"]
+    assert "capture overhead" in control.not_available["packets"]
     assert not control.measurements.filter(metric="packets").exists()
     assert control.measurements.get(metric="script.answer").value == 42
 
