@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from experiments import deletion
 from experiments.models import Deleted, Trial
 from tests.experiments import factories
-from tests.experiments.common.test_trees import nest
+from tests.experiments.common.deep_trees import nest
 from workers import store
 
 pytestmark = pytest.mark.django_db

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -19,6 +20,19 @@ DOCUMENTS = sorted([*(ROOT / "docs" / "tutorial").glob("*.md"), *(ROOT / "docs" 
 _SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(r"^\d+\. .*(?:\n   .*)*", re.MULTILINE)
 _WORD = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)
+
+
+STEPS: Final = {
+    "Invite a user": ("/", "Send this link to one user"),
+    "Create an account": ("/", "mira2 has an account"),
+    "Choose mails": ("/", "saved"),
+    "Filter a list and save the view": ("/", "Two hosts or more"),
+    "Plot a metric": ("/", "match"),
+    "Export an experiment": ("/experiments/SLUG/", "Bundle"),
+    "Share an experiment": ("/experiments/SLUG/", "Copy the link now"),
+    "Study the network needs of an experiment": ("/experiments/SLUG/", "configurations, about"),
+}
+"""Headings above steps -> the page on which the steps begin, and a text of the page to which they lead."""
 
 
 @dataclass(frozen=True, slots=True)

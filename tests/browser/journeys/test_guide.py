@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.browser.journeys.guide import journeys, steps
-from tests.browser.journeys.test_how_to import STEPS
+from tests.browser.journeys.guide import STEPS, journeys, steps
 
 
 def test_every_journey_of_the_guide_is_taken() -> None:

@@ -18,7 +18,7 @@ from playwright.sync_api import APIRequestContext, Browser, expect
 from config.environment import Environment
 from config.services.lease import ROOT, read_state
 from tests.browser.journeys.conftest import sign_in
-from tests.browser.journeys.guide import DOCUMENTS, Block, blocks, controls, instructions
+from tests.browser.journeys.guide import DOCUMENTS, STEPS, Block, blocks, controls, instructions
 from tests.browser.journeys.hands import Hands
 from tests.browser.journeys.installation import Installation
 
@@ -34,6 +34,8 @@ NOT_RUN: Final = {
     "script/offline-bundle": "fetches 450 MB; tests/script/test_offline_bundle.py runs it on a small machine",
     "script/server": "is the installation of this test",
     "script/run experiments/library": "takes minutes; tests/script/test_quick_studies.py runs it at night",
+    "git pull": "changes the clone",
+    "git switch": "changes the clone; tests/config/backup restores what an older version made",
     "max by": "a query for Prometheus; tests/config/test_health.py reads its metrics",
 }
 """Words of commands that cannot run here -> the reason."""
@@ -245,19 +247,6 @@ def test_controls_of_a_page_exist(name: str, site: APIRequestContext, words: dic
     assert [
         control for control in sorted(controls(PAGES[name])) if not re.search(rf"\b{re.escape(control)}\b", visible)
     ] == []
-
-
-STEPS: Final = {
-    "Invite a user": ("/", "Send this link to one user"),
-    "Create an account": ("/", "mira2 has an account"),
-    "Choose mails": ("/", "saved"),
-    "Filter a list and save the view": ("/", "Two hosts or more"),
-    "Plot a metric": ("/", "match"),
-    "Export an experiment": ("/experiments/SLUG/", "Bundle"),
-    "Share an experiment": ("/experiments/SLUG/", "Copy the link now"),
-    "Study the network needs of an experiment": ("/experiments/SLUG/", "configurations, about"),
-}
-"""Headings above steps -> the page on which the steps begin, and a text of the page to which they lead."""
 
 
 @pytest.mark.parametrize("heading", STEPS)

@@ -37,6 +37,7 @@ _EVERYWHERE: Final = (
     ),
     Refusal(".*", "Null characters are not allowed.", "as above, refused by the framework"),
     Refusal(".*", "nested too deeply", "schemas count no levels"),
+    Refusal(".*", "is too large a number", "fields that no schema names may hold numbers of any size"),
 )
 _LISTS: Final = (
     Refusal("cursor", "is not one that a page gave as next or previous", _STORED),

@@ -27,7 +27,7 @@ def test_members_see_only_quotas_of_their_projects(experiment: Experiment, setti
     page.force_login(experiment.owner)
     text = words_of(page.get(reverse("quotas")))
     assert "4 of 4 trials used up" in text
-    assert "has used up 4 of 4 trials (waiting): more trials are refused until fewer wait." in text
+    assert "has used up 4 of 4 trials (queued): more trials are refused until fewer are queued." in text
     assert "Hidden" not in text
     answer = client_of(experiment.owner).get("/api/v1/quotas/").json()
     assert [row["project"] for row in answer] == ["default"]

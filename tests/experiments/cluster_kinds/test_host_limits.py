@@ -17,7 +17,7 @@ from experiments.models import Cluster, Experiment, Measurement, State, Trial
 from experiments.revision import add_points, plan_points
 from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of
 from experiments.specification import parse_yaml
-from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
+from experiments.specification.parameters import MAX_RANKS
 from tests.experiments import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
@@ -82,7 +82,7 @@ def test_hosts_of_another_partition_limit_no_suggestion() -> None:
     assert cluster.hosts_to_suggest is None
 
 
-@pytest.mark.parametrize(("ranks_per_host", "limit"), [(1, MAX_HOSTS), (128, MAX_RANKS // 128)])
+@pytest.mark.parametrize(("ranks_per_host", "limit"), [(1, MAX_RANKS), (128, MAX_RANKS // 128)])
 def test_suggestions_keep_the_limits_of_a_specification(ranks_per_host: int, limit: int) -> None:
     sizes = [limit // 4, limit // 2, limit]
     experiment = still_falling(cluster_of("slurm"), sizes, parameters={"ranks_per_host": ranks_per_host})

@@ -11,22 +11,11 @@ from pathlib import Path
 import pytest
 
 from experiments.common import plain_files, trees
+from tests.experiments.common.deep_trees import nest
 
 DEEP = 3000
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups") if os.geteuid() == 0 else ()
-
-
-def nest(top: Path, depth: int) -> None:
-    """Make directories with a path too long for one call, a file in the deepest."""
-    current = os.open(top, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir("a" * 20, dir_fd=current)
-        below = os.open("a" * 20, os.O_RDONLY, dir_fd=current)
-        os.close(current)
-        current = below
-    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=current))
-    os.close(current)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from experiments.exchange.import_plan import import_bundle
 from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.store import Directory
-from tests.experiments.common.test_trees import nest
+from tests.experiments.common.deep_trees import nest
 from tests.experiments.exchange.conftest import elsewhere
 
 

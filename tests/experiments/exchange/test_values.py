@@ -412,7 +412,6 @@ def ramble(first: Any, second: Any, **more: Any) -> Any:
         (True, "1", ["true", 1]),
         (None, "null ", ["null", "null "]),
         (["a"], ["b"], ['["a"]', '["b"]']),
-        (2**70, "1", [str(2**70), 1]),
     ],
 )
 def test_read_report_keeps_variables_of_ramble_as_written(first: Any, second: Any, values: list[Any]) -> None:

@@ -184,6 +184,7 @@ def test_it_shows_what_slurm_is_asked_for_and_what_only_its_nodes_can_tell(page)
     settings = {"partition": "short", "account": "lab", "time_limit": "0:30:00", "scratch": "/scratch"}
     Cluster.objects.create(slug="farm", name="Farm", kind="slurm", settings=settings)
     text = preview(page, cluster="farm", sweep_name=["hosts"], sweep_values=["2"], **UNASKED)
+    text = " ".join(text.replace("\\\n", " ").split())
     lines = ["--exclusive --nodes=2", "--partition=short", "--account=lab", "--time=0:30:00"]
     lines += ["/scratch/rankwire-RANDOM/ranks", "node1 to node2 are the nodes that Slurm allocates and names."]
     assert [words for words in lines if words not in text] == []
