@@ -120,13 +120,13 @@ def is_metric(name: str) -> bool:
 
 def why_impossible(identifier: str, value: float) -> str:
     """Return why no run has this value of a metric; empty if it is possible."""
-    unit, is_catalogued = find(identifier).unit, identifier in METRICS
+    unit, is_catalogued, written = find(identifier).unit, identifier in METRICS, repr(value).removesuffix(".0")
     if abs(value) > _LARGEST:
-        return f"{value:g} is no measurement"
+        return f"{written} is no measurement"
     if value < 0 and (is_catalogued or unit in _NEVER_NEGATIVE) and identifier not in _DIFFERENCES:
-        return f"{value:g} is impossible: {identifier} is never negative"
+        return f"{written} is impossible: {identifier} is never negative"
     if value > 1 and is_catalogued and unit == SHARE and identifier not in _ABOVE_ONE:
-        return f"{value:g} is impossible: {identifier} is a share, and 1 is all of it"
+        return f"{written} is impossible: {identifier} is a share, and 1 is all of it"
     return ""
 
 

@@ -313,8 +313,8 @@
   });
   document.addEventListener("focusout", e => { if (passing && passing.walks && e.target === passing.plot) pass(null); });
 
-  document.addEventListener("rankwire:drawn", e => {
-    const plot = e.target, leads = plot.data.some(leading), parts = mapOf(plot) >= 0 ? "cells" : "points";
+  function drawn(plot) {
+    const leads = plot.data.some(leading), parts = mapOf(plot) >= 0 ? "cells" : "points";
     if (leads && !plot.hasAttribute("tabindex")) {
       plot.tabIndex = 0;
       plot.setAttribute("role", "application");
@@ -323,5 +323,7 @@
       plot.on("plotly_afterplot", show);
     }
     if (leads) show();
-  });
+  }
+  document.addEventListener("rankwire:drawn", e => drawn(e.target));
+  document.querySelectorAll(".plot.js-plotly-plot[data-drawn]").forEach(drawn); // those drawn before this script came
 })();

@@ -46,6 +46,8 @@ AT_ONCE = 100
 COMPILING_S = 120
 MEMORY_BYTES = 500_000_000
 """A mutant of a few kilobytes may not make the process grow by more than this."""
+ADDRESS_BYTES = 2_000_000_000
+"""Several decoders reserve room until the next collection of garbage."""
 EXTREMES = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
 
@@ -209,7 +211,7 @@ def fuzz(count: int, seconds: float, seed: int, keep: Path) -> int:
         for original in seeds():  # every kernel is compiled and every library loaded before memory is watched
             judge(original, path, hang_s=COMPILING_S)
         before = resident_bytes()
-        limit_memory(MEMORY_BYTES)
+        limit_memory(ADDRESS_BYTES)
         for number, data in enumerate(itertools.islice(mutants(seed), count)):
             if time.monotonic() > deadline:
                 break
