@@ -57,6 +57,11 @@
   });
   form.addEventListener("change", markSwept);
 
+  // Another workload brings its fields first, and then its preview, which has errors for these fields.
+  for (const type of ["input", "change"]) {
+    form.addEventListener(type, e => { if (e.target.name === "workload") e.stopImmediatePropagation(); });
+  }
+
   // The preview follows what was edited last. Edits of the form would overwrite YAML that has errors.
   function holdForm(on) {
     document.getElementById("steps").inert = on;
