@@ -78,7 +78,7 @@ class RankProfile:
     bin_s: float
     trace: Trace | None = field(default=None)
     tools: tuple[str, ...] = ()
-    """Files of other tools that stood in for MPI functions."""
+    """Files of other tools whose functions replaced those of MPI."""
 
     @property
     def useful_s(self) -> float:

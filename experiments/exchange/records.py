@@ -25,6 +25,7 @@ FORMAT: Final = "rankwire-bundle/1"
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Slug = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 _MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@+-]{0,79}$")]
+_Measured = Annotated[FiniteFloat, Field(strict=True)]  # neither true nor a text
 _Line = Annotated[str, StringConstraints(max_length=200)]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC))]
@@ -178,7 +179,7 @@ class TrialRecord(_Record):
     not_available: dict[str, str]
     tables: record_schemas.Tables
     environment: _Hash | None
-    measurements: dict[Literal["all", "mpi"], Annotated[dict[_MetricName, FiniteFloat], Field(max_length=5000)]]
+    measurements: dict[Literal["all", "mpi"], Annotated[dict[_MetricName, _Measured], Field(max_length=5000)]]
     files: Annotated[list[FileRecord], Field(max_length=1000)]
 
 

@@ -46,7 +46,7 @@ class MachineSample:
     cpu_ours_s: float = 0.0
     swapped_in_bytes: int = 0
     throttle_events: int = 0
-    """How often a core was slowed down because of heat."""
+    """Count of the times that heat slowed a core."""
     throttled_s: float = 0.0
     """How long the limit of its control group (a container's) held the trial."""
     realtime_offset_ns: int = 0

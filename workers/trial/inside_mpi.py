@@ -49,7 +49,7 @@ class InsideMpi:
     calls: Calls | None = None
     """Every call of the ranks, if the trial keeps a trace."""
     tools: Sequence[str] = ()
-    """Files of other tools that stood in for MPI functions: their own work counts as time inside MPI."""
+    """Files of other tools whose functions replaced those of MPI; their work counts as time inside MPI."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
