@@ -193,8 +193,14 @@ def test_it_refuses_an_experiment_that_would_break_pages(
         (lambda trial: trial.update(uid="0" * 32), "is a trial of another experiment"),
         (lambda trial: trial["measurements"]["all"].update({"elapsed_s": 1e999}), "Infinity is not a number"),
         (lambda trial: trial["measurements"]["all"].update({"<script>": 1.0}), "<script>"),
-        (lambda trial: trial["measurements"]["all"].update({"elapsed_s": True}), "elapsed_s: Input should be a valid number"),
-        (lambda trial: trial["measurements"]["all"].update({"elapsed_s": "1.5"}), "elapsed_s: Input should be a valid number"),
+        (
+            lambda trial: trial["measurements"]["all"].update({"elapsed_s": True}),
+            "elapsed_s: Input should be a valid number",
+        ),
+        (
+            lambda trial: trial["measurements"]["all"].update({"elapsed_s": "1.5"}),
+            "elapsed_s: Input should be a valid number",
+        ),
         (lambda trial: trial["files"][0].update(path="../../escaped.txt"), "outside of its trial"),
         (lambda trial: trial["files"][0].update(sha256="0" * 64), "is not the file that its trial left"),
         (lambda trial: trial.update(cluster="another"), "a cluster that its experiment does not have"),
