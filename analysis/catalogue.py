@@ -83,7 +83,7 @@ _RUN: Final[list[Row]] = [
 ]
 
 _MPI: Final[list[Row]] = [
-    ("mpi_window_s", "Time between MPI_Init and MPI_Finalize", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
+    ("mpi_window_s", "MPI window", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
     ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside MPI in the window.", _INSIDE),
     ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside MPI of any rank.", _INSIDE),
     ("mpi_busiest_rank", "Busiest rank", "1", "neutral", "Number of the rank with the largest time outside MPI: the one that others wait for.", _INSIDE),

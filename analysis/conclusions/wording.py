@@ -13,6 +13,7 @@ from analysis.statistics import Interval
 
 _DIGITS: Final = 2
 _VALUE_DIGITS: Final = 3
+_MOST_SIZES: Final = 4
 _MOST_WORDS: Final = 25
 """Most words of a sentence."""
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
@@ -189,7 +190,9 @@ def whole_sizes(low: float, high: float) -> str:
 
 
 def size_range(values: Sequence[float], axis: str) -> str:
-    """Return "4 hosts", "4 and 6 hosts", "4, 6 and 12 hosts"."""
+    """Return "4 hosts", "4, 6 and 12 hosts", "1 to 8 hosts (5 sizes)"."""
+    if len(values) > _MOST_SIZES:
+        return f"{numbers.significant(values[0])} to {sizes(values[-1], axis)} ({len(values)} sizes)"
     return joined([*map(numbers.significant, values[:-1]), sizes(values[-1], axis)])
 
 

@@ -12,7 +12,7 @@ run delay outside MPI of all other ranks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
@@ -64,6 +64,8 @@ class Division:
     launch_change_s: float
     details: tuple[ChangePart, ...]
     profiled: bool
+    undivided: ChangePart | None = None
+    """The change of the program's own time, if the window is divided in its place."""
 
     @property
     def change_s(self) -> float:
@@ -99,9 +101,22 @@ class Division:
 
 
 def division(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
-    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
+    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data.
+
+    A loop that is a small part of a longer window cannot be divided by the profile: then the window is.
+    """
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(question, good, bad, profiled=profiled)
+    divided = _of_metric(question, metric, good, bad, ideal, profiled=profiled)
+    if divided is None or divided.is_explained:
+        return divided
+    of_window = _of_metric(question, _WINDOW, good, bad, ideal, profiled=profiled)
+    return divided if of_window is None or of_window.change_s <= 0 else replace(of_window, undivided=divided.whole)
+
+
+def _of_metric(
+    question: ExperimentQuestion, metric: str, good: Point, bad: Point, ideal: float, *, profiled: bool
+) -> Division | None:
     dividing = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
     before, after = (
         _by_profile(point, metric, dividing) if profiled else _by_cpu_time(question, point, metric)

@@ -113,10 +113,10 @@ _DIGITS: Final = 3
 _LEAST_DECIMAL: Final = 6
 """One microsecond: smaller changes are shown as 0."""
 _PART_NAMES: Final = {
-    "computing": "Computing",
-    "descheduled": "Descheduled outside MPI",
-    "blocked": "Blocked outside MPI",
-    "off": "Descheduled or blocked outside MPI",
+    "computing": "Computing, mean of the ranks",
+    "descheduled": "Waiting for a CPU core",
+    "blocked": "Blocked outside MPI, busiest rank",
+    "off": "Off the CPU outside MPI, busiest rank",
     "imbalance": "In MPI, waiting for the busiest rank",
     "communication": "In MPI, communication",
     "on_cpu": "On the CPU",
