@@ -48,7 +48,7 @@ class Times:
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Division of the time in MPI: on CPU, blocked, and causes of waits of a trace."""
+    """Division of the time in MPI: on CPU, blocked, causes of waits of a trace, and waits for descheduled ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,8 @@ def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | N
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
         parts = {**parts, LAUNCH: launch}
-    return Times(parts, whole, launch, _details(point))
+    core_in_mpi = {"core_in_mpi": window - np.minimum(most, window) - parts["communication"]}
+    return Times(parts, whole, launch, _details(point) | (core_in_mpi if "descheduled" in parts else {}))
 
 
 def _of_window(

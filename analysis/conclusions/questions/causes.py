@@ -57,8 +57,12 @@ def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: floa
     if divided is None:
         return Explanation()
     causes = _causes(question, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
-    largest = words.more(divided, divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
-    return Explanation(causes, _launch(question, divided, bad), (divided.whole, *divided.parts), largest if causes else "")
+    largest = (
+        words.more(divided, divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
+    )
+    return Explanation(
+        causes, _launch(question, divided, bad), (divided.whole, *divided.parts), largest if causes else ""
+    )
 
 
 def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:

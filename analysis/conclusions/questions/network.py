@@ -115,15 +115,14 @@ def answer_network(question: ExperimentQuestion) -> Answer:
     largest = max((effect for part in parts for effect in part.effects), key=lambda effect: effect.ratio)
     if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
         return _no_effect(grid, figures, largest)
+    is_vague, certainty = any(part.is_vague for part in parts), strength(question, grid.claims)
     return Answer(
         "network",
         _sentence(parts),
-        strength(question, grid.claims),
+        "moderate" if is_vague and certainty == "firm" else certainty,
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
-        repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
-        if any(part.is_vague for part in parts)
-        else None,
+        repetitions_to_resolve(grid, largest.cheapest, largest.costliest) if is_vague else None,
         grid.claims.scatter,
     )
 

@@ -26,7 +26,7 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     curve = SizeGrid(question, next(f for f in question.factors if f.role == "scale"))
     if len(curve.points) < 2:
         return Answer("scale", words.one_size(curve), "open")
-    last, as_good, best, enough = len(curve.points) - 1, curve.as_good, curve.best, curve.enough
+    last, as_good, best, enough = len(curve.points) - 1, curve.enough_sizes, curve.best, curve.enough
     if len(as_good) == len(curve.points):
         return _no_difference(curve)
     why = Explanation()
@@ -69,7 +69,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
 def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
     """Return the repetitions that would separate the best size from its nearest rival."""
     best = curve.best
-    rivals = [i for i in curve.as_good if i != best]
+    rivals = [i for i in curve.enough_sizes if i != best]
     if not rivals or curve.question.published:
         return None
     rival = min(rivals, key=lambda i: abs(curve.claims.change(i, best)))
@@ -82,7 +82,7 @@ def _figures(curve: SizeGrid, *, is_open: bool = False) -> tuple[Figure, ...]:
     factor, best = curve.factor, curve.best
     figures = [] if is_open else [Figure("enough", curve.level(curve.enough), factor.plural)]
     figures.append(Figure("best size", curve.level(best), factor.plural))
-    figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.as_good if i != best]
+    figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.enough_sizes if i != best]
     for i, point in enumerate(curve.points):
         where = {factor.name: point.parameters[factor.name]}
         figures.append(curve.figure(point, where))

@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.conclusions.answer import Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.observations.grid import EQUAL, Grid
 from analysis.conclusions.observations.scatter import SimultaneousIntervals, repetitions_needed
 from analysis.conclusions.wording import MOST_REPETITIONS, point_words, repetitions_words
 from analysis.scaling import Point
@@ -27,6 +27,19 @@ def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Str
     if claims.scatter is None:
         return "open"
     return "firm" if claims.scatter.source == "repetitions" else "moderate"
+
+
+def settled(grid: Grid, best: Point, equal: Sequence[Point]) -> tuple[Strength, Missing | None]:
+    """Return the strength of "these are best", and the repetitions that would make it conclusive.
+
+    It is tentative while one of the ``equal`` ones may be ``EQUAL`` times worse than the best.
+    """
+    certainty, ratios = strength(grid.question, grid.claims), [grid.compare(point, best)[1] for point in equal]
+    if all(ratio is None or ratio.high is None or ratio.high < EQUAL for ratio in ratios):
+        return certainty, None
+    return "moderate" if certainty == "firm" else certainty, repetitions_to_resolve(
+        grid, best, min(equal, key=grid.cost)
+    )
 
 
 def repeat(

@@ -9,9 +9,9 @@ from typing import Any, Final
 from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import (
-    BASE,
     BANDWIDTH_ASKED,
     BANDWIDTH_STATED,
+    BASE,
     OUTSIDE_COMPUTING,
     UPPER_BOUND,
     bursts_reach,

@@ -39,7 +39,7 @@ _MOST_OF_IT: Final = 0.5
 
 def grown(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
-    name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
+    name = f"{_name(part, bad)}{_detail(division, part)}"
     if part.change_s > division.change_s * (1 + 1e-9):
         return f"{_at(question, bad)}{_seconds(part.change_s)} more {name}"
     return f"{_at(question, bad)}{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
@@ -76,7 +76,9 @@ def not_explained(missed_s: float) -> str:
 
 
 def launch(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
-    return f"{_at(question, bad)}launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
+    return (
+        f"{_at(question, bad)}launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
+    )
 
 
 def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool) -> str:
@@ -97,7 +99,12 @@ def _name(part: ChangePart, bad: Point) -> str:
 
 
 def _detail(division: Division, part: ChangePart) -> str:
-    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU."""
+    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU; of waits for a core those in MPI."""
+    if part.name == "descheduled":
+        inside = next((d.change_s for d in division.details if d.name == "core_in_mpi"), 0.0)
+        return f", {_seconds(min(inside, part.change_s))} of it in MPI for other ranks" if inside > 0 else ""
+    if part.name != "communication":
+        return ""
     waits = [detail for detail in division.details if detail.name in _WAITS and detail.has_grown]
     largest = max(waits, key=lambda detail: detail.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:

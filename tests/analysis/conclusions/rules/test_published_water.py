@@ -48,4 +48,7 @@ def test_the_evidence_holds_the_numbers_of_the_statement() -> None:
 def test_a_known_bandwidth_adds_that_the_link_is_not_full() -> None:
     report = find(published_water(link_bandwidth_bps=1e9, capture_at="host"))
     (load,) = (finding for finding in report.findings if finding.group == "network")
-    assert plain(load.statement) == "The link is not full at 2 to 12 hosts (6 sizes): at most 1.1 % of 1 Gbit/s on average."
+    assert (
+        plain(load.statement)
+        == "The link is not full at 2 to 12 hosts (6 sizes): at most 1.1 % of 1 Gbit/s on average."
+    )
