@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions.context import ExperimentQuestion, Factor
+from analysis.conclusions.observations.repetitions import MOST_REPETITIONS, Range
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2
@@ -18,7 +19,6 @@ _MOST_WORDS: Final = 25
 """Most words of a sentence."""
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
-MOST_REPETITIONS: Final = 20
 _INTERVAL: Final = re.compile(r" \([^()]* (?:to|for an) [^()]*\)")
 _NARROW: Final = 1e-3
 """Relative width below which the ends of an interval read like its value."""
@@ -154,11 +154,13 @@ def change_words(ratio: float) -> str:
     return percent(ratio - 1) if ratio < 2 else factor_words(ratio)
 
 
-def repetitions_words(more: int, names: str) -> str:
-    """Return the repetitions in words; ``more`` is capped."""
-    if more >= MOST_REPETITIONS:
-        return f"{MOST_REPETITIONS} or more further repetitions at {names}"
-    return f"{numbers.plural(more, 'more repetition')} at {names}"
+def repetitions_words(more: Range, names: str) -> str:
+    """Return "3 to 8 more repetitions at 2 and 4 hosts"."""
+    if more.high is None:
+        first = "" if more.low == MOST_REPETITIONS else f"{more.low} to "
+        return f"{first}over {MOST_REPETITIONS} more repetitions at {names}"
+    first = "" if more.low == more.high else f"{more.low} to "
+    return f"{first}{numbers.plural(more.high, 'more repetition')} at {names}"
 
 
 def percent(share: float) -> str:

@@ -300,6 +300,15 @@ def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
     return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
 
 
+def equal_choices(grid: Grid, choices: Sequence[Factor], best: Point, most: float) -> str:
+    names, label = joined([factor.label for factor in choices]), lower_first(grid.question.deciding.label)
+    leading = f"{point_words(choices, best.parameters)}, {_typical(grid, best)}"
+    verb = "does" if len(choices) == 1 else "do"
+    return (
+        f"{first_up(names)} {verb} not matter: {label} changes by less than {percent(most)}. Best measured: {leading}."
+    )
+
+
 def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], equal: Sequence[Point]) -> str:
     best, worst = ranked[0], ranked[-1]
     ratio, interval, _ = grid.compare(worst, best)

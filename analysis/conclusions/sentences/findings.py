@@ -202,7 +202,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     ("trust", "time"): {
         "noisy": (
             "Elapsed time scatters by {spread} (standard deviation) between repetitions{at}.",
-            "First look for other load; about {needed} would narrow the 95 % interval to ±5 %.",
+            "First look for other load; {needed} in all would narrow the 95 % interval to ±5 %.",
         ),
         "left_out": (
             "{trials}{at} {are} excluded: failed, lost or cancelled.",

@@ -72,6 +72,14 @@ def test_choices_are_compared_at_one_problem_never_across_problems():
 def test_choices_that_do_not_differ_name_no_best():
     result = checked(asks([METHOD], {"a": 1.0, "b": 1.002}))
 
+    assert result.sentence.startswith("Method does not matter: elapsed time changes by less than")
+    assert (result.strength, result.missing) == ("firm", None)
+    assert values(result, "best") == []
+
+
+def test_choices_that_may_differ_by_much_ask_for_more():
+    result = checked(asks([METHOD], {"a": 1.0, "b": 1.02}, repetitions=[0.8, 1.0, 1.2]))
+
     assert result.strength == "open"
     assert values(result, "best") == []
     assert result.missing is not None
