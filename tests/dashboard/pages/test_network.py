@@ -43,6 +43,18 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
 
 
+def test_page_names_the_deciding_time_everywhere(page: Client, library: Project) -> None:
+    """The fit is of the program's own loop, which is shorter than the run."""
+    study = measured(library, SCALING, lambda p: {"elapsed_s": 60.0, "water.loop_time_s": scaling(p)["elapsed_s"]})
+    response = page.get(f"/network/{study.slug}/")
+    assert response.context["quantity"] == "Loop time"
+    assert "Elapsed time" not in response.text
+    axes = [
+        _carried(response.text, name)["layout"]["yaxis"]["title"]["text"] for name in ("figure-curve-0", "figure-stops")
+    ]
+    assert all(axis.startswith("Loop time") for axis in axes)
+
+
 def test_page_shows_the_best_size_on_each_network(page: Client, library: Project) -> None:
     study = measured(library, SCALING, scaling)
     Network.replace_all(
