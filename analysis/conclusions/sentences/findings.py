@@ -67,7 +67,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "where-time-goes"): {
         "oversubscribed": (
-            "{where}{ranks} ranks{threads} share {cores}, so they wait for CPU time.{measured}",
+            "{where}{ranks} ranks{threads} share {cores}, so they wait for a CPU core.{measured}",
             "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
@@ -98,7 +98,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             f"Send earlier, or receive later; a faster network will not help. {_BY_PAIR}",
         ),
         "waits_without_core": (
-            f"{_WAITING}because a runnable rank had no CPU core.",
+            f"{_WAITING}because a rank was descheduled.",
             f"Give each rank its own CPU core: fewer ranks per host, or more hosts. {_BY_PAIR}",
         ),
     },
@@ -223,7 +223,7 @@ TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "
     "and the ideal network takes CPU time too."
 )
-SHARED: Final = "There are more ranks than cores, so ranks also wait for CPU time."
+SHARED: Final = "There are more ranks than cores, so ranks also wait for a CPU core."
 EXTRAPOLATED: Final = " This is an extrapolation beyond the measured {axis}."
 WAITING: Final = {False: "Time off the CPU", True: "Time outside computing"}
 """Label of all time but computing, without and with a profile."""

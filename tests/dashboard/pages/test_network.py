@@ -23,7 +23,7 @@ def study(library: Project) -> Experiment:
 def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
     response = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
-    assert response.context["answer"].sentence.startswith("The run stays within 10")
+    assert response.context["answer"].sentence.startswith("Elapsed time stays within 10")
     assert response.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
     rows = {row["words"]: row for row in response.context["bought"]}
     slower = float(rows["A tenth of the rate"]["faster"].removesuffix("×"))

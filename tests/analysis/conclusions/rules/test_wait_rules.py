@@ -77,7 +77,7 @@ def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
             "waits_for_closed_windows",
             "80 % of it because a receiver's TCP window was closed.",
         ),
-        ("no_core", "waits_without_core", "80 % of it because a runnable rank had no CPU core."),
+        ("no_core", "waits_without_core", "80 % of it because a rank was descheduled."),
         ("retransmission", "waits_for_lost_packets", "80 % of it for retransmissions of lost packets."),
     ],
 )
