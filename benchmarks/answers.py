@@ -111,14 +111,14 @@ def _false(
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """What became of the answers that recommended repetitions."""
+    """Outcomes of the answers that recommended repetitions."""
 
     right: int
     """Settled by the recommended repetitions."""
     promised: int
     open_ended: int
     """Recommended "to over 20": no promise."""
-    asked: tuple[float, float]
+    ends: tuple[float, float]
     """Median ends of the ranges."""
 
 
@@ -138,12 +138,15 @@ def recommended(question: str, effect: float, sd: float, repetitions: int, trial
         ends.append((numbers[0], numbers[-1]))
         again = answered(design, design.continued(experiment, missing.points, sd, random))[0]
         right += again.missing is None
-    asked = (median(low for low, _ in ends), median(high for _, high in ends)) if ends else (0.0, 0.0)
-    return Recommended(right, len(ends), open_ended, asked)
+    medians = (median(low for low, _ in ends), median(high for _, high in ends)) if ends else (0.0, 0.0)
+    return Recommended(right, len(ends), open_ended, medians)
 
 
 def recommendations(trials: int, seconds: float) -> int:
-    """Print how often the recommended repetitions settle an answer; return 1 if in less than 8 of 10."""
+    """Print how often the recommended repetitions settle an answer.
+
+    Return 1 if they do in less than 8 of 10.
+    """
     start, total = perf_counter(), Counter[str]()
     print("recommended repetitions that settle the answer, of those promised (no promise: to over 20); median range\n")
     print("| question | effect | scatter | 2 repetitions | 3 | 5 |")
@@ -161,7 +164,7 @@ def recommendations(trials: int, seconds: float) -> int:
                 for repetitions in REPETITIONS[1:]:
                     result = recommended(question, effect, sd, repetitions, trials)
                     of_question.update(right=result.right, promised=result.promised, open_ended=result.open_ended)
-                    low, high = result.asked
+                    low, high = result.ends
                     row.append(f"{result.right}/{result.promised} ({result.open_ended}) {low:g} to {high:g}")
                 print(f"| {question} | {effect:g} | {sd:.0%} | {' | '.join(row)} |", flush=True)
         share = of_question["right"] / max(of_question["promised"], 1)

@@ -44,9 +44,9 @@ class Timed:
 def over_delay(
     here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale, *, quantity: str
 ) -> Figure:
-    """Draw times (s) by delay (s), at the current and at other rates; ``quantity`` names them.
+    """Draw times (s) by delay (s), at the current and at other rates.
 
-    static/network.js fills curve, band and marker, found by the ``meta`` of their traces.
+    ``quantity`` names them; static/network.js fills curve, band and marker, found by the ``meta`` of their traces.
     """
     words = f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{y.unit}"
     name = "Fit, with the band of 90 % of the trials"
@@ -85,7 +85,7 @@ def over_delay(
 
 
 def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]], *, quantity: str) -> Figure:
-    """Draw the time (s) that ``quantity`` names by number of hosts on the current link.
+    """Draw times (s) by number of hosts on the current link; ``quantity`` names them.
 
     Each point is (low, value, high); static/network.js fills the trace "Your network".
     """

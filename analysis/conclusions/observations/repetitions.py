@@ -25,9 +25,10 @@ _GUESSED: Final = Scatter(0.05, 4.0, "history")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two points, settled if the interval of last / first excludes 1, or all ratios from ``equal`` on (1: none).
+    """Two points, and the intervals of last / first that settle it.
 
-    ``narrow``: settled if the ends of the interval are less than so many times apart. ``offset`` is added to the logarithm.
+    The interval excludes 1, or all ratios from ``equal`` on (1: no such limit). ``narrow``: settled if the ends of the interval are
+    less than so many times apart. ``offset`` is added to the logarithm.
     """
 
     first: int
@@ -39,7 +40,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Further repetitions of each point; ``high`` is None if not even ``MOST_REPETITIONS`` would probably do."""
+    """Further repetitions of each point.
+
+    ``high`` is None if not even ``MOST_REPETITIONS`` would probably do.
+    """
 
     low: int
     high: int | None
@@ -53,17 +57,17 @@ def repetitions_to_settle(
     claims: SimultaneousIntervals,
     compared: Sequence[Comparison],
 ) -> Range:
-    """Return the repetitions of their points after which all comparisons are probably settled."""
+    """Return the repetitions that probably settle all comparisons."""
     random = np.random.default_rng(0)
-    places = sorted({place for pair in compared for place in (pair.first, pair.last)})
+    places = sorted({index for pair in compared for index in (pair.first, pair.last)})
     first, last = ([places.index(getattr(pair, end)) for pair in compared] for end in ("first", "last"))
     offset, equal = np.array([pair.offset for pair in compared]), np.log([pair.equal for pair in compared])
     narrow = np.log([max(pair.narrow, 1.0) for pair in compared])
-    scatters = [claims.scatter_of(place) or _GUESSED for place in places]
+    scatters = [claims.scatter_of(index) or _GUESSED for index in places]
     sd, freedom = (np.array([getattr(scatter, name) for scatter in scatters]) for name in ("sd", "freedom"))
     measured = np.where([scatter.source == "repetitions" for scatter in scatters], freedom, 0.0)
-    n = np.array([claims.cells[place].clean_n for place in places], dtype=np.float64)
-    means = np.array([claims.cells[place].mean for place in places])
+    n = np.array([claims.cells[index].clean_n for index in places], dtype=np.float64)
+    means = np.array([claims.cells[index].mean for index in places])
     # One draw of the scatter for all points, which share it as a rule.
     least = float(freedom.min())
     true_sd = sd * np.sqrt(least / random.chisquare(least, (_DRAWS, 1)))
@@ -89,20 +93,21 @@ def repetitions_to_settle(
 def _true_means(
     claims: SimultaneousIntervals, places: Sequence[int], true_sd: np.ndarray, random: np.random.Generator
 ) -> np.ndarray:
-    """Return draws of the true means; those of one family are drawn towards each other, as the largest difference is by luck larger.
+    """Return draws of the true means.
 
-    Empirical Bayes (Efron and Morris 1973), with the variance between the points drawn as well.
+    Those of one family are drawn towards each other, as the largest difference is larger by luck too. Empirical
+    Bayes (Efron and Morris 1973), with the variance between the points drawn as well.
     """
     columns = []
-    for column, place in enumerate(places):
-        family = claims.family_of(place)
+    for column, index in enumerate(places):
+        family = claims.family_of(index)
         means, sizes = (np.array([getattr(claims.cells[i], name) for i in family]) for name in ("mean", "clean_n"))
-        error = true_sd[:, min(column, true_sd.shape[1] - 1)] / np.sqrt(claims.cells[place].clean_n)
+        error = true_sd[:, min(column, true_sd.shape[1] - 1)] / np.sqrt(claims.cells[index].clean_n)
         share, centre = np.ones(_DRAWS), float(means.mean())
         if len(family) > 2:
             squares = ((means - centre) ** 2).sum() / random.chisquare(len(family) - 1, _DRAWS)
-            between = np.maximum(squares - error**2 * claims.cells[place].clean_n * (1 / sizes).mean(), 0.0)
+            between = np.maximum(squares - error**2 * claims.cells[index].clean_n * (1 / sizes).mean(), 0.0)
             share = between / (between + error**2)
-        middle = centre + share * (claims.cells[place].mean - centre)
+        middle = centre + share * (claims.cells[index].mean - centre)
         columns.append(middle + np.sqrt(share) * error * random.standard_normal(_DRAWS))
     return np.stack(columns, axis=1)

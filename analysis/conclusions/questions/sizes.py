@@ -69,14 +69,14 @@ def _no_difference(curve: SizeGrid) -> Answer:
 
 
 def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
-    """Return the repetitions that would separate the best size from its rivals, or show them equal."""
+    """Return the repetitions that would separate the best size from its rivals."""
     pairs = unsettled(curve, curve.points[curve.best], curve.points)
     return repeat(curve, pairs, _names(curve, pairs))
 
 
 def _names(curve: SizeGrid, pairs: Sequence[Comparison]) -> str:
     """Return "2, 4 and 8 hosts"."""
-    sizes = sorted({place for pair in pairs for place in (pair.first, pair.last)})
+    sizes = sorted({i for pair in pairs for i in (pair.first, pair.last)})
     return levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in sizes]) if sizes else ""
 
 
@@ -145,7 +145,7 @@ def _fallen(below: Sequence[bool]) -> int | None:
 
 
 def _line(curve: SizeGrid, i: int) -> float:
-    """Return the logarithm to add to that of size / smallest, to be 0 at the efficiency that is asked for."""
+    """Return the offset of size / smallest that is 0 at the lowest good efficiency."""
     is_rate = curve.question.deciding.higher_is_better
     return -log(_EFFICIENT * curve.level(i) / curve.level(0)) if is_rate else log(_EFFICIENT)
 

@@ -29,7 +29,7 @@ def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Str
 
 
 def settled(grid: Grid, best: Point, choices: Sequence[Point]) -> tuple[Strength, Missing | None]:
-    """Return the strength of "these are best", and the repetitions that would make it conclusive.
+    """Return the strength of "these are best", and the recommended repetitions.
 
     It is tentative while a choice that does not differ from the best may be ``EQUAL`` times worse.
     """
@@ -38,7 +38,7 @@ def settled(grid: Grid, best: Point, choices: Sequence[Point]) -> tuple[Strength
 
 
 def unsettled(grid: Grid, best: Point, choices: Sequence[Point]) -> list[Comparison]:
-    """Return the comparisons of the best point with choices that may be as good or ``EQUAL`` times worse."""
+    """Return the comparisons of the best point with choices that may be as good."""
     pairs = []
     for point in choices:
         _, interval, is_worse = grid.compare(point, best)
@@ -52,14 +52,15 @@ def compared(grid: Grid, first: Point, last: Point, **settled_if: float) -> Comp
 
 
 def repeat(grid: Grid, comparisons: Sequence[Comparison], names: str = "") -> Missing | None:
-    """Return the repetitions that would settle all comparisons; None without one, or if printed."""
+    """Return the repetitions that would settle all comparisons.
+
+    None without a comparison, or if the values are printed.
+    """
     question = grid.question
     if question.published or not comparisons:
         return None
     more = repetitions_to_settle(grid.claims, comparisons)
-    ordered = [
-        grid.points[place] for place in sorted({place for pair in comparisons for place in (pair.first, pair.last)})
-    ]
+    ordered = [grid.points[i] for i in sorted({i for pair in comparisons for i in (pair.first, pair.last)})]
     seconds = None if question.trial_s is None else len(ordered) * more.queued * question.trial_s
     if not names:
         listed = [point_words(question.factors, point.parameters) for point in ordered]

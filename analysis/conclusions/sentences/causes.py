@@ -99,7 +99,10 @@ def _name(part: ChangePart, bad: Point) -> str:
 
 
 def _detail(division: Division, part: ChangePart) -> str:
-    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU; of waits for a core those in MPI."""
+    """Return the details of a part.
+
+    In MPI: the wait that grew most, by a trace; else whether MPI was mostly on CPU. Waiting for a core: its time in MPI.
+    """
     if part.name == "descheduled":
         inside = next((d.change_s for d in division.details if d.name == "core_in_mpi"), 0.0)
         return f", {_seconds(min(inside, part.change_s))} of it in MPI for other ranks" if inside > 0 else ""

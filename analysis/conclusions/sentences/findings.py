@@ -229,7 +229,7 @@ WAITING: Final = {False: "Time off the CPU", True: "Time outside computing"}
 """Label of all time but computing, without and with a profile."""
 OUTSIDE_COMPUTING: Final = {False: "off the CPU", True: "outside computing"}
 BASE: Final = {False: "the elapsed time", True: "the MPI window"}
-"""What the shares of the ranks' time are shares of, without and with a profile."""
+"""Base of the shares of the ranks' time, without and with a profile."""
 BANDWIDTH_ASKED: Final = "The bandwidth is the specified one; no certificate measured the link."
 BANDWIDTH_STATED: Final = "The bandwidth is from the cluster's facts or network cards; the link was not measured."
 UPPER_BOUND: Final = "All captured bytes are counted against one link, so the true load is at most this."

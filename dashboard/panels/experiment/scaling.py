@@ -208,7 +208,7 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
-    """Return the profile's shares of the MPI window in seconds, and the time outside it."""
+    """Return the parts of the MPI window and the time outside it, s."""
     window = [row.median(WINDOW) or 0.0 for row in rows]
     left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
     parts: dict[str, Sequence[float | None]] = {

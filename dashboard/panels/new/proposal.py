@@ -17,7 +17,7 @@ _HOSTS: Final = (1, 2, 4)
 """The first sweep of a cluster: small enough for two cores, and it shows scaling."""
 _FEW: Final = _HOSTS[:2]
 _DESIGN: Final = ("name", "sweep", "link", "repetitions", "order")
-"""What of the first study is kept if a user chooses another workload."""
+"""Fields of the first study that another workload would take over."""
 
 
 def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: str = "") -> dict[str, Any]:
@@ -48,13 +48,13 @@ def first_study() -> dict[str, Any]:
 
 
 def is_first_study(draft: Mapping[str, Any]) -> bool:
-    """Return whether a user chose another workload and left the design of the first study as it was."""
+    """Return whether a draft is the first study, unchanged but for its workload."""
     first = first_study()
     if draft.get("workload") == first["workload"]:
         return False
-    kept = {name: draft[name] for name in _DESIGN if name in draft}
+    design = {name: draft[name] for name in _DESIGN if name in draft}
     try:
-        return _design(kept | {"workload": first["workload"]}) == _design(first)
+        return _design(design | {"workload": first["workload"]}) == _design(first)
     except InvalidSpec:
         return False
 

@@ -168,7 +168,7 @@ def test_a_figure_whose_set_up_changed_more_is_explained_by_the_window():
 
 
 def test_start_up_within_the_window_hides_no_lack_of_cores():
-    """The start-up of 4 ranks on 2 cores is in the window and grew by more than half of the change of the loop."""
+    """Start-up is in the window, and grew by more than half as much as the loop."""
     cores = {
         2: waiting(Rank(computing=1.3), Rank(computing=1.3), window=1.6),
         4: waiting(*[Rank(computing=0.9, descheduled=1.0)] * 4, window=2.25),

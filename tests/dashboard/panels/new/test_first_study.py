@@ -20,7 +20,7 @@ from experiments.specification import parse, parse_yaml
 ROOT = Path(__file__).parents[4]
 STUDY = parse_yaml(FIRST_STUDY.read_text())
 WORDS = {"description", "tags"}
-"""What the study says about itself, which a user's own experiment does not."""
+"""Fields in which the study describes itself, which the form leaves empty."""
 
 
 def without_words(spec: Any) -> dict[str, Any]:
@@ -30,8 +30,8 @@ def without_words(spec: Any) -> dict[str, Any]:
 def test_the_readme_runs_it_and_shows_it() -> None:
     readme = (ROOT / "README.md").read_text()
     assert f"script/run {FIRST_STUDY.relative_to(ROOT)}\n" in readme
-    shown = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
-    assert [without_words(parse(yaml.safe_load(text))) for text in shown] == [without_words(STUDY)]
+    blocks = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    assert [without_words(parse(yaml.safe_load(text))) for text in blocks] == [without_words(STUDY)]
 
 
 def test_the_tutorial_starts_its_trials() -> None:
@@ -76,5 +76,11 @@ def _fields() -> dict[str, Any]:
     form = Form(yaml.safe_load(FIRST_STUDY.read_text()))
     fields = {field.path: str(field.value) for field in (*form.workload_fields, *form.link_fields)}
     sweep = {"sweep_name": ["hosts"], "sweep_values": ["1, 2, 4"], "capture.enabled": "on", "capture.keep": "on"}
-    own = {"name": STUDY.name, "workload": "water", "repetitions": "5", "order": "interleaved", "time_limit_s": "60 s"}
-    return {**fields, **sweep, **own}
+    others = {
+        "name": STUDY.name,
+        "workload": "water",
+        "repetitions": "5",
+        "order": "interleaved",
+        "time_limit_s": "60 s",
+    }
+    return {**fields, **sweep, **others}

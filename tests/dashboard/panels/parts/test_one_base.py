@@ -1,4 +1,4 @@
-"""A share of the ranks' time has one base: finding, chart, tables and REST give one number."""
+"""Findings, charts, tables and REST give one number for one share of the time."""
 
 from __future__ import annotations
 
