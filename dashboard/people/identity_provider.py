@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 
 
 class IdentityProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """Sends a nonce and stores it in the session; adapters.py compares it with the ID token's."""
+    """Sends a nonce, stored in the session, which adapters.py compares."""
 
     def redirect(self, request: HttpRequest, *args: Any, auth_params: object = None, **kwargs: Any) -> HttpResponse:
-        """Redirect with our parameters only: `auth_params` comes from the query of any link."""
+        """Redirect with our parameters only, not those of the query of a link."""
         nonce = secrets.token_urlsafe()
         return super().redirect(request, *args, auth_params={"nonce": nonce}, nonce=nonce, **kwargs)

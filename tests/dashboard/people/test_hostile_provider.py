@@ -27,7 +27,7 @@ OIDC = {"RANKWIRE_OIDC_CLIENT_ID": "rankwire", "RANKWIRE_OIDC_SECRET": "a secret
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Takes the nonce of a session as its code; ``token`` and ``info`` change its answers."""
+    """Takes a nonce as its code; ``token`` and ``info`` change its answers."""
 
     token: ClassVar[dict[str, Any] | None] = {}
     info: ClassVar[dict[str, Any]] = {}
