@@ -20,7 +20,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "workloads/": "",
     },
     "experiments": {
-        "experiments/new/": "library=water-quick&tour=1",
+        "experiments/new/": "tour=1",
         "experiments/<slug>/": "",
         "experiments/<slug>/edit/": "",
         "experiments/<slug>/move/": "",
