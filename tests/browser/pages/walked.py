@@ -18,6 +18,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "tasks/": "",
         "quotas/": "",
         "workloads/": "",
+        "workloads/<slug>/": "",
     },
     "experiments": {
         "experiments/new/": "tour=1",
@@ -115,6 +116,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
             ),
             *("trials/<pk>/live/", "trials/<pk>/hosts/", "trials/<pk>/ranks/", "trials/<pk>/packets/"),
             *("trials/<pk>/packets/<number>/", "trials/<pk>/environment/", "clusters/<slug>/test/", "reports/parts/"),
+            "workloads/new/output/",
         }
     ),
     "files and data": frozenset(
@@ -126,6 +128,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
                 "trials/<pk>/files/<name>",
                 "tasks/<pk>/file",
             ),
+            "workloads/<name>/program.yaml",
             *("explore/export.<form>", "reports/<pk>/report.md", "reports/<pk>/report.html"),
             *("network/<slug>/predictions.csv", "account/second-factor/recovery-codes/download/"),
             "account/second-factor/webauthn/login/",
