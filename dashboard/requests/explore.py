@@ -16,7 +16,7 @@ from dashboard.charts.parts import MOST_SERIES, shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
-from dashboard.labels import parameter_label, value_words
+from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.requests.explore_leads import Leads, leads
 from experiments import workloads
 from experiments.access import visible_experiments
@@ -251,6 +251,8 @@ def words(name: str, value: Any) -> str:
     """Return the value of a dimension in words."""
     if value is None:
         return "not set"
+    if name == "workload":
+        return workload_title(value)
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 

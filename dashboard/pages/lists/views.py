@@ -57,7 +57,7 @@ class ListViews:
     page: str
     everything: str
     all_query: str
-    """Query string of everything; an empty one of the explorer is one workload."""
+    """Query string of everything: the explorer opens on one workload."""
     query: str
     rows: Sequence[ListView]
 
