@@ -123,6 +123,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
                 "healthz",
                 "metrics",
                 "experiments/<slug>/specification.yaml",
+                "experiments/<slug>/notebook.ipynb",
                 "trials/<pk>/files/<name>",
                 "tasks/<pk>/file",
             ),

@@ -217,6 +217,7 @@ TABLE: Final = {
     "POST experiments/<slug>/cancel/": "shnniiis",
     "GET experiments/<slug>/move/": "shnniiis",
     "POST experiments/<slug>/move/": "shnniiis",
+    "GET experiments/<slug>/notebook.ipynb": "shiiiiis",
     "GET experiments/<slug>/specification.yaml": "shiiiiii",
     "GET trials/": "siiiiiis",
     "GET experiments/chosen/archive/": "siiiiiis",
