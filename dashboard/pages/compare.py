@@ -47,6 +47,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "scope": scope,
         "scopes": [(s.value, s.label, _query(compared, scope=s.value)) for s in Measurement.Scope],
         "query": _query(compared, scope=scope),
+        "pins": f"compare {_query(compared, scope=scope)}",
         "bundle_of": ",".join(member.token for member in compared.members),
     }
     return render(request, "compare/page.html", context)

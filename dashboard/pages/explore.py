@@ -94,6 +94,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "page": page,
         "table": _table(table_rows(configurations, look.columns, query.scope), swept(configurations), look),
         "query_string": without(request.GET, "page"),
+        "pins": f"explore colour={query.colour}&{without(request.GET, 'page', 'colour', 'order')}",
         "exported": [
             (name, value) for name, values in QueryDict(without(request.GET, "page")).lists() for value in values
         ],

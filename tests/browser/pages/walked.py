@@ -26,6 +26,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "experiments/<slug>/move/": "",
         "experiments/<slug>/share/": "",
         "experiments/<slug>/pin/": "",
+        "reports/pin/": "part=chart {slug} time",
         "compare/": "of=e:{slug},e:guster-2007-water",
         "compare/share/": "of=e:{slug},e:guster-2007-water",
         "bundles/new/": "of=e:{slug}",

@@ -303,6 +303,8 @@ TABLE: Final = {
     "GET reports/<pk>/share/": "shniiiis",
     "POST reports/<pk>/share/": "shniiiis",
     "POST experiments/<slug>/report/": "shniiiis",
+    "GET reports/pin/": "snniiiis",
+    "POST reports/pin/": "snniiiis",
     "GET experiments/<slug>/pin/": "shniiiis",
     "POST experiments/<slug>/pin/": "shniiiis",
     "GET api/v1/reports/": "siiiiiis",
