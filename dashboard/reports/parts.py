@@ -287,7 +287,7 @@ def _comparison(user: Any, experiments: Sequence[Experiment]) -> Body:
         raise LookupError(str(error)) from None
     answer = compare_answer(compared)
     members = [[member.label, member.name] for member in compared.members]
-    sentences = [sentence for member in answer.against for sentence in member.sentences]
+    sentences = [sentence for member in answer.against for sentence in (*member.sentences, member.counted)]
     charts = compare_charts.charts(compared)[:2]
     return {
         "title": "Comparison",
