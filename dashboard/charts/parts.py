@@ -238,7 +238,9 @@ def moments(zero_s: float | None, unit_s: float = 1.0) -> Figure:
 
     ``zero_s``: the time of 0 in seconds since the epoch, None if unknown; ``unit_s``: the unit of the axis.
     """
-    return {} if zero_s is None else {"meta": {"zero_s": zero_s, "unit_s": unit_s}}
+    if zero_s is None:
+        return {}
+    return {"meta": {"zero_s": zero_s, "unit_s": unit_s}, "hoverdistance": -1}  # the nearest value, however far
 
 
 def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, float]]) -> Figure:
