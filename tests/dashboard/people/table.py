@@ -238,6 +238,7 @@ TABLE: Final = {
     "GET trials/<pk>/live/": "shiiiiii",
     "GET trials/<pk>/hosts/": "shiiiiii",
     "GET trials/<pk>/ranks/": "shiiiiii",
+    "GET trials/<pk>/output/": "shiiiiii",
     "GET trials/<pk>/between/": "shiiiiii",
     "GET trials/<pk>/packets/": "shiiiiii",
     "GET trials/<pk>/packets/<number>/": "shiiiiii",
