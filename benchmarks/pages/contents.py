@@ -4,7 +4,8 @@
     python -m benchmarks.pages.contents http://127.0.0.1:8000 var/admin-password [--only home trial]
 
 *First* are the words within 1440x900 at the top of
-the page; a word is what spaces surround, if it holds a letter or digit, and counts as a number if it holds a digit.
+the page; a word is what spaces surround, if it holds a letter or digit, and counts as a number if it holds a digit. A
+number and its unit, joined by a no-break space, are one word.
 Labels of charts count, hidden and folded text does not. *Stops* are the presses of Tab from the top of the page until
 the focus has left the main content.
 """
@@ -32,7 +33,7 @@ COUNT = """() => {
   while (nodes.nextNode()) {
     const node = nodes.currentNode, element = node.parentElement;
     if (['SCRIPT', 'STYLE', 'OPTION', 'TEMPLATE'].includes(element.tagName) || !seen(element)) continue;
-    for (const match of node.data.matchAll(/\\S*[\\p{L}\\p{N}]\\S*/gu)) {
+    for (const match of node.data.matchAll(/[^ \\t\\n]*[\\p{L}\\p{N}][^ \\t\\n]*/gu)) {
       range.setStart(node, match.index);
       range.setEnd(node, match.index + match[0].length);
       const box = range.getBoundingClientRect();

@@ -100,6 +100,7 @@ def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experime
     page.context.grant_permissions(["notifications"])
     page.add_init_script(NOTIFICATIONS)
     page.goto(experiment.get_absolute_url())
+    page.get_by_text("More actions").click()
     button = page.get_by_role("button", name="Notify me when it ends")
     button.focus()
     page.keyboard.press("Enter")

@@ -33,6 +33,8 @@ class Part:
     title: str
     template: str
     context: Mapping[str, Any]
+    opens: bool
+    """The part belongs beside the answer."""
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
@@ -59,11 +61,11 @@ _OPENS: Final[Mapping[str, str]] = {
 
 def parts_of(measured: Measured, targets: Mapping[str, str], question: str = "") -> list[Part]:
     """Return the parts that the data fit, in order. ``asked`` are user's targets."""
-    parts = []
-    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
+    parts, first = [], _OPENS.get(question)
+    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != first):
         context = build(measured, targets)
         if context is not None:
-            parts.append(Part(element, title, f"parts/_{element}.html", context))
+            parts.append(Part(element, title, f"parts/_{element}.html", context, element == first))
     return parts
 
 
