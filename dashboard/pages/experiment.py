@@ -113,7 +113,7 @@ def _tabs(chosen: str, results: Results) -> dict[str, Any]:
         "answer": "Answer",
         "charts": "Charts and tables",
         "configurations": f"Configurations ({len(results.rows)})",
-        "setup": "Setup and provenance",
+        "setup": "Setup",
     }
     return {"tabs": list(tabs.items()), "tab": chosen if chosen in tabs else "answer"}
 

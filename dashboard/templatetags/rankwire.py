@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
 from dashboard.help.terms import term
+from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
 from experiments.models import LastSeen
@@ -170,6 +171,9 @@ def amount(value: Any, unit: str = "") -> SafeString:
     if not shown_unit:
         return format_html("{}", number)
     return format_html('{}<span class="u">{}</span>', number, shown_unit)
+
+
+register.filter("first_clause", first_clause)
 
 
 @register.filter
