@@ -30,7 +30,7 @@ _NO_TWIN: Final = (
     "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
-_LEAST_BYTES: Final = 100_000
+LEAST_BYTES: Final = 100_000
 """Fewer could be the start of the job as well."""
 _SHARE: Final = 0.9
 """Of what ranks sent, at least so much must have been seen; its payload on the wire is larger than it, never smaller."""
@@ -174,7 +174,7 @@ def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | 
     ``payload_bytes``: of the whole recording. Messages may take another network or shared memory.
     """
     sent = sent_between_hosts(tables)
-    if sent < _LEAST_BYTES or payload_bytes >= _SHARE * sent:
+    if sent < LEAST_BYTES or payload_bytes >= _SHARE * sent:
         return None
     return (
         f"ranks on different hosts sent each other {amount(sent, 'B')}, and {amount(payload_bytes, 'B')} were seen on the recorded "
