@@ -216,7 +216,7 @@ class MachineSession(Session):
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
-        for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
+        for stale in (path for end in ("json", "mpi", "ways") for path in job.report_dir.glob(f"rank-*.{end}")):
             stale.unlink()
         contained = refused_container(job.program) if self.confined else None
         reason = contained or self.missing(job.program[0], job.workdir, job.environment.get("PATH"))

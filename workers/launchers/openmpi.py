@@ -26,7 +26,7 @@ DAEMON_PARAMETERS = (
     *(f"plm_{part}_{name}" for part in ("rsh", "ssh") for name in ("agent", "no_tree_spawn")),
 )
 PARAMETER_OPTIONS = ("--mca", "-mca", "--gmca", "-gmca", "--prtemca")
-"""Options of a parameter on the command line, which stands above its variables."""
+"""Options of a parameter on the command line, which has precedence over its variables."""
 VARIABLE_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_")
 
 
