@@ -23,6 +23,7 @@ from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
+from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
@@ -31,6 +32,7 @@ from workers.hosts.processes import LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
+from workers.launchers import mpi
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
     DiskUse,
@@ -81,6 +83,8 @@ class Session(ABC):
         self.launcher = launcher
         self.hosts = hosts
         self.facts = facts
+        self.knows_ports = launcher.usual_transport == TCP
+        """Whether ports identify the MPI traffic of the prepared job."""
         self.offloads_left: Mapping[str, str] = {}
         """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()
@@ -108,12 +112,8 @@ class Session(ABC):
 
     def prepared(self, job: Job) -> Job:
         """Return the job with the launch command for its program; call before `capture`."""
+        self.knows_ports = self.launcher.transport(job).name == TCP
         return self.launcher.for_program(job)
-
-    @property
-    def knows_ports(self) -> bool:
-        """Return whether ports identify the MPI traffic of the prepared job."""
-        return True
 
     def argv(self, job: Job) -> list[str]:
         """Return the launch command as it runs on these hosts."""
@@ -223,7 +223,7 @@ class MachineSession(Session):
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
-        for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
+        for stale in (path for end in ("json", "mpi", "ways") for path in job.report_dir.glob(f"rank-*.{end}")):
             stale.unlink()
         contained = refused_container(job.program) if self.confined else None
         reason = contained or self.missing(job.program[0], job.workdir, job.environment.get("PATH"))
@@ -357,6 +357,20 @@ class Launcher(ABC):
         """The launch of a program whose MPI library is unknown."""
         return Launch()
 
+    @property
+    def usual_transport(self) -> str:
+        """The transport of jobs whose specification leaves it to the cluster."""
+        return getattr(self.settings, "transport", TCP)
+
+    def transport(self, job: Job) -> Transport:
+        """Return the transport of a job."""
+        return transport_of(job.transport or self.usual_transport)
+
+    def refused_variables(self, job: Job) -> list[str]:
+        """Return why variables of the cluster or the job would have no effect, in sentences."""
+        variables = {**getattr(self.settings, "environment", {}), **job.environment}
+        return mpi.refused_variables(job.launch or self.usual_launch, self.transport(job), variables)
+
     def for_program(self, job: Job) -> Job:
         """Return the job with its program's launch, as far as this machine knows it."""
         return job
@@ -396,7 +410,7 @@ class Launcher(ABC):
         return Rehearsal(self.argv(job), [], ["TRIAL is the trial's own directory."])
 
     @abstractmethod
-    def recording(self) -> Recording:
+    def recording(self, job: Job) -> Recording:
         """Return what a capture here records. Pure."""
 
     @abstractmethod

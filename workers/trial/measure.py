@@ -65,6 +65,7 @@ class Measured:
     """Ranks at each IP address; empty if unknown."""
     known_ports: bool
     """True if ports identify the packets of MPI."""
+    transport: str
     link_reasons: tuple[str, ...]
     """Differences between the link and what was requested, by its certificate or by the capture."""
     world: World
@@ -118,7 +119,11 @@ class TrialRun:
         job = session.prepared(
             job_of(self.plan, hosts=session.hosts, directory=self.directory, limits=bounds, profile=profile)
         )
+        if refused := session.launcher.refused_variables(job):
+            raise TrialFailed(" ".join(refused))
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
+        if not job.transport and "transport" in type(session.launcher.settings).model_fields:
+            environment["transport"] = session.launcher.usual_transport  # histories are split by it
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
             raise TrialFailed(reason)
@@ -156,6 +161,7 @@ class TrialRun:
             inputs,
             host_ranks=ranks_by_address(usages, addresses, self.plan.ranks),
             known_ports=session.knows_ports,
+            transport=session.launcher.transport(job).name,
             link_reasons=(*link_reasons, *recorded.reasons, *unseen, *lacking_cores),
             world=world,
             disturbances=disturbed,
@@ -182,7 +188,8 @@ class TrialRun:
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
         link = session.launcher.kind.link_in_words(self.plan.link)
-        return {**session.facts, "oversubscription": shared, "link_asked": link}
+        transport = self.plan.transport or session.launcher.usual_transport
+        return {**session.facts, "oversubscription": shared, "link_asked": link, "transport": transport}
 
     def _disturbances(
         self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
