@@ -23,11 +23,13 @@
     redraw();
   }
 
-  /* The target of an address may be in a closed tab. */
+  /* The target of an address may be in a closed tab or fold. */
   function reveal(hash) {
     const target = hash.length > 1 && document.getElementById(hash.slice(1)), panel = target && target.closest("[role=tabpanel]");
-    if (!panel || !panel.hidden) return;
-    showTab(panel.id);
+    const fold = target && target.closest("details:not([open])");
+    if (fold) fold.open = true;
+    if (panel && panel.hidden) showTab(panel.id);
+    else if (!fold) return;
     target.scrollIntoView();
   }
 
@@ -51,7 +53,7 @@
     else copyHere(button, text);
     const content = button.said ??= [...button.childNodes];
     button.textContent = "Copied";
-    setTimeout(() => { button.replaceChildren(...said); }, 1500);
+    setTimeout(() => { button.replaceChildren(...content); }, 1500);
   }
 
   // Browsers give pages from other machines no clipboard without TLS.
