@@ -69,6 +69,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= _tabs(query_value(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
+    context["pins"] = f"chart {slug}" if context["may_report"] else ""
+    if original := experiment.cloned_from_id:
+        context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
     configurations = len(context["results"].rows)
     choices = [(count, count * configurations) for count in MORE_REPETITIONS]

@@ -110,7 +110,8 @@ def diagnosis_context(
             {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
             for parameters, more in diagnosis.suggested
         ],
-        "next": _next(study) if diagnosis.suggested == study.suggested else [],
+        "next_title": "Sizes not measured yet" if diagnosis.answer.strength == "firm" else "Recommended next trials",
+        "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,
         "stamp": diagnosis.stamp,
         "models": _models(study),
@@ -129,10 +130,10 @@ _DIGITS: Final = 3
 _LEAST_DECIMAL: Final = 6
 """One microsecond: smaller changes are shown as 0."""
 _PART_NAMES: Final = {
-    "computing": "Computing",
-    "descheduled": "Descheduled outside MPI",
-    "blocked": "Blocked outside MPI",
-    "off": "Descheduled or blocked outside MPI",
+    "computing": "Computing, mean of the ranks",
+    "descheduled": "Waiting for a CPU core",
+    "blocked": "Blocked outside MPI, busiest rank",
+    "off": "Off the CPU outside MPI, busiest rank",
     "imbalance": "In MPI, waiting for the busiest rank",
     "communication": "In MPI, communication",
     "on_cpu": "On the CPU",
@@ -241,7 +242,7 @@ def _misfit(diagnosis: Diagnosis) -> str:
     return ""
 
 
-def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+def _next(diagnosis: Diagnosis, suggested: Sequence[tuple[Mapping[str, Any], int]]) -> list[dict[str, Any]]:
     return [
         {
             "point": parameters_sentence(point.parameters, [diagnosis.axis, *part.where]),
@@ -250,6 +251,7 @@ def _next(diagnosis: Diagnosis) -> list[dict[str, Any]]:
         }
         for part in diagnosis.slices
         for point in part.next
+        if (point.parameters, point.repetitions) in suggested
     ]
 
 

@@ -137,7 +137,7 @@ class Results:
     def _time_charts(self) -> list[Chart]:
         if not (self._fills or any(map(self.has, TIME))):
             return []
-        if len(groups_without(self.rows, self.swept, self.parameter)) < 2:
+        if len(groups_without(self.rows, self.swept, self.parameter, self.experiment.workload)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
@@ -184,8 +184,9 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = groups_without(rows, swept, x)
-        axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
+        groups = groups_without(rows, swept, x, self.experiment.workload)
+        axis_rows = [*rows, *(row for overlay in self.overlays for row in overlay.rows)]
+        axis = XAxis.of(x, axis_rows, self.experiment.workload)
         lines = [
             line_of(group or self._name(names.get(metric, "Measured")), axis.values(rows), rows, metric)
             for metric in metrics
@@ -233,7 +234,7 @@ class Results:
 
     def point(self, row: ConfigurationRow) -> str:
         """Return a configuration in words: its swept values, or its hosts."""
-        return parameters_sentence(row.parameters, self.swept or ["hosts"])
+        return parameters_sentence(row.parameters, self.swept or ["hosts"], self.experiment.workload)
 
     def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
@@ -244,14 +245,14 @@ class Results:
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
-        best = self._best()
+        best, workload = self._best(), self.experiment.workload
         page = Slice.of(first, len(self.rows))
         rows = self.rows[page.first - 1 : page.last]
         most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
             "page": page,
             "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
-            "names": [parameter_label(name) for name in names],
+            "names": [parameter_label(name, workload) for name in names],
             "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
             "rows": [
@@ -259,7 +260,7 @@ class Results:
                     "row": row,
                     "best": best is not None and row.pk == best.pk,
                     "point": self.point(row),
-                    "values": [value_words(name, row.parameters.get(name)) for name in names],
+                    "values": [value_words(name, row.parameters.get(name), workload) for name in names],
                     "cells": [column.cell(row) for column in columns],
                     "strip": trial_dots(row.trials, most),
                 }

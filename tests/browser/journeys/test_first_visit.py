@@ -42,6 +42,7 @@ def test_the_tour_ends_with_an_answer(
     hands.press("Take the tour")
     for _ in range(3):
         hands.press("Next")
+    # Fewer trials than the tour's, so that the test takes less than a minute.
     hands.type("Values", "1, 2")
     hands.type("Repetitions", "2")
     hands.press("Start 4 trials")

@@ -65,6 +65,7 @@ TRIAL = """
   - link "Finished"
 - tablist "Trial":
   - tab "Overview" [selected]
+  - tab "Wire"
   - tab "Output"
   - tab "Environment"
 - tabpanel "Overview":
@@ -72,6 +73,7 @@ TRIAL = """
     - article:
       - heading "CPU time per rank" [level=3]:
         - link "CPU time per rank"
+      - button /s$/
       - img /this trial against 2 other repetitions/
 """
 COMPARISON = """
@@ -150,10 +152,13 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
     expect(output).to_have_attribute("aria-selected", "true")
     output.focus()
     stops = []
-    for _ in range(4):
+    expect(page.get_by_role("region", name="Standard output")).to_be_visible()
+    for _ in range(6):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUSED))
-    assert stops == ["Copy command", "Exact command", "Download", "Standard output"]
+    assert stops == [
+        *("Copy command", "Exact command", "Download", "Search the whole file", "Search output", "Standard output")
+    ]
     page.keyboard.press("End")
     page.wait_for_function("() => document.activeElement.scrollTop > 0")
 
