@@ -72,6 +72,22 @@ def test_only_submitters_mark_steps(stepped, client, library):
     assert client.post(address(stepped, "mark/"), query).status_code == 404
 
 
-@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
+def test_metric_is_found_by_its_label_and_an_unknown_one_is_refused(stepped, page):
+    assert page.get(address(stepped), {"metric": "elapsed TIME"}).url == f"{address(stepped)}?metric=elapsed_s"
+    assert "Elapsed time" in page.get(address(stepped)).context["metrics"]
+    answer = page.get(address(stepped), {"metric": "nonsense"}, follow=True)
+    assert answer.context["found"].metric == "elapsed_s"
+    assert "nonsense" in " ".join(map(str, answer.context["messages"]))
+
+
+def test_settings_are_grouped_and_swept_ones_come_first(stepped, page):
+    settings = dict(page.get(address(stepped)).context["settings"])
+    assert list(settings) == ["Swept", "Size", "Program", "Link"]
+    assert settings["Swept"] == [("Hosts", "2")]
+    assert sum(map(len, settings.values())) == len(stepped.parameters)
+    assert settings["Link"][0][0] == "Bandwidth"
+
+
+@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "/history/none/testbed/?metric=nonsense"])
 def test_unknown_histories_are_not_found(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404
