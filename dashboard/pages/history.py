@@ -18,6 +18,7 @@ from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, telling, value_words, workload_title
 from dashboard.requests.lookup import query_value
+from experiments import workloads
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
@@ -66,12 +67,15 @@ def _metric_by_label(request: HttpRequest, configuration: str, cluster: str, lab
 def _settings(configuration: Configuration) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the settings by group: those that the experiment sweeps, then the others.
 
-    In a group those that differ from their defaults come first.
+    In a group those of the link that differ from their defaults come first, then the order of the declaration.
     """
-    parameters, swept = configuration.parameters, configuration.experiment.specification.get("sweep") or {}
-    order = [*telling(parameters), *parameters]
+    parameters, experiment = configuration.parameters, configuration.experiment
+    swept, workload = experiment.specification.get("sweep") or {}, workloads.find(experiment.workload)
+    own = workload.parameters_type.model_fields if workload else {}
+    changed = [name for name in telling(parameters) if name in LINK_PARAMETERS]
+    declared = [*CLUSTER_PARAMETERS, *own, *changed, *LINK_PARAMETERS, *parameters]
     groups: dict[str, list[str]] = {"Swept": [], "Size": [], "Program": [], "Link": []}
-    for name in dict.fromkeys(order):
+    for name in (name for name in dict.fromkeys(declared) if name in parameters):
         group = "Link" if name in LINK_PARAMETERS else "Size" if name in CLUSTER_PARAMETERS else "Program"
         groups["Swept" if name in swept else group].append(name)
     return [

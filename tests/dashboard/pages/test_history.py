@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Trial, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -85,7 +85,10 @@ def test_settings_are_grouped_and_swept_ones_come_first(stepped, page):
     assert list(settings) == ["Swept", "Size", "Program", "Link"]
     assert settings["Swept"] == [("Hosts", "2")]
     assert sum(map(len, settings.values())) == len(stepped.parameters)
-    assert settings["Link"][0][0] == "Bandwidth"
+    assert [label for label, _ in settings["Link"][:2]] == ["Bandwidth", "Delay"]
+    assert [label for label, _ in settings["Program"]] == ["Molecules", "Steps", "Temperature"]
+    Configuration.objects.filter(pk=stepped.pk).update(parameters=stepped.parameters | {"link.mtu": 9000})
+    assert dict(page.get(address(stepped)).context["settings"])["Link"][0] == ("MTU", "9\u202f000 B")
 
 
 @pytest.mark.parametrize("wrong", ["/history/none/testbed/", "/history/none/testbed/?metric=nonsense"])
