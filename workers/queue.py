@@ -22,7 +22,7 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
@@ -114,9 +114,8 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
 def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
     """Register a program written as YAML. Raise InvalidSpec, errors with their lines."""
     document = YamlDocument(text)
-    texts = text_fields(document.data.get("placeholders")) if isinstance(document.data, dict) else ()
     try:
-        if altered := list(document.altered(*(f"placeholders.{path}" for path in texts))):
+        if altered := list(document.altered(*text_paths(document.data))):
             raise InvalidSpec(altered)
         return register_program(document.data, author=author, name=name)
     except InvalidSpec as error:

@@ -37,9 +37,10 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
     except Configuration.DoesNotExist:
         raise Http404 from None
     description = described(metric)
+    workload = record.configuration.experiment.workload
     context = {
         "place": "histories",
-        "workload": workload_title(record.configuration.experiment.workload),
+        "workload": workload_title(workload),
         "found": record,
         "metric": description,
         "metrics": [described(name).label for name in in_order({*record.metrics, metric})],
@@ -79,7 +80,13 @@ def _settings(configuration: Configuration) -> list[tuple[str, list[tuple[str, s
         group = "Link" if name in LINK_PARAMETERS else "Size" if name in CLUSTER_PARAMETERS else "Program"
         groups["Swept" if name in swept else group].append(name)
     return [
-        (title, [(parameter_label(name), value_words(name, parameters[name])) for name in names])
+        (
+            title,
+            [
+                (parameter_label(name, experiment.workload), value_words(name, parameters[name], experiment.workload))
+                for name in names
+            ],
+        )
         for title, names in groups.items()
         if names
     ]

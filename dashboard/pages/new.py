@@ -17,7 +17,7 @@ from dashboard.panels.new.draft import as_yaml, draft_from_post, is_from_yaml, p
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
-from dashboard.panels.new.proposal import starting_draft
+from dashboard.panels.new.proposal import is_first_study, starting_draft
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
@@ -82,6 +82,8 @@ def preview(request: HttpRequest) -> HttpResponse:
 def fields(request: HttpRequest) -> HttpResponse:
     """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
+    if is_first_study(draft):  # its link and repetitions are chosen for its own program
+        draft = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")

@@ -16,7 +16,7 @@ from dashboard.charts.parts import MOST_SERIES, shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
-from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.labels import own_unit, parameter_label, value_words, workload_title
 from dashboard.requests.explore_leads import Leads, leads
 from experiments import workloads
 from experiments.access import visible_experiments
@@ -169,7 +169,7 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
-        x_unit=x.unit if x else _BASE_UNITS.get(query.x, ""),
+        x_unit=x.unit if x else _BASE_UNITS.get(query.x) or own_unit(query.x),
         y=y.label,
         y_unit=y.unit,
         x_log=look.x_log,

@@ -10,7 +10,7 @@ from dashboard.charts.compare import MemberChange, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
-from dashboard.labels import parameter_label
+from dashboard.labels import axis_label
 from dashboard.panels.compare.sentences import lower_first, point_name
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
@@ -28,7 +28,7 @@ def charts(compared: Compared) -> list[Chart]:
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
-    parameter = ", ".join(map(parameter_label, compared.names))
+    parameter = ", ".join(axis_label(name, compared.baseline.experiment.workload) for name in compared.names)
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
     return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
 

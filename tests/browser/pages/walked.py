@@ -18,9 +18,10 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "tasks/": "",
         "quotas/": "",
         "workloads/": "",
+        "workloads/<slug>/": "",
     },
     "experiments": {
-        "experiments/new/": "library=water-quick&tour=1",
+        "experiments/new/": "tour=1",
         "experiments/<slug>/": "",
         "experiments/<slug>/edit/": "",
         "experiments/<slug>/move/": "",
@@ -115,7 +116,9 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
                 "experiments/<slug>/diagnosis/",
             ),
             *("trials/<pk>/live/", "trials/<pk>/hosts/", "trials/<pk>/ranks/", "trials/<pk>/packets/"),
+            "trials/<pk>/output/",
             *("trials/<pk>/packets/<number>/", "trials/<pk>/environment/", "clusters/<slug>/test/", "reports/parts/"),
+            "workloads/new/output/",
         }
     ),
     "files and data": frozenset(
@@ -128,6 +131,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
                 "trials/<pk>/files/<name>",
                 "tasks/<pk>/file",
             ),
+            "workloads/<name>/program.yaml",
             *("explore/export.<form>", "reports/<pk>/report.md", "reports/<pk>/report.html"),
             *("network/<slug>/predictions.csv", "account/second-factor/recovery-codes/download/"),
             "account/second-factor/webauthn/login/",
