@@ -72,9 +72,9 @@ def _settings(configuration: Configuration) -> list[tuple[str, list[tuple[str, s
     """
     parameters, experiment = configuration.parameters, configuration.experiment
     swept, workload = experiment.specification.get("sweep") or {}, workloads.find(experiment.workload)
-    own = workload.parameters_type.model_fields if workload else {}
+    of_program = workload.parameters_type.model_fields if workload else {}
     changed = [name for name in telling(parameters) if name in LINK_PARAMETERS]
-    declared = [*CLUSTER_PARAMETERS, *own, *changed, *LINK_PARAMETERS, *parameters]
+    declared = [*CLUSTER_PARAMETERS, *of_program, *changed, *LINK_PARAMETERS, *parameters]
     groups: dict[str, list[str]] = {"Swept": [], "Size": [], "Program": [], "Link": []}
     for name in (name for name in dict.fromkeys(declared) if name in parameters):
         group = "Link" if name in LINK_PARAMETERS else "Size" if name in CLUSTER_PARAMETERS else "Program"
