@@ -66,6 +66,16 @@ def test_form_registers_a_program(maintainer):
     assert "parameters.steps" in text_of(maintainer.get(new))
 
 
+def test_page_of_a_program_shows_its_parameters_first(maintainer):
+    more = {"placeholders.1.name": "mode", "placeholders.1.type": "text", "placeholders.1.allowed": "fast, slow"}
+    maintainer.post(reverse("program-new"), {**FORM, **more, "program": "/opt/solver {steps} {mode}"})
+    context = maintainer.get(reverse("workload", args=["solver"])).context
+    shown = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
+    assert shown[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
+    assert [name for name, *_ in shown[2:]] == ["threads", "version"]
+    assert context["version"] == 1
+
+
 def test_form_leads_on_to_a_new_experiment(maintainer):
     response = maintainer.post(reverse("program-new"), {**FORM, "start": "on"})
     assert response.url == reverse("new") + "?workload=solver"
