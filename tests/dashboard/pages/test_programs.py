@@ -198,6 +198,21 @@ def test_an_unchanged_form_is_no_new_version(maintainer):
     assert Program.latest("solver").definition == definition
 
 
+def test_form_takes_the_largest_program(maintainer):
+    definition = {
+        "name": "large",
+        "program": ["/opt/large", *(f"{{p{n}}}" for n in range(50))],
+        "placeholders": {f"p{n}": {"default": n} for n in range(50)},
+        "extract": [{"name": f"f{n}", "regex": f"f{n} (x)", "at_most": n} for n in range(100)],
+        "inputs": {f"deck-{n}": f"run {n}\n" for n in range(50)},
+    }
+    Program.register(definition)
+    address = reverse("program", args=["large"])
+    posted = sent(html.fromstring(maintainer.get(address).content))
+    assert maintainer.post(address, posted | {"title": "Large"}).status_code == 302
+    assert Program.latest("large").definition == {**definition, "title": "Large"}
+
+
 def test_yaml_fills_the_form_and_comes_back(maintainer):
     maintainer.post(reverse("program-new"), FORM)
     download = maintainer.get(reverse("program-yaml", args=["solver"]))
@@ -245,7 +260,7 @@ def test_output_shows_what_each_pattern_reads(maintainer):
     figures = response.context["figures"]
     assert [(figure.value, figure.lines) for figure in figures] == [(0.25, [3]), (3.0, [4]), (None, [])]
     page = html.fromstring(response.content)
-    assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3\n"]
+    assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3"]
     assert "is not in the output" in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
     assert "no line of the standard output matches /end/" in response.context["refused"]
     assert Program.latest("solver") is None
