@@ -18,7 +18,7 @@ _SOURCES = ("regex", "json_pointer", "csv_column")
 
 @dataclass(frozen=True, slots=True)
 class FormFigure:
-    """A row of figures with its reading; None if the text is not its source, or has not been read."""
+    """A row of figures; ``reading`` is None if the pasted text is not its source."""
 
     name: str
     unit: str
@@ -86,7 +86,7 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _extractors(rows: Mapping[int, Mapping[str, str]]) -> tuple[dict[int, Extractor], dict[int, list[str]]]:
-    """Return the figures that can be read, and the errors of the others' patterns; unfinished rows have neither."""
+    """Return the figures of finished rows by number, and the errors of patterns."""
     extractors, errors = {}, {}
     for number, row in rows.items():
         if not any(map(row.get, _SOURCES)):
@@ -99,7 +99,7 @@ def _extractors(rows: Mapping[int, Mapping[str, str]]) -> tuple[dict[int, Extrac
 
 
 def _marked(sample: str, figures: Sequence[FormFigure]) -> list[tuple[int, str, str]]:
-    """Return number, text and figures of each marked line, and of the text between two."""
+    """Return number, text and figures of marked lines and of the text between them."""
     labels: dict[int, list[str]] = {}
     for figure in figures:
         for number in figure.lines:

@@ -70,9 +70,9 @@ def test_page_of_a_program_shows_its_parameters_first(maintainer):
     more = {"placeholders.1.name": "mode", "placeholders.1.type": "text", "placeholders.1.allowed": "fast, slow"}
     maintainer.post(reverse("program-new"), {**FORM, **more, "program": "/opt/solver {steps} {mode}"})
     context = maintainer.get(reverse("workload", args=["solver"])).context
-    shown = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
-    assert shown[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
-    assert [name for name, *_ in shown[2:]] == ["threads", "version"]
+    rows = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
+    assert rows[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
+    assert [name for name, *_ in rows[2:]] == ["threads", "version"]
     assert context["version"] == 1
 
 
@@ -125,8 +125,8 @@ def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field
     response = maintainer.post(reverse("program-new"), {**FORM, **wrong})
     assert response.status_code == 422
     page = html.fromstring(response.content)
-    (place,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
-    assert words in place.text_content()
+    (element,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
+    assert words in element.text_content()
     assert page.xpath("//input[@name='title']/@value") == ["A solver"]
     assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None
@@ -245,7 +245,7 @@ def test_form_refuses_yaml_that_is_no_program(maintainer, content, words):
 
 
 OUTPUT = "start\ntime 0.5 s\ntime 0.25 s\nenergy 3\n"
-"""What a run of the solver prints."""
+"""Output of a run of the solver."""
 
 
 def read(client, **more):
