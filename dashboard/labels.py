@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -34,6 +35,8 @@ _ACRONYMS = {name: name.upper() for name in ("cpu", "gro", "gso", "mpi", "mtu", 
 _FACT_UNITS = {"_bytes": "B", "_bps": "bit/s", "_s": "s"}
 _BYTES = "_bytes"
 _BUFFERS = ("link.queue", "link.tcp_buffer")
+_SENTENCES = re.compile(r"(?<=\.)\s+(?=[A-Z0-9])")
+_CLAUSES = re.compile(r"\s\(|;\s|\.\s")
 
 
 def parameter_label(name: str, workload: str = "") -> str:
@@ -137,6 +140,17 @@ def command_lines(argv: Sequence[str], width: int = 76) -> str:
         else:
             lines.append(group)
     return " \\\n  ".join(lines)
+
+
+def sentence_and_rest(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the following ones."""
+    first, *rest = _SENTENCES.split(text, maxsplit=1)
+    return first, "".join(rest)
+
+
+def first_clause(text: str) -> str:
+    """Return the beginning of an answer, without intervals and further clauses."""
+    return _CLAUSES.split(text, maxsplit=1)[0].rstrip(".")
 
 
 def value_words(name: str, value: Any, workload: str = "") -> str:

@@ -40,6 +40,7 @@ def submit(
     project: Project,
     owner: Any = None,
     slug: str | None = None,
+    cloned_from: Experiment | None = None,
     first_only: bool = False,
     whatever_fails: bool = False,
 ) -> Experiment:
@@ -50,7 +51,7 @@ def submit(
     is used up.
     """
     with quotas.within_quotas(project, capturing=spec.capture.enabled):
-        experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+        experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug, cloned_from=cloned_from)
         if whatever_fails:
             experiment.go_on()
         if first_only:

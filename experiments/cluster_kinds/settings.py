@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from experiments.specification.transport import NATIVE, Chosen
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 
 
@@ -81,6 +83,8 @@ class HostSettings(Settings):
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     mpirun: Word | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
+    transport: Chosen = stated(NATIVE, "Transport", "MPI")
+    """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
     python: Word = stated("python3", "Python", "MPI")
     """Interpreter on the hosts, 3.9 or newer."""
     scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it

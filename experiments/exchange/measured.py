@@ -25,7 +25,14 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
 from experiments.exchange.table import COUNTS, DECIMAL, Table, read_table
 from experiments.metrics import is_metric, why_impossible
-from experiments.specification.parameters import LINK_PARAMETERS, canonical, is_text, known_parameters, refusal
+from experiments.specification.parameters import (
+    LAUNCH_PARAMETERS,
+    LINK_PARAMETERS,
+    canonical,
+    is_text,
+    known_parameters,
+    refusal,
+)
 from experiments.specification.yaml_lines import YamlDocument
 from experiments.workloads.template import text_paths
 
@@ -138,7 +145,7 @@ class DescribedRuns(_Described):
 
     def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
         names = (
-            known_parameters(self.workload, all_parameters)
+            known_parameters(self.workload, all_parameters).difference(LAUNCH_PARAMETERS)
             if workloads.find(self.workload, all_parameters) is not None
             else set()
         )

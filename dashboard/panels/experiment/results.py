@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis import numbers
@@ -30,6 +30,8 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
+_BESIDE_ANSWER = ("deciding", "speedup", "where-time-goes")
+MOST_BESIDE_ANSWER = 3
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
@@ -113,6 +115,16 @@ class Results:
             charts = [self._chart(f"figure-{i}", find(metric).label, metric) for i, metric in enumerate(figures)]
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
+
+    def split(self, sections: Sequence[Section]) -> tuple[Section | None, list[Section]]:
+        """Return the three charts beside the answer, and all others."""
+        answering = next((section for section in sections if section.element == self.answered_by), None)
+        if answering is None:
+            return None, list(sections)
+        first = [chart for chart in answering.charts if chart.element in _BESIDE_ANSWER] if self.scales else []
+        first = (first or list(answering.charts))[:MOST_BESIDE_ANSWER]
+        rest = [(section, [chart for chart in section.charts if chart not in first]) for section in sections]
+        return replace(answering, charts=first), [replace(section, charts=charts) for section, charts in rest if charts]
 
     def _deciding_chart(self) -> list[Chart]:
         metric = deciding_metric(self.experiment.workload, self.experiment.specification)

@@ -15,7 +15,7 @@ from experiments.errors import FieldError
 from experiments.metrics import deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
-from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.ranges import expand_values
 
 Texts = Sequence[str]
@@ -126,6 +126,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     ),
     "control": ("Control", "", ()),
     "ideal": ("Ideal network", "", ()),
+    "transport": ("Transport", "", ()),
     "profile": (
         "Inside MPI",
         "",
@@ -312,7 +313,7 @@ class Form:
     @property
     def sweepable(self) -> Choices:
         """Return the parameters for a sweep: cluster, workload, link."""
-        names = [*CLUSTER_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]
+        names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]))
         unknown = [name for name in self._mapping("sweep") if name not in names]
         return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.numbers import plural
-from analysis.statistics import MINIMUM_REPETITIONS
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.models import Cluster
@@ -117,8 +116,8 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.repetitions < MINIMUM_REPETITIONS:
-        notes.append(f"Fewer than {MINIMUM_REPETITIONS} repetitions: no confidence intervals and no conclusive answer.")
+    if spec.repetitions == 1:
+        notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")
     missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))
