@@ -181,11 +181,11 @@ def copyable(value: Any, unit: str = "") -> SafeString:
     """
     is_words = isinstance(value, str)
     exact = getattr(value, "exact", "") if is_words else numbers.exact(value, unit)
-    shown = format_html("{}", value) if is_words else amount(value, unit)
+    content = format_html("{}", value) if is_words else amount(value, unit)
     if not exact:
-        return shown
+        return content
     return format_html(
-        '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, shown
+        '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, content
     )
 
 
