@@ -104,7 +104,7 @@ def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
         "layout": {
             "barmode": "stack",
             "xaxis": {"title": axis_title("Rank", ""), "type": "category"},
-            "yaxis": {"title": axis_title("Time in MPI's window", scale.unit)},
+            "yaxis": {"title": axis_title("Time in the MPI window", scale.unit)},
         },
     }
 

@@ -20,6 +20,7 @@ from analysis import numbers
 from dashboard.labels import (
     command_lines,
     fact_rows,
+    own_unit,
     parameter_label,
     parameters_sentence,
     telling,
@@ -213,8 +214,9 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
 def _point(trial: Trial) -> str:
     """Return the swept values, or those that identify the configuration."""
     parameters = trial.configuration.parameters
-    swept = parameters_sentence(parameters, swept_of(trial.experiment))
-    return swept or parameters_sentence(parameters, telling(parameters))
+    workload = trial.experiment.workload
+    swept = parameters_sentence(parameters, swept_of(trial.experiment), workload)
+    return swept or parameters_sentence(parameters, telling(parameters), workload)
 
 
 def _title(trial: Trial) -> str:
@@ -226,15 +228,16 @@ def _title(trial: Trial) -> str:
 
 
 def _parameters(trial: Trial) -> list[tuple[str, str]]:
-    values = trial.configuration.parameters
-    workload = workloads.find(trial.experiment.workload, values)
+    values, slug = trial.configuration.parameters, trial.experiment.workload
+    workload = workloads.find(slug, values)
     fields = {} if workload is None else workload.parameters_type.model_fields
     rows = []
     for name, value in values.items():
-        words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""
-        # Sizes have a unit already: 4 MiB.
+        words, unit = value_words(name, value, slug), unit_of(fields[name]) if name in fields else ""
+        # Sizes and values of a user's own workload have a unit already: 4 MiB.
         bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
-        rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
+        bare = bare and not own_unit(name, slug)
+        rows.append((parameter_label(name, slug), numbers.with_unit(words, unit) if bare else words))
     return rows
 
 

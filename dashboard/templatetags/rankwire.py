@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
 from dashboard.help.terms import term
+from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
 from experiments.models import LastSeen
@@ -187,6 +188,9 @@ def copyable(value: Any, unit: str = "") -> SafeString:
     return format_html(
         '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, content
     )
+
+
+register.filter("first_clause", first_clause)
 
 
 @register.filter

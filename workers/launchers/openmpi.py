@@ -10,12 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from experiments.specification.transport import TCP, Transport
 from workers.agent import machine
 from workers.hosts.programs import search_path
 from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 OLDEST = 4  # assumed for a library without a version
+
+
+TCP_PARAMETERS = ("pml", "btl", "btl_tcp_if_include", "btl_tcp_port_min_v4", "btl_tcp_port_range_v4")
+DAEMON_PARAMETERS = (
+    "plm",
+    "ras",
+    *(f"plm_{part}_{name}" for part in ("rsh", "ssh") for name in ("agent", "no_tree_spawn")),
+)
+PARAMETER_OPTIONS = ("--mca", "-mca", "--gmca", "-gmca", "--prtemca")
+"""Options of a parameter on the command line, which has precedence over its variables."""
+VARIABLE_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_")
 
 
 class Runtime(NamedTuple):
@@ -62,24 +74,21 @@ def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]
     return parameters(settings if slurm else {**settings, "ras": "^slurm"}, names.option)
 
 
-def transport(job: Job, interface: str | None, version: int) -> list[str]:
-    """Restrict MPI messages to TCP on one interface (None: any) and known ports.
+def transport(job: Job, interface: str | None, version: int, chosen: Transport) -> list[str]:
+    """Return the options of a transport, and of the daemons' own connections.
 
-    The library's daemons use the same interface and ports of their own.
+    TCP is restricted to one interface (None: any) and known ports, also between ranks of one host.
     """
     first, count = job.btl_ports
     names = runtime(version)
-    messages = {
-        "pml": "ob1",
-        "btl": "tcp,self",
-        "btl_tcp_if_include": interface,
-        "btl_tcp_port_min_v4": str(first),
-        "btl_tcp_port_range_v4": str(count),
-    }
+    over_tcp = dict(zip(TCP_PARAMETERS, ("ob1", "tcp,self", interface, str(first), str(count)), strict=True))
+    messages = over_tcp if chosen.name == TCP else {}
     control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    of_user = {name.removeprefix(prefix) for name in job.environment for prefix in VARIABLE_PREFIXES}
     return [
         *parameters({name: value for name, value in messages.items() if value is not None}),
-        *parameters({name: value for name, value in control.items() if value is not None}, names.option),
+        *parameters({n: value for n, value in control.items() if value is not None and n not in of_user}, names.option),
+        *chosen.arguments,
     ]
 
 
@@ -102,6 +111,7 @@ def placement(job: Job) -> list[str]:
     return ["-np", str(job.ranks), "--host", slots, "--map-by", "slot"]
 
 
-def exports(job: Job) -> list[str]:
-    """Return `-x NAME=VALUE` for each variable of the job, by name."""
-    return [word for name in sorted(job.environment) for word in ("-x", f"{name}={job.environment[name]}")]
+def exports(job: Job, chosen: Transport) -> list[str]:
+    """Return `-x NAME=VALUE` for each variable of the transport and the job, by name."""
+    variables = {**chosen.environment, **job.environment}
+    return [word for name in sorted(variables) for word in ("-x", f"{name}={variables[name]}")]

@@ -8,10 +8,13 @@
    is missing the calls are passed on and nothing is counted. wrappers.h is made of the table (workers/profile/source.py). */
 
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -906,6 +910,56 @@ static void begin(u64 called) {
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
+/* What this process held at its end, as text: analysis/mpi/ways.py reads it. The lines of /proc/self/maps with a device, shared
+   memory or a component of the library; device files; and TCP connections with their bytes: "tcp LOCAL PORT PEER PORT ACKED". */
+
+static int endpoint(int file, int peer, char *text, size_t size) {
+    union { struct sockaddr any; struct sockaddr_in four; struct sockaddr_in6 six; } at;
+    socklen_t length = sizeof at;
+    char address[INET6_ADDRSTRLEN];
+    if ((peer ? getpeername : getsockname)(file, &at.any, &length)) return 0;
+    int is_four = at.any.sa_family == AF_INET;
+    if (!is_four && at.any.sa_family != AF_INET6) return 0;
+    inet_ntop(at.any.sa_family, is_four ? (void *)&at.four.sin_addr : (void *)&at.six.sin6_addr, address, sizeof address);
+    return snprintf(text, size, "%s %d", address, ntohs(is_four ? at.four.sin_port : at.six.sin6_port)) > 0;
+}
+
+static void note_files(FILE *to) {
+    DIR *files = opendir("/proc/self/fd");
+    if (!files) return;
+    for (struct dirent *entry; (entry = readdir(files));) {
+        char local[64], peer[64], name[256];
+        struct tcp_info info;
+        socklen_t length = sizeof info;
+        int file = atoi(entry->d_name);
+        ssize_t size = readlinkat(dirfd(files), entry->d_name, name, sizeof name - 1);
+        if (size <= 0) continue;
+        name[size] = 0;
+        memset(&info, 0, sizeof info);
+        if (!strncmp(name, "/dev/", 5)) fprintf(to, "%s\n", name);
+        else if (!strncmp(name, "socket:", 7) && !getsockopt(file, IPPROTO_TCP, TCP_INFO, &info, &length)
+                 && endpoint(file, 0, local, sizeof local) && endpoint(file, 1, peer, sizeof peer))
+            fprintf(to, "tcp %s %s %llu\n", local, peer, (unsigned long long)info.tcpi_bytes_acked);
+    }
+    closedir(files);
+}
+
+static void note_ways(void) {
+    static char name[sizeof path + 8], line[4400], before[sizeof line];
+    int error = errno;
+    snprintf(name, sizeof name, "%s.ways", path);
+    FILE *to = room_for(1 << 20) ? fopen(name, "wxe") : NULL, *maps = to ? fopen("/proc/self/maps", "re") : NULL;
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *file = strchr(line, '/');
+        if (!file || !strcmp(file, before)) continue;
+        strcpy(before, file);
+        if (!strncmp(file, "/dev/", 5) || !strncmp(file, "/SYSV", 5) || strstr(file, "/mca_")) fputs(file, to);
+    }
+    if (maps) fclose(maps);
+    if (to) note_files(to), fclose(to);
+    errno = error;
+}
+
 static void end(u64 now, u64 how) {
     if (!page || page->ended) return;
     if (is_main && !page->inside) {
@@ -914,6 +968,7 @@ static void end(u64 now, u64 how) {
     }
     page->how = how;
     __atomic_store_n(&page->ended, now, __ATOMIC_RELEASE);
+    note_ways();
 }
 
 static word init_with(anything real, word a0, word a1, word a2, word a3) {

@@ -44,13 +44,14 @@ EXPERIMENT = """
 - navigation "Parts of this experiment":
   - tablist:
     - tab "Answer" [selected]
-    - tab "More charts"
+    - tab "Charts and tables"
     - tab "Configurations (2)"
 - tabpanel "Answer":
   - region /2 hosts/:
     - paragraph: Where should I stop, and why?
     - heading /2 hosts/ [level=2]
-    - complementary "Key figures and next trials"
+    - list
+    - complementary "Next trials and key figures"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
   - button "Show table"

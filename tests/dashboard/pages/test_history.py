@@ -49,6 +49,25 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert len(data["trials"]) == 12
 
 
+def test_a_history_does_not_mix_transports(submit, page, person):
+    submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
+    for number in range(8):
+        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        environment = {"kernel": "6.8", "transport": "native" if number >= 4 else "tcp"}
+        value = 2.0 * (1 + 0.002 * (number % 3))
+        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
+        Trial.objects.filter(pk=trial.pk).update(ended_at=timezone.now() - timedelta(days=8 - number))
+    connection.check_constraints()
+    history = page.get(address(trial.configuration)).context["found"].history
+    assert [(change.index, change.environment) for change in history.changes] == [(4, {"transport": ("tcp", "native")})]
+    assert history.baseline.first == 4
+    assert not history.flagged
+    (listed,) = client_of(person).get("/api/v1/history/").json()["results"]
+    assert listed["steps"] == 1
+
+
 def test_expected_step_is_not_flagged(stepped, page):
     first = page.get(address(stepped)).context["found"].entries[6].trial
     query = {"metric": "elapsed_s", "trial": first}
