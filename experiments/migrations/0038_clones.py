@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0034_measurements_of_each_trial"),
+        ("experiments", "0035_transports"),
     ]
 
     operations = [
