@@ -19,6 +19,7 @@ from experiments.specification.parameters import (
     is_text,
     known_parameters,
 )
+from experiments.specification.placement import WantedBind, WantedDistribution
 from experiments.specification.ranges import expand_values
 from experiments.specification.transport import AS_CLUSTER, Wanted, as_swept
 from experiments.specification.tree import Vocabulary
@@ -49,6 +50,10 @@ class ExperimentSpec(Part):
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
     transport: Wanted = AS_CLUSTER
     """Network of the messages: cluster (its setting), native (the library chooses), tcp, or one of your own."""
+    bind: WantedBind = AS_CLUSTER
+    """What each rank is bound to: core, socket, numa, hwthread or none; default: as the MPI library does."""
+    distribution: WantedDistribution = AS_CLUSTER
+    """Order of ranks: block fills one host after another, cyclic takes the hosts in turn."""
     link: Link = Link()
     certificate: Literal["degrade", "require", "skip"] = "degrade"
     """If the link differs from the requested one: trials are degraded, or refused; or the link is not measured."""

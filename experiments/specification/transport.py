@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator
 
-AS_CLUSTER: Final = "cluster"
+AS_CLUSTER: Final[Literal["cluster"]] = "cluster"
 """The specification leaves the transport to the cluster's settings."""
 NATIVE: Final = "native"
 TCP: Final = "tcp"

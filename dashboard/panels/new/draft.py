@@ -23,7 +23,17 @@ from experiments.specification.yaml_lines import Dumper, YamlDocument, dump
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
-    *("certificate", "transport", "profile", "order", "time_limit_s", "allocation", "disturbed"),
+    *(
+        "certificate",
+        "transport",
+        "bind",
+        "distribution",
+        "profile",
+        "order",
+        "time_limit_s",
+        "allocation",
+        "disturbed",
+    ),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
