@@ -158,7 +158,7 @@ class Cluster(models.Model):
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
 
     def require_binding(self, spec: ExperimentSpec) -> None:
-        """Raise InvalidSpec if ranks shall be bound on hosts that share the cores of one machine."""
+        """Raise InvalidSpec if hosts that share one machine's cores shall bind ranks."""
         values_by_field = {"bind": [spec.bind], "sweep.bind": spec.swept("bind") if "bind" in spec.sweep else []}
         fields = [field for field, values in values_by_field.items() if {*values} - {*UNBOUND, AS_CLUSTER}]
         if fields and self.traits.hosts_are_virtual:

@@ -182,7 +182,7 @@ def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
 
 
 def launch_of(workload: str, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a configuration chooses of the launch; the rest is left to the cluster."""
+    """Return what a configuration chooses of the launch; the cluster has the rest."""
     return {
         n: str(parameters[n]) for n in LAUNCH_PARAMETERS if n in parameters and is_of_launch(workload, n, parameters)
     }

@@ -51,7 +51,7 @@ class ExperimentSpec(Part):
     transport: Wanted = AS_CLUSTER
     """Network of the messages: cluster (its setting), native (the library chooses), tcp, or one of your own."""
     bind: WantedBind = AS_CLUSTER
-    """What each rank is bound to: core, socket, numa, hwthread or none; default: as the MPI library does."""
+    """Binding of each rank: to a core, socket, numa node, hwthread or none; default: as the MPI library does."""
     distribution: WantedDistribution = AS_CLUSTER
     """Order of ranks: block fills one host after another, cyclic takes the hosts in turn."""
     link: Link = Link()

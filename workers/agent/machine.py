@@ -75,7 +75,10 @@ def mpi_parameters() -> list[str]:
 
 
 def physical_cores(usable: Collection[int], topology: str = "/sys/devices/system/cpu/cpu{}/topology/{}") -> int:
-    """Return the number of cores of hardware threads; each is one if the kernel does not say more."""
+    """Return the number of cores of hardware threads.
+
+    Without a topology of the kernel each hardware thread is a core.
+    """
     cores = {
         tuple("".join(_lines(Path(topology.format(cpu, name)))) for name in ("physical_package_id", "core_id"))
         for cpu in usable
@@ -84,9 +87,9 @@ def physical_cores(usable: Collection[int], topology: str = "/sys/devices/system
 
 
 def processor() -> dict[str, Any]:
-    """Return model, physical cores this process may use, and the frequency governor or None.
+    """Return model, physical cores that this process may use, and the governor.
 
-    With several hardware threads of a core it may use, their number too.
+    If it may use several hardware threads of a core, their number too.
     """
     usable = os.sched_getaffinity(0)
     cores = physical_cores(usable)

@@ -84,7 +84,7 @@ class Session(ABC):
         self.hosts = hosts
         self.facts = facts
         self.knows_ports = launcher.usual_transport == TCP
-        """Whether ports identify the MPI traffic of the prepared job."""
+        """True if ports identify the MPI traffic of the prepared job."""
         self.offloads_left: Mapping[str, str] = {}
         """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()

@@ -60,7 +60,7 @@ def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
 
 
 def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
-    """Return the variables of the transport, and of ranks that share cores: unbound, yielding."""
+    """Return variables of the transport, and of ranks that share cores and yield."""
     shared = {"I_MPI_PIN": "off", "I_MPI_THREAD_YIELD": "2"} if cluster.shared_cores else {}
     if cluster.transport.name != TCP:
         return {**shared, **cluster.transport.environment}
@@ -68,7 +68,7 @@ def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
 
 
 def over_tcp(job: Job, interface: str | None) -> dict[str, str]:
-    """Return variables that restrict MPICH's family to TCP, between ranks of one host too.
+    """Return variables that restrict MPICH's family to TCP, within a host too.
 
     On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses.
     """

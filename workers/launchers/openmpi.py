@@ -39,7 +39,7 @@ class Runtime(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """What ranks are bound to, and their distribution over the hosts."""
+    """Binding of ranks, and their distribution over the hosts."""
 
     bind: str = "default"
     distribution: str = "block"

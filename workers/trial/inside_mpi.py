@@ -105,7 +105,7 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
 
 
 def read_ways(report_dir: Path, usages: Sequence[RankUsage]) -> Ways | None:
-    """Return how messages went between the ranks, from their reports; None if one is missing."""
+    """Return how messages went between the ranks; None if a report is missing."""
     return ways_of(_texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages})
 
 

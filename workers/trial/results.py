@@ -209,7 +209,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 
 def _why_elsewhere(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> str:
-    """Return why the recorded packets are not those of MPI, which chose its network; "" if they may be."""
+    """Return why the recorded packets are not those of MPI; "" if they may be."""
     is_mpi = measured.world.checked and any(usage.mpi_libraries for usage in measured.usages)
     if measured.known_ports or not is_mpi or bool(result.mpi.metrics.get("packets")) or result.roce is not None:
         return ""
