@@ -76,19 +76,19 @@ _RUN: Final[list[Row]] = [
     ("cpu_imbalance", "CPU imbalance", SHARE, "lower", "Largest CPU time of a rank / mean over ranks - 1.", _RUSAGE),
     ("cpu_utilisation", "CPU utilisation", SHARE, "higher", "cpu_s / (elapsed_s x ranks).", _RUSAGE),
     ("max_rss_bytes", "Largest resident set", "B", "lower", "Largest resident set of any rank.", _RUSAGE),
-    ("context_switches_voluntary", "Context switches, voluntary", "1", "neutral", "Times a rank gave up its processor to wait, summed over ranks.", _RUSAGE),
+    ("context_switches_voluntary", "Context switches, voluntary", "1", "neutral", "Times a rank gave up its CPU core to wait, summed over ranks.", _RUSAGE),
     ("context_switches_involuntary", "Context switches, involuntary", "1", "lower", "Times a rank lost its CPU core to another, summed over ranks.", _RUSAGE),
     ("host_cpu_user_share", "Host CPU, user", SHARE, "neutral", "Share of the host's CPU time in user mode, sampled at 1 Hz.", "/proc/stat of each host"),
     ("host_cpu_system_share", "Host CPU, system", SHARE, "lower", "Share of the host's CPU time in the kernel, sampled at 1 Hz.", "/proc/stat of each host"),
 ]
 
 _MPI: Final[list[Row]] = [
-    ("mpi_window_s", "Time between MPI_Init and MPI_Finalize", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
+    ("mpi_window_s", "MPI window", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
     ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside MPI in the window.", _INSIDE),
     ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside MPI of any rank.", _INSIDE),
     ("mpi_busiest_rank", "Busiest rank", "1", "neutral", "Number of the rank with the largest time outside MPI: the one that others wait for.", _INSIDE),
     ("mpi_busiest_computing_s", "Computing of the busiest rank", "s", "lower", "Time outside MPI on a CPU core, of the busiest rank.", _INSIDE),
-    ("mpi_busiest_descheduled_s", "Run delay of the busiest rank", "s", "lower", "Run delay outside MPI, of the busiest rank: it was runnable and had no CPU core.", _DELAY),
+    ("mpi_busiest_descheduled_s", "Descheduled outside MPI, busiest rank", "s", "lower", "Run delay outside MPI, of the busiest rank: it was runnable and had no CPU core.", _DELAY),
     ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
     ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
     ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),

@@ -2,9 +2,10 @@
 
 Their truth is known. Takes up to five minutes. python -m benchmarks.answers [--trials 100] [--seconds 180] [--order
 sequential] python -m benchmarks.answers --drift [--trials 100] [--seconds 180]
+python -m benchmarks.answers --recommended [--trials 100] [--seconds 180]
 
 --order: the order of the trials is known to the answer. --drift: conclusive and false answers of experiments without any effect whose
-trials are slower, each by so much than the one before.
+trials are slower, each by so much than the one before. --recommended: the share of recommended repetitions that settle the answer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from statistics import fmean
+from dataclasses import dataclass
+from statistics import fmean, median
 from time import perf_counter
 from typing import Final, get_args
 
@@ -36,6 +38,8 @@ from tests.analysis.conclusions.truth import (
 DRIFTS = (0.0, 0.002, 0.005, 0.01, 0.02)
 
 WRONG: Final = 0.05
+SETTLED: Final = 0.8
+"""Least share of recommendations of repetitions that settle the answer."""
 
 COMPARED: Final = (1.0, 1.05, 1.2, 2.0, 10.0)
 """Ratios of two sides that are compared."""
@@ -103,6 +107,71 @@ def _false(
             false += result.strength == "firm" and verdict == "wrong"
         shares.append(100 * false / trials)
     return shares
+
+
+@dataclass(frozen=True, slots=True)
+class Recommended:
+    """What became of the answers that recommended repetitions."""
+
+    right: int
+    """Settled by the recommended repetitions."""
+    promised: int
+    open_ended: int
+    """Recommended "to over 20": no promise."""
+    asked: tuple[float, float]
+    """Median ends of the ranges."""
+
+
+def recommended(question: str, effect: float, sd: float, repetitions: int, trials: int) -> Recommended:
+    """Simulate experiments, measure the recommended repetitions, and answer again."""
+    random = np.random.default_rng([sum(map(ord, question)), round(100 * effect), round(1000 * sd), repetitions])
+    design, right, open_ended, ends = QUESTIONS[question](effect), 0, 0, list[tuple[int, int]]()
+    for _ in range(trials):
+        experiment = design.simulate(sd, repetitions, random)
+        missing = answered(design, experiment)[0].missing
+        if missing is None:
+            continue
+        if "over" in missing.statement:
+            open_ended += 1
+            continue
+        numbers = [int(word) for word in missing.statement.partition(" more")[0].split(" to ")]
+        ends.append((numbers[0], numbers[-1]))
+        again = answered(design, design.continued(experiment, missing.points, sd, random))[0]
+        right += again.missing is None
+    asked = (median(low for low, _ in ends), median(high for _, high in ends)) if ends else (0.0, 0.0)
+    return Recommended(right, len(ends), open_ended, asked)
+
+
+def recommendations(trials: int, seconds: float) -> int:
+    """Print how often the recommended repetitions settle an answer; return 1 if in less than 8 of 10."""
+    start, total = perf_counter(), Counter[str]()
+    print("recommended repetitions that settle the answer, of those promised (no promise: to over 20); median range\n")
+    print("| question | effect | scatter | 2 repetitions | 3 | 5 |")
+    print("|---" * 6 + "|")
+    for question in QUESTIONS:
+        if question == "one point":
+            continue
+        of_question = Counter[str]()
+        for effect in EFFECTS[:-1]:
+            for sd in SCATTERS:
+                if perf_counter() - start > seconds:
+                    print("time is up")
+                    return 1
+                row = []
+                for repetitions in REPETITIONS[1:]:
+                    result = recommended(question, effect, sd, repetitions, trials)
+                    of_question.update(right=result.right, promised=result.promised, open_ended=result.open_ended)
+                    low, high = result.asked
+                    row.append(f"{result.right}/{result.promised} ({result.open_ended}) {low:g} to {high:g}")
+                print(f"| {question} | {effect:g} | {sd:.0%} | {' | '.join(row)} |", flush=True)
+        share = of_question["right"] / max(of_question["promised"], 1)
+        print(f"{question}: {share:.0%} of {of_question['promised']}, {of_question['open_ended']} without a promise")
+        total.update(of_question)
+    share = total["right"] / max(total["promised"], 1)
+    print(
+        f"all: {share:.1%} of {total['promised']}; {total['open_ended']} without a promise; {perf_counter() - start:.0f} s"
+    )
+    return int(share < SETTLED)
 
 
 def noisy_point(points: int, repetitions: int, trials: int = 300) -> float:
@@ -193,7 +262,10 @@ def main() -> int:
     parser.add_argument("--questions", nargs="*", default=list(QUESTIONS))
     parser.add_argument("--order", choices=get_args(Order))
     parser.add_argument("--drift", action="store_true")
+    parser.add_argument("--recommended", action="store_true")
     options = parser.parse_args()
+    if options.recommended:
+        return recommendations(options.trials, options.seconds)
     if options.drift:
         return drifts(options.trials, options.seconds)
     start = perf_counter()

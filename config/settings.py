@@ -114,6 +114,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.compression.CompressionMiddleware",
     "dashboard.middleware.front.FrontMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -179,7 +180,12 @@ SMTP_URL = ENVIRONMENT.RANKWIRE_SMTP_URL
 SENDS_MAIL = bool(SMTP_URL)
 vars().update(mail(SMTP_URL, ENVIRONMENT.RANKWIRE_MAIL_FROM))
 IDENTITY_PROVIDERS = identity_provider(ENVIRONMENT)
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS}}
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "APPS": IDENTITY_PROVIDERS,
+        "provider_class": "dashboard.people.identity_provider.IdentityProvider",
+    }
+}
 SOCIALACCOUNT_ADAPTER = "dashboard.people.adapters.SocialAccountAdapter"
 SOCIALACCOUNT_FORMS = {"signup": "dashboard.people.forms.NameForm"}
 SOCIALACCOUNT_STORE_TOKENS = False

@@ -9,7 +9,7 @@
     row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }
 
-  function showTab(name, focus) {
+  function showTab(name) {
     const tabs = [...document.querySelectorAll("[role=tab]")];
     if (!tabs.some(t => t.getAttribute("aria-controls") === name)) return;
     for (const tab of tabs) {
@@ -17,9 +17,9 @@
       tab.setAttribute("aria-selected", on);
       tab.tabIndex = on ? 0 : -1;
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
-      if (on && focus) tab.focus();
       if (on) moveIntoSight(tab);
     }
+    rove();
     redraw();
   }
 
@@ -44,14 +44,37 @@
   if (toggle && unsent) keepTheme(toggle.dataset.keeps, unsent);
   document.addEventListener("submit", e => { if (e.target.matches("[data-display]")) localStorage.removeItem("rankwire-theme-unsent"); });
 
-  async function copy(button) {
-    const source = document.getElementById(button.dataset.copy);
-    const text = source.value ?? source.textContent.trim();
+  async function copy(button, text) {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else copyHere(button, text);
     const content = button.said ??= [...button.childNodes];
     button.textContent = "Copied";
-    setTimeout(() => { button.replaceChildren(...said); }, 1500);
+    setTimeout(() => { button.replaceChildren(...content); }, 1500);
+  }
+
+  function textOf(id) {
+    const source = document.getElementById(id);
+    return source.value ?? source.textContent.trim();
+  }
+
+  /* The links and values of a group are one stop of the Tab key; arrow keys move between them. */
+  const STOPS = "a[href], button, [role=button]";
+  const stopsOf = group => [...group.querySelectorAll(STOPS)].filter(stop => stop.offsetParent);
+  function rove() {
+    for (const group of document.querySelectorAll("[data-roving]")) {
+      const stops = stopsOf(group), first = stops.find(stop => stop === document.activeElement) || stops[0];
+      for (const stop of stops) stop.tabIndex = stop === first ? 0 : -1;
+    }
+  }
+  function moveInGroup(e, stop, group) {
+    const stops = stopsOf(group), rowOf = each => each.closest("tr, article"), rows = [...new Set(stops.map(rowOf))];
+    const inRow = row => stops.filter(each => rowOf(each) === row), place = inRow(rowOf(stop)).indexOf(stop);
+    const along = { ArrowRight: 1, ArrowLeft: -1 }[e.key], over = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+    const row = over && inRow(rows[rows.indexOf(rowOf(stop)) + over]);
+    const next = along ? stops[stops.indexOf(stop) + along] : row && row[Math.min(place, row.length - 1)];
+    if (!along && !over) return;
+    e.preventDefault();
+    if (next) next.focus();
   }
 
   // Browsers give pages from other machines no clipboard without TLS.
@@ -83,7 +106,8 @@
         history.replaceState(null, "", b.href);
       } else if (!b.closest("[data-no-hash]")) history.replaceState(null, "", `#${b.getAttribute("aria-controls")}`);
     } else if ((b = hit("a[href^='#']"))) reveal(b.hash);
-    if ((b = hit("[data-copy]"))) copy(b);
+    if ((b = hit("[data-copy]"))) copy(b, textOf(b.dataset.copy));
+    if ((b = hit("data.copyable"))) copy(b, b.value);
     if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
     if ((b = hit("[data-close]"))) b.closest("dialog").close();
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
@@ -96,8 +120,12 @@
     if (tab && (e.key === "ArrowRight" || e.key === "ArrowLeft")) {
       const tabs = [...tab.closest("[role=tablist]").querySelectorAll("[role=tab]")];
       const next = tabs[(tabs.indexOf(tab) + (e.key === "ArrowRight" ? 1 : tabs.length - 1)) % tabs.length];
-      showTab(next.getAttribute("aria-controls"), true);
+      next.click(); // the address follows
+      next.focus();
     }
+    const stop = e.target.closest && e.target.closest(STOPS), group = stop && stop.closest("[data-roving]");
+    if (group) moveInGroup(e, stop, group);
+    if (stop && stop.matches("data") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); stop.click(); }
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
   });
 
@@ -109,8 +137,11 @@
   // A hidden tab does not poll; it refreshes when visible again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));
+  document.addEventListener("focusin", e => { if (e.target.closest("[data-roving]")) rove(); });
+  document.addEventListener("htmx:afterSettle", rove);
   document.querySelectorAll(".subnav [aria-selected=true], .subnav [aria-current]").forEach(moveIntoSight);
   reveal(location.hash);
+  rove();
 })();
 
 /* Fields may differ from the page: typed before its scripts loaded, restored by the browser, or sent without an answer.

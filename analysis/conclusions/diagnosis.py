@@ -132,6 +132,16 @@ class Diagnosis:
         """Return the suggested points as (parameters, repetitions)."""
         return [(point.parameters, point.repetitions) for part in self.slices for point in part.next]
 
+    @property
+    def unmeasured(self) -> list[tuple[Mapping[str, Any], int]]:
+        """Return those of the suggested points whose size has no trial."""
+        return [
+            (point.parameters, point.repetitions)
+            for part in self.slices
+            for point in part.next
+            if point.parameters[self.axis] not in {row.size for row in part.rows}
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
         return asdict(replace(self, slices=())) | {"slices": [part.to_dict() for part in self.slices]}

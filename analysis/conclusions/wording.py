@@ -9,15 +9,16 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions.context import ExperimentQuestion, Factor
+from analysis.conclusions.observations.repetitions import MOST_REPETITIONS, Range
 from analysis.statistics import Interval
 
 _DIGITS: Final = 2
 _VALUE_DIGITS: Final = 3
+_MOST_SIZES: Final = 4
 _MOST_WORDS: Final = 25
 """Most words of a sentence."""
 _PLURAL: Final = re.compile(r"(?<=\w\w[^s])s(?= per |$)")
 """The s of "hosts" and of "ranks per host"; "problem size" and "process" count nothing."""
-MOST_REPETITIONS: Final = 20
 _INTERVAL: Final = re.compile(r" \([^()]* (?:to|for an) [^()]*\)")
 _NARROW: Final = 1e-3
 """Relative width below which the ends of an interval read like its value."""
@@ -153,11 +154,13 @@ def change_words(ratio: float) -> str:
     return percent(ratio - 1) if ratio < 2 else factor_words(ratio)
 
 
-def repetitions_words(more: int, names: str) -> str:
-    """Return the repetitions in words; ``more`` is capped."""
-    if more >= MOST_REPETITIONS:
-        return f"{MOST_REPETITIONS} or more further repetitions at {names}"
-    return f"{numbers.plural(more, 'more repetition')} at {names}"
+def repetitions_words(more: Range, names: str) -> str:
+    """Return "3 to 8 more repetitions at 2 and 4 hosts"."""
+    if more.high is None:
+        first = "" if more.low == MOST_REPETITIONS else f"{more.low} to "
+        return f"{first}over {MOST_REPETITIONS} more repetitions at {names}"
+    first = "" if more.low == more.high else f"{more.low} to "
+    return f"{first}{numbers.plural(more.high, 'more repetition')} at {names}"
 
 
 def percent(share: float) -> str:
@@ -189,7 +192,9 @@ def whole_sizes(low: float, high: float) -> str:
 
 
 def size_range(values: Sequence[float], axis: str) -> str:
-    """Return "4 hosts", "4 and 6 hosts", "4, 6 and 12 hosts"."""
+    """Return "4 hosts", "4, 6 and 12 hosts", "1 to 8 hosts (5 sizes)"."""
+    if len(values) > _MOST_SIZES:
+        return f"{numbers.significant(values[0])} to {sizes(values[-1], axis)} ({len(values)} sizes)"
     return joined([*map(numbers.significant, values[:-1]), sizes(values[-1], axis)])
 
 

@@ -27,9 +27,9 @@ class TimeRow:
     cpu_s: float
     """CPU time per rank, mean over the ranks."""
     off_cpu_s: float
-    """elapsed - cpu; never below 0. With a profile elapsed - computing
-    outside of MPI, so that polling is waiting."""
+    """elapsed - cpu; never below 0. With a profile the window from MPI_Init to MPI_Finalize - computing, so that polling is waiting."""
     off_cpu_share: float
+    """Of the elapsed time; with a profile of the window, as all shares of the profile."""
     load_balance: float | None
     """Mean / largest CPU time of a rank; with a profile of the time outside of MPI."""
     communication_efficiency: float | None
@@ -91,15 +91,14 @@ def time_breakdown(study: Study) -> list[TimeRow]:
 
 
 def _profiled_row(study: Study, size: float, point: Point, reference: float | None) -> TimeRow:
-    elapsed, useful = point.median(study.time_metric) or 0.0, point.median("mpi_useful_s")
-    computing = (point.median("mpi_useful_share") or 0.0) * (point.median("mpi_window_s") or 0.0)
-    waiting = max(elapsed - computing, 0.0)
+    window, useful = point.median("mpi_window_s") or 0.0, point.median("mpi_useful_s")
+    share = 1 - (point.median("mpi_useful_share") or 0.0)
     return TimeRow(
         size=size,
-        elapsed_s=elapsed,
-        cpu_s=cpu_per_rank(study, point) or computing,
-        off_cpu_s=waiting,
-        off_cpu_share=waiting / elapsed if elapsed else 0.0,
+        elapsed_s=point.median(study.time_metric) or 0.0,
+        cpu_s=cpu_per_rank(study, point) or window * (1 - share),
+        off_cpu_s=window * share,
+        off_cpu_share=share,
         load_balance=point.median("mpi_load_balance"),
         communication_efficiency=point.median("mpi_communication_efficiency"),
         parallel_efficiency=point.median("mpi_parallel_efficiency") or 0.0,

@@ -266,11 +266,12 @@ def _grubbs(x: Floats) -> tuple[int, ...]:
 
 
 def repetitions_needed(
-    values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95
+    values: Sequence[float], *, relative_half_width: float = 0.05, level: float = 0.95, assurance: float = 0.5
 ) -> int | None:
     """Return the repetitions for a t interval of this half-width.
 
-    The spread seen so far is taken as the true one, so the answer is a plan, not a promise.
+    Taken for the true spread is the bound that it is below with probability ``assurance``, by the chi-square distribution of the
+    variance: the median of what the values leave open, or more.
 
     Parameters
     ----------
@@ -280,6 +281,8 @@ def repetitions_needed(
         Half-width as a share of the mean.
     level
         Level of the interval.
+    assurance
+        Probability that so many are enough.
 
     Returns
     -------
@@ -289,7 +292,8 @@ def repetitions_needed(
     x = checked(values)
     if len(x) < 2 or x.mean() == 0:
         return None
-    relative = float(x.std(ddof=1) / abs(x.mean()))
+    bound = (len(x) - 1) / special.chdtri(len(x) - 1, assurance)
+    relative = float(x.std(ddof=1) / abs(x.mean()) * np.sqrt(bound))
     if relative == 0:
         return MINIMUM_REPETITIONS
     n = MINIMUM_REPETITIONS

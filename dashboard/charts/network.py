@@ -1,4 +1,4 @@
-"""Network what-if: elapsed time over delay, and over delay and rate."""
+"""Network what-if: the deciding time over delay, and over delay and rate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from analysis import numbers
+from analysis.conclusions.wording import lower_first
 from analysis.sensitivity import Fit, Link, relative_times
 from dashboard.charts.parts import Figure, Line, Scale, axis_title, band, error_bars, skipped_line, spread
 
 CONTOURS: Final = ((1.05, "dot"), (1.1, "solid"), (1.25, "dash"), (1.5, "dashdot"))
-"""(Elapsed time relative to the current link, dash of the line)."""
+"""(Time relative to the current link, dash of the line)."""
 _CELLS: Final = 40
 _LEAST_DELAY_S: Final = 1e-6
 _DIGITS: Final = 4
@@ -33,15 +34,17 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Trials of one link: its delay (s), elapsed times (s), and configuration."""
+    """Trials of one link: its delay (s), times (s), and configuration."""
 
     delay_s: float
-    elapsed_s: Sequence[float]
+    seconds: Sequence[float]
     of: int
 
 
-def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale) -> Figure:
-    """Draw elapsed times (s) by delay (s), at the current and at other rates.
+def over_delay(
+    here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Scale, y: Scale, *, quantity: str
+) -> Figure:
+    """Draw times (s) by delay (s), at the current and at other rates; ``quantity`` names them.
 
     static/network.js fills curve, band and marker, found by the ``meta`` of their traces.
     """
@@ -56,9 +59,7 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
     ]
     for index, (name, rows) in enumerate(((f"Measured at {rate}", here), ("Measured at other rates", others))):
         if rows:
-            line = Line(
-                name, [x(row.delay_s) for row in rows], [row.elapsed_s for row in rows], [row.of for row in rows]
-            )
+            line = Line(name, [x(row.delay_s) for row in rows], [row.seconds for row in rows], [row.of for row in rows])
             dots, medians = spread(line, y, index)
             data += [dots, {**medians, "mode": "markers"}]
     data.append(
@@ -78,13 +79,13 @@ def over_delay(here: Sequence[Timed], others: Sequence[Timed], rate: str, x: Sca
         "layout": {
             "hovermode": "closest",
             "xaxis": {"title": axis_title("One-way delay", x.unit), "rangemode": "tozero"},
-            "yaxis": {"title": axis_title("Elapsed time", y.unit), "rangemode": "tozero"},
+            "yaxis": {"title": axis_title(quantity, y.unit), "rangemode": "tozero"},
         },
     }
 
 
-def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]]) -> Figure:
-    """Draw elapsed time (s) by number of hosts on the current link.
+def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]], *, quantity: str) -> Figure:
+    """Draw the time (s) that ``quantity`` names by number of hosts on the current link.
 
     Each point is (low, value, high); static/network.js fills the trace "Your network".
     """
@@ -100,7 +101,7 @@ def over_sizes(sizes: Sequence[int], here: Sequence[tuple[float, float, float]])
         "layout": {
             "hovermode": "closest",
             "xaxis": {"title": axis_title("Hosts", ""), **ticks},
-            "yaxis": {"title": axis_title("Elapsed time", y.unit), "rangemode": "tozero"},
+            "yaxis": {"title": axis_title(quantity, y.unit), "rangemode": "tozero"},
         },
     }
 
@@ -122,8 +123,8 @@ def _by_size(
     }
 
 
-def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str = "") -> Figure:
-    """Draw elapsed time relative to ``here`` over delay and rate.
+def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, quantity: str, leads: str = "") -> Figure:
+    """Draw the time that ``quantity`` names relative to ``here`` over delay and rate.
 
     Both axes are logarithmic. ``leads``: address of the answer for a link, with a ``*`` for its rate (bit/s) and
     one for its delay (s).
@@ -139,7 +140,11 @@ def network_map(fit: Fit, here: Link, named: Sequence[Named] = (), *, leads: str
     answers: Figure = {}
     if leads:
         answers = {"leads": leads, "led": "This network", "rows": _words(rates), "columns": _words(delays)}
-    data = [{**_heat(x, y, ratios), **answers}, *(_contour(x, y, ratios, *contour) for contour in CONTOURS), box]
+    data = [
+        {**_heat(x, y, ratios, quantity), **answers},
+        *(_contour(x, y, ratios, *contour) for contour in CONTOURS),
+        box,
+    ]
     if named:
         data.append(_networks(named, middle=float(np.sqrt(delays[0] * delays[-1]))))
     log: Figure = {"type": "log", "showgrid": False}
@@ -171,11 +176,11 @@ def _range(values: Sequence[float]) -> list[float]:
     return [float(np.log10(values[0])), float(np.log10(values[-1]))]
 
 
-def _heat(x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.float64]) -> Figure:
+def _heat(x: Sequence[float], y: Sequence[float], ratios: np.typing.NDArray[np.float64], quantity: str) -> Figure:
     ticks = [tick for tick in (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000) if tick <= ratios.max()]
     return {
         "type": "heatmap",
-        "name": "Rate (Gbit/s) by one-way delay (ms): elapsed time relative to the current link",
+        "name": f"Rate (Gbit/s) by one-way delay (ms): {lower_first(quantity)} relative to the current link",
         "x": x,
         "y": y,
         "z": [[round(float(np.log10(ratio)), 3) for ratio in row] for row in ratios],

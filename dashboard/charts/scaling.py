@@ -132,29 +132,37 @@ def efficiency(
 def time_parts(
     sizes: Sequence[str],
     parts: Mapping[str, Sequence[float | None]],
+    wholes: Sequence[float] = (),
     *,
     of: Sequence[int] = (),
-    shares: bool = False,
+    shares: str = "",
+    outside: str = "",
 ) -> Figure:
     """Draw medians in seconds per size as stacked bars.
 
-    `shares`: bars are per cent. `of`: the configuration of every size.
+    `wholes`: the seconds that shares are of, else the sum of the parts; `shares` is its name if bars are per cent of it. `outside`: the
+    part that is not in the whole, such as the time before MPI_Init: it has no share. `of`: the configuration of every size.
     """
     colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
     measured_parts = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not measured_parts:
         return _empty("Time", "s")
     crowded = len(sizes) > _MOST_NAMED and max(map(len, sizes)) > _SHORT_NAME
-    totals = [sum(values[i] or 0.0 for values in measured_parts.values()) or 1.0 for i in range(len(sizes))]
-    scale = Scale(0, "%") if shares else Scale.of(totals, "s")
+    heights_s = [sum(values[i] or 0.0 for values in measured_parts.values()) for i in range(len(sizes))]
+    totals = [whole or 1.0 for whole in wholes or heights_s]
+    scale = Scale(0, "%") if shares else Scale.of(heights_s, "s")
     data = []
     for name, values in measured_parts.items():
+        if shares and name == outside:
+            continue
         colour = colours.get(name, PART_COLOURS[-1])
         heights = [
             None if v is None else (100 * v / total if shares else scale(v))
             for v, total in zip(values, totals, strict=True)
         ]
-        words = ["" if v is None else amount(v / t, SHARE, 2) for v, t in zip(values, totals, strict=True)]
+        words = [
+            "" if v is None or name == outside else amount(v / t, SHARE, 2) for v, t in zip(values, totals, strict=True)
+        ]
         data.append(
             {
                 "type": "bar",
@@ -167,7 +175,7 @@ def time_parts(
                 "textangle": 0,
                 "textfont": {"color": "--ink"},
                 "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
-                "hovertemplate": f"{hover('y', scale.unit)}, %{{text}}<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', scale.unit)}{'' if name == outside else ', %{text}'}<extra>{name}</extra>",
                 **({"of": list(of)} if of else {}),
             }
         )
@@ -179,7 +187,7 @@ def time_parts(
         "layout": {
             "barmode": "stack",
             "xaxis": x_axis,
-            "yaxis": {"title": axis_title("Share of the time" if shares else "Time", scale.unit)},
+            "yaxis": {"title": axis_title(f"Share of {shares}" if shares else "Time", scale.unit)},
         },
     }
 

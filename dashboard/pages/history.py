@@ -34,14 +34,16 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
     except Configuration.DoesNotExist:
         raise Http404 from None
     description = described(metric)
+    workload = record.configuration.experiment.workload
     context = {
         "place": "histories",
-        "workload": workload_title(record.configuration.experiment.workload),
+        "workload": workload_title(workload),
         "found": record,
         "metric": description,
         "metrics": [(name, described(name).label) for name in in_order({*record.metrics, metric})],
         "parameters": [
-            (parameter_label(name), value_words(name, value)) for name, value in record.configuration.parameters.items()
+            (parameter_label(name, workload), value_words(name, value, workload))
+            for name, value in record.configuration.parameters.items()
         ],
         "chart": _chart(record, description) if record.entries else None,
         "changes": _changes(record),

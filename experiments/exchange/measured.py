@@ -34,7 +34,7 @@ from experiments.specification.parameters import (
     refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 MOST_TRIALS: Final = 2000
 MOST_RANKS: Final = 1_000_000
@@ -215,7 +215,7 @@ def _text_paths(data: dict[str, Any]) -> Iterator[str]:
         names = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
         numeric = {name for name in (*names, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
         yield from (f"{path}.{name}" for name in values if name not in numeric)
-        yield from (f"{path}.placeholders.{field}" for field in text_fields(values.get("placeholders")))
+        yield from (f"{path}.{field}" for field in text_paths(values))
 
 
 def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:

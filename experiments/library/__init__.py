@@ -15,6 +15,8 @@ from experiments.specification.design import configuration_hash
 
 LIBRARY = Path(__file__).parent
 PUBLISHED_PROJECT = "published"
+FIRST_STUDY = LIBRARY / "water-quick.yaml"
+"""What a new user runs: queued at the first start, opened by the tour and by the form of a new experiment."""
 
 
 def built_in() -> list[Path]:

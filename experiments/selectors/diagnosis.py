@@ -37,7 +37,7 @@ from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 32
+_FORM: Final = 33
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
@@ -74,11 +74,16 @@ class CachedDiagnosis:
 
     @property
     def suggested(self) -> list[tuple[Mapping[str, Any], int]]:
-        """Return the recommended next trials as (parameters, repetitions)."""
+        """Return the recommended next trials as (parameters, repetitions).
+
+        A conclusive answer needs no further repetitions: only sizes that are not measured yet.
+        """
         missing = self.answer.missing
         if missing is not None and missing.points:
             return list(missing.points)
-        return self.study.suggested if self.answer.question in _SCALE else []
+        if self.answer.question not in _SCALE:
+            return []
+        return self.study.unmeasured if self.answer.strength == "firm" else self.study.suggested
 
     def findings(self) -> dict[str, Any]:
         """Return answer, facts and findings as JSON-ready data."""

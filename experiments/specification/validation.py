@@ -31,7 +31,7 @@ from experiments.specification.parameters import (
     refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
@@ -90,7 +90,7 @@ def _texts(data: Any) -> Iterator[str]:
     for part, fields in (("parameters", parameters), ("sweep", sweep)):
         yield from (f"{part}.{name}" for name in fields if is_text(workload, name, parameters))
     if workload == "command":
-        yield from (f"parameters.placeholders.{path}" for path in text_fields(parameters.get("placeholders")))
+        yield from (f"parameters.{path}" for path in text_paths(parameters))
 
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:

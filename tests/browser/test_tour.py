@@ -36,6 +36,6 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_err
 
 def test_without_scripts_its_steps_are_a_list(client, person) -> None:
     client.force_login(person)
-    answer = client.get("/experiments/new/?library=water-quick&tour=1").content.decode()
+    answer = client.get("/experiments/new/?tour=1").content.decode()
     assert all(words in answer for words in STEPS)
-    assert 'id="tour"' not in client.get("/experiments/new/?library=water-quick").content.decode()
+    assert 'id="tour"' not in client.get("/experiments/new/").content.decode()

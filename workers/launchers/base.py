@@ -36,7 +36,9 @@ from workers.hosts.sampling import Sample
 from workers.launchers import mpi
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
+    DiskUse,
     Limits,
+    free_space,
     open_path,
     outermost,
     read_text,
@@ -171,6 +173,10 @@ class Session(ABC):
         """Return the limit that the job has reached, as a sentence; empty for none."""
         return ""
 
+    def fills_disk(self, job: Job) -> bool:
+        """Return whether the job may have reached a limit of the disk. Cheap."""
+        return False
+
     @abstractmethod
     def alive(self) -> bool:
         """Return whether the session can run another job."""
@@ -211,6 +217,7 @@ class MachineSession(Session):
     def __init__(self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
         self.agent = agent
+        self._disk = DiskUse(0, 0, 0)
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
@@ -237,6 +244,7 @@ class MachineSession(Session):
             counting = [job.profile.library] if job.profile else []
             granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
             readable = [path for path in granted if path.is_absolute()]
+            self._disk = DiskUse(0, 0, *free_space(job.workdir))
             return self.agent.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
@@ -282,8 +290,11 @@ class MachineSession(Session):
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
-        return job.limits.exceeded(self.agent.ask("use")[0], disk)
+        self._disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
+        return job.limits.exceeded(self.agent.ask("use")[0], self._disk)
+
+    def fills_disk(self, job: Job) -> bool:
+        return self.confined and job.limits.may_be_exceeded(self._disk, job.workdir)
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None

@@ -46,6 +46,8 @@ from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usag
 TERM_GRACE_S: Final = 5.0
 FIRST_PAUSES_S: Final = (0.25, 0.25, 0.5)
 """Until the first samples, so that the cores of quick trials' ranks are seen too; then one a second."""
+LOOK_S: Final = 0.1
+"""Between looks at the free disk: a program makes several thousand files in this time."""
 END_LIMIT_S: Final = 30.0
 """Open MPI takes three seconds to end a job of which a rank died, more on a busy machine; a time limit may be days."""
 
@@ -279,13 +281,15 @@ class TrialRun:
         ranks_ended = math.inf
         pauses_s = itertools.chain(FIRST_PAUSES_S, itertools.repeat(1.0))
         deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + next(pauses_s)
-        while process.wait(max(0.01, min(next_sample, deadline) - time.monotonic())) is None:
+        while process.wait(min(LOOK_S, max(0.01, min(next_sample, deadline) - time.monotonic()))) is None:
             self.heartbeat.check()
             now = time.monotonic()
             if now >= deadline:
                 process.terminate(TERM_GRACE_S)
                 limit = amount(self.spec.time_limit_s, "s")
                 raise self._failed(f"did not end within the time limit of {limit} and was stopped.")
+            if session.fills_disk(job):
+                self._require_within_limits(session, job, process)
             if now >= next_sample:
                 next_sample = now + next(pauses_s)
                 self._require_network(session)

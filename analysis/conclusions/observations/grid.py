@@ -45,6 +45,10 @@ class Grid:
         """Return whether a point is measurably worse than another."""
         return self.compare(worse, better)[2]
 
+    def as_good(self, ranked: Sequence[Point]) -> list[Point]:
+        """Return the points that are not measurably worse than the first, the best."""
+        return [point for point in ranked[1:] if not self.clearly(point, ranked[0])]
+
     def cost(self, point: Point) -> float:
         """Return the logarithm of a point's median, turned so that less is better."""
         middle = self.claims.cells[self.index(point)].middle
@@ -91,7 +95,7 @@ class SizeGrid(Grid):
         return min(range(len(self.points)), key=lambda i: self.cost(self.points[i]))
 
     @property
-    def as_good(self) -> list[int]:
+    def enough_sizes(self) -> list[int]:
         """Return the sizes that are not measurably worse than the best, itself included."""
         best = self.best
         return [i for i in range(len(self.points)) if i == best or not self.worse(i, best)[2]]
@@ -99,12 +103,12 @@ class SizeGrid(Grid):
     @property
     def enough(self) -> int:
         """Return the smallest size that is not measurably worse than the best."""
-        return self.as_good[0]
+        return self.enough_sizes[0]
 
     @property
     def most_gained(self) -> float | None:
         """Return the upper bound of a gain over the smallest sufficient size."""
-        good = self.as_good
+        good = self.enough_sizes
         others = [interval for i in good[1:] if (interval := self.worse(good[0], i)[1])]
         return max((interval.high for interval in others if interval.high is not None), default=None)
 

@@ -23,7 +23,7 @@ LOSS: Final = "link.loss"
 _MODELLED: Final = frozenset({DELAY, RATE, LOSS})
 FEWEST_LEVELS: Final = 4
 """Values of delay or rate; with fewer, the answer states factors between them instead of slopes and bends."""
-_VAGUE: Final = 10.0
+VAGUE: Final = 10.0
 """An interval whose ends differ by a larger factor is not shown as numbers."""
 _FEWEST_FREEDOM: Final = 2
 """Degrees of freedom below which no interval is shown."""
@@ -164,4 +164,4 @@ def bursts_of(points: Sequence[Point]) -> Bursts:
 def is_clear(interval: Interval) -> bool:
     """Return whether the ends of an interval are close enough to be shown."""
     low, high = interval.low, interval.high
-    return bool(low and low > 0 and high and high <= _VAGUE * low)
+    return bool(low and low > 0 and high and high <= VAGUE * low)

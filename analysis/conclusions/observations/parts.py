@@ -12,7 +12,7 @@ run delay outside MPI of all other ranks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
@@ -48,7 +48,7 @@ class Times:
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Division of the time in MPI: on CPU, blocked, and causes of waits of a trace."""
+    """Division of the time in MPI: on CPU, blocked, causes of waits of a trace, and waits for descheduled ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,8 @@ class Division:
     launch_change_s: float
     details: tuple[ChangePart, ...]
     profiled: bool
+    undivided: ChangePart | None = None
+    """The change of the program's own time, if the window is divided in its place."""
 
     @property
     def change_s(self) -> float:
@@ -99,9 +101,22 @@ class Division:
 
 
 def division(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Division | None:
-    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data."""
+    """Divide the excess of ``bad`` over ``ideal`` times ``good``; None without data.
+
+    A loop that is a small part of a longer window cannot be divided by the profile: then the window is.
+    """
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(question, good, bad, profiled=profiled)
+    divided = _of_metric(question, metric, good, bad, ideal, profiled=profiled)
+    if divided is None or divided.is_explained:
+        return divided
+    of_window = _of_metric(question, _WINDOW, good, bad, ideal, profiled=profiled)
+    return divided if of_window is None or of_window.change_s <= 0 else replace(of_window, undivided=divided.whole)
+
+
+def _of_metric(
+    question: ExperimentQuestion, metric: str, good: Point, bad: Point, ideal: float, *, profiled: bool
+) -> Division | None:
     dividing = [name for name in _DIVIDING if all(len(point.array(name)) for point in (good, bad))]
     before, after = (
         _by_profile(point, metric, dividing) if profiled else _by_cpu_time(question, point, metric)
@@ -167,7 +182,8 @@ def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | N
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
         parts = {**parts, LAUNCH: launch}
-    return Times(parts, whole, launch, _details(point))
+    core_in_mpi = {"core_in_mpi": window - np.minimum(most, window) - parts["communication"]}
+    return Times(parts, whole, launch, _details(point) | (core_in_mpi if "descheduled" in parts else {}))
 
 
 def _of_window(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -133,12 +133,15 @@ class Reading:
     def at(self, *points: Point) -> str:
         """Return the place in words: " at 4 and 8 hosts", " at 3 of 12 points", or ""."""
         if self.sizes_differ:
-            sizes = sorted({float(p.parameters[self.axis]) for p in points})
-            return f" at {size_range(sizes, self.axis)}"
+            return self.at_sizes([float(p.parameters[self.axis]) for p in points])
         if len(points) == len(self.points) or self.study.describe is None:
             return ""
         names = [self.study.describe(p) for p in points]
         return f" at {' and '.join(names)}" if len(names) < 3 else f" at {len(names)} of {len(self.points)} points"
+
+    def at_sizes(self, sizes: Sequence[float]) -> str:
+        """Return sizes in words: " at 4 and 8 hosts"; "" if all points have one size."""
+        return f" at {size_range(sorted(set(sizes)), self.axis)}" if self.sizes_differ else ""
 
     def moves(self, metric: str) -> bool:
         """Return whether the metric differs between sizes at all."""

@@ -31,7 +31,6 @@ _VALUE: Final = 0.98
 """Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
 """P-value below which repetitions scatter more than the known scatter."""
-_POWER: Final = 0.8
 SMALLEST: Final = SMALLEST_SPREAD
 _REACH: Final = 2.0
 """An interval is extended by this share, over n - 1, of the distance of the farthest outlier, and half as far to the other side: of
@@ -201,6 +200,14 @@ class SimultaneousIntervals:
             return self._steps(self._families.count(self._families[i]), freedom)[-1]
         return self._range(self.level, len(self.cells), freedom)
 
+    def width_of(self, freedom: float) -> float:
+        """Return the half-width, in standard errors, of all pairs of the largest family."""
+        return self._steps(max(map(self._families.count, self._families)), freedom)[-1]
+
+    def family_of(self, i: int) -> list[int]:
+        """Return the points that are compared with this one, itself included."""
+        return [k for k, name in enumerate(self._families) if name == self._families[i]]
+
     def _in_steps(self, i: int) -> bool:
         """Return whether a point is compared stepwise: common scatter, no outlier."""
         return self._common[i] and not self.outliers[i]
@@ -253,7 +260,7 @@ class SimultaneousIntervals:
 
     def value(self, i: int) -> Interval | None:
         """Return the interval of one point's median; None without scatter."""
-        scatter = self._of(i)
+        scatter = self.scatter_of(i)
         if scatter is None or self.printed:
             return None
         cell = self.cells[i]
@@ -263,7 +270,8 @@ class SimultaneousIntervals:
         low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")
 
-    def _of(self, i: int) -> Scatter | None:
+    def scatter_of(self, i: int) -> Scatter | None:
+        """Return the scatter of one point: the shared one, or its own."""
         return self.scatter if self._common[i] else self._group_scatters[i] or self.scatter
 
     def _error(self, i: int, j: int) -> tuple[float, float] | None:
@@ -273,7 +281,7 @@ class SimultaneousIntervals:
         """Return the error and freedom of a weighted sum over points (Satterthwaite 1946)."""
         squares: dict[Scatter, float] = {}
         for i, weight in weights.items():
-            scatter = self._of(i)
+            scatter = self.scatter_of(i)
             if scatter is None:
                 return None
             squares[scatter] = squares.get(scatter, 0.0) + weight**2 / self.cells[i].clean_n * scatter.sd**2
@@ -336,26 +344,6 @@ class SimultaneousIntervals:
 def _interval(low: float, high: float, middle: float, level: float, method: str) -> Interval:
     """Return an interval from its ends on the log scale, widened to hold ``middle``."""
     return Interval(float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), level, method)
-
-
-def repetitions_needed(ratio: float, sd: float, *, points: int, now: int, freedom: float = 0) -> int:
-    """Return the repetitions of two points that show this ratio with 80 % power.
-
-    At most 100, at least one more than ``now``.
-
-    ``freedom`` is that of the scatter known from other points and earlier repetitions.
-    """
-    distance = abs(float(np.log(ratio)))
-    if distance == 0 or sd == 0:
-        return now + 1
-    pairs = max(points * (points - 1) / 2, 1)
-    for n in range(now + 1, 100):
-        # Bonferroni's t in place of the studentised range: a little wider, and quicker still.
-        freedom_then = max(1.0, freedom + 2 * (n - max(now, 1)))
-        quantiles = special.stdtrit(freedom_then, np.array((1 - (1 - LEVEL) / 2 / pairs, _POWER)))
-        if float(quantiles.sum()) * sd * np.sqrt(2 / n) < distance:
-            return n
-    return 100
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)

@@ -57,8 +57,12 @@ def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: floa
     if divided is None:
         return Explanation()
     causes = _causes(question, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
-    largest = words.more(divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
-    return Explanation(causes, _launch(divided), (divided.whole, *divided.parts), largest if causes else "")
+    largest = (
+        words.more(divided, divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
+    )
+    return Explanation(
+        causes, _launch(question, divided, bad), (divided.whole, *divided.parts), largest if causes else ""
+    )
 
 
 def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
@@ -67,17 +71,19 @@ def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, abov
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
     grown = divided.grown
     more_than_all = grown and sum(part.change_s for part in grown) > divided.change_s
+    outside = None if divided.undivided is None else divided.change_s - divided.undivided.change_s
     return (
         *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
-        *(Cause(words.fallen(p, bad), None, "s", _CHART) for p in (divided.fallen if more_than_all else ())),
+        *([Cause(words.outside_loop(question, bad, outside), None, "s", _CHART)] if outside and outside > 0 else ()),
+        *(Cause(words.fallen(question, p, bad), None, "s", _CHART) for p in (divided.fallen if more_than_all else ())),
     )
 
 
-def _launch(divided: Division) -> Cause | None:
+def _launch(question: ExperimentQuestion, divided: Division, bad: Point) -> Cause | None:
     """Return the launch overhead if its growth matters to the launch."""
     launch = divided.launch
     if launch is None or divided.launch_change_s <= 0 or not launch.has_grown:
         return None
     if launch.change_s < LEAST_SHARE * divided.launch_change_s:
         return None
-    return Cause(words.launch(launch.change_s), launch.change_s, "s", _CHART, LAUNCH)
+    return Cause(words.launch(question, bad, launch.change_s), launch.change_s, "s", _CHART, LAUNCH)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp
+from math import inf, log
 
 from analysis.conclusions.answer import Answer, Cause, Figure, Missing, Strength
 from analysis.conclusions.context import CAPACITY, Accepted, ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.questions.strength import repeat, strength
+from analysis.conclusions.questions.strength import compared, repeat, strength
 from analysis.conclusions.sentences import answers as words
-from analysis.numbers import amount, plural
 from analysis.scaling import Point
 
 
@@ -53,16 +52,15 @@ def _loads(grid: Grid, row: Accepted) -> dict[float, Point]:
 
 
 def _decides(grid: Grid, rows: Sequence[Accepted], ranges: Sequence[Decided | None]) -> Missing | None:
-    """Return the repetitions that would decide the first undecided load."""
+    """Return the repetitions that would decide all undecided loads."""
+    pairs = []
     for row, decided in zip(rows, ranges, strict=True):
         if decided is None or decided.is_settled or decided.low is None:
             continue
-        here = _loads(grid, row)
-        load = min(n for n in here if n > decided.low)
-        beyond = exp(grid.cost(here[load]) - grid.cost(here[1])) / grid.question.load_factor
-        names = f"1 job and {plural(load, 'job')} on {amount(row.capacity_bps, 'bit/s')}"
-        return repeat(grid.question, grid.claims, (here[1], here[load]), max(beyond, 1 / beyond), names)
-    return None
+        here, last = _loads(grid, row), inf if decided.high is None else decided.high
+        between = [point for load, point in here.items() if decided.low < load < last]
+        pairs += [compared(grid, here[1], point, offset=-log(grid.question.load_factor)) for point in between]
+    return repeat(grid, pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.effects import Effect, Slope, effects_of, first_matters, slopes_of
 from analysis.conclusions.observations.grid import Grid, ordinal
-from analysis.conclusions.observations.needs import NetworkNeeds, is_clear, needed_of
-from analysis.conclusions.questions.strength import MOST_RESOLVED, repetitions_to_resolve, strength
+from analysis.conclusions.observations.needs import VAGUE, NetworkNeeds, is_clear, needed_of
+from analysis.conclusions.questions.strength import MOST_RESOLVED, compared, repeat, strength
 from analysis.conclusions.sentences import network as words
 from analysis.conclusions.wording import point_words
 from analysis.scaling import Point
@@ -114,16 +114,15 @@ def answer_network(question: ExperimentQuestion) -> Answer:
     figures = tuple(figure for part in parts for figure in part.figures())
     largest = max((effect for part in parts for effect in part.effects), key=lambda effect: effect.ratio)
     if not any(f.name in ("matters", "most one-way delay", "least rate") for f in figures):
-        return _no_effect(grid, figures, largest)
+        return _no_effect(grid, figures, [effect for part in parts for effect in part.effects])
+    is_vague, certainty = any(part.is_vague for part in parts), strength(question, grid.claims)
     return Answer(
         "network",
         _sentence(parts),
-        strength(question, grid.claims),
+        "moderate" if is_vague and certainty == "firm" else certainty,
         figures,
         tuple(cause for part in parts for cause in part.causes())[:5],
-        repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
-        if any(part.is_vague for part in parts)
-        else None,
+        repeat(grid, [compared(grid, largest.cheapest, largest.costliest, narrow=VAGUE)]) if is_vague else None,
         grid.claims.scatter,
     )
 
@@ -150,7 +149,11 @@ def _combinations(grid: Grid) -> list[list[Point]]:
     return [members for _, group in groupby(ordered, key=key) if len(members := list(group)) > 1]
 
 
-def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answer:
+def _may_matter(effect: Effect) -> bool:
+    return effect.interval is None or (effect.interval.high or words.MOST_HIDDEN) >= words.MOST_HIDDEN
+
+
+def _no_effect(grid: Grid, figures: tuple[Figure, ...], effects: Sequence[Effect]) -> Answer:
     """Return the answer without a measurable effect, with the largest possible one."""
     question, network = grid.question, grid.question.of_role("network")
     if question.published:
@@ -162,7 +165,9 @@ def _no_effect(grid: Grid, figures: tuple[Figure, ...], largest: Effect) -> Answ
     most = max((f.high or 1 for f in ends), default=1.0)
     if size is None or not ends or most >= words.MOST_HIDDEN:
         sentence = words.too_few(network, size if size and size < MOST_RESOLVED else None)
-        missing = repetitions_to_resolve(grid, largest.cheapest, largest.costliest)
+        every = [*effects, *(effect.harshest for effect in effects if effect.harshest is not None)]
+        hidden = [compared(grid, e.cheapest, e.costliest, equal=words.MOST_HIDDEN) for e in every if _may_matter(e)]
+        missing = repeat(grid, hidden)
         return Answer("network", sentence, "open", figures, (), missing, grid.claims.scatter)
     figures = (*figures, Figure("largest difference", most - 1, "share of the best"))
     sentence = words.no_effect(question, network, most=most - 1)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure, Missing
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
+from analysis.conclusions.observations.repetitions import Comparison
 from analysis.conclusions.questions.causes import Explanation, explained
-from analysis.conclusions.questions.strength import repeat, strength
+from analysis.conclusions.questions.strength import repeat, strength, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import levels
 from analysis.numbers import plural
@@ -26,7 +28,7 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     curve = SizeGrid(question, next(f for f in question.factors if f.role == "scale"))
     if len(curve.points) < 2:
         return Answer("scale", words.one_size(curve), "open")
-    last, as_good, best, enough = len(curve.points) - 1, curve.as_good, curve.best, curve.enough
+    last, as_good, best, enough = len(curve.points) - 1, curve.enough_sizes, curve.best, curve.enough
     if len(as_good) == len(curve.points):
         return _no_difference(curve)
     why = Explanation()
@@ -67,22 +69,22 @@ def _no_difference(curve: SizeGrid) -> Answer:
 
 
 def _repetitions_to_resolve(curve: SizeGrid) -> Missing | None:
-    """Return the repetitions that would separate the best size from its nearest rival."""
-    best = curve.best
-    rivals = [i for i in curve.as_good if i != best]
-    if not rivals or curve.question.published:
-        return None
-    rival = min(rivals, key=lambda i: abs(curve.claims.change(i, best)))
-    pair = [curve.points[i] for i in sorted((rival, best))]
-    names = levels(curve.factor, [point.parameters[curve.factor.name] for point in pair])
-    return repeat(curve.question, curve.claims, pair, curve.worse(rival, best)[0], names)
+    """Return the repetitions that would separate the best size from its rivals, or show them equal."""
+    pairs = unsettled(curve, curve.points[curve.best], curve.points)
+    return repeat(curve, pairs, _names(curve, pairs))
+
+
+def _names(curve: SizeGrid, pairs: Sequence[Comparison]) -> str:
+    """Return "2, 4 and 8 hosts"."""
+    sizes = sorted({place for pair in pairs for place in (pair.first, pair.last)})
+    return levels(curve.factor, [curve.points[i].parameters[curve.factor.name] for i in sizes]) if sizes else ""
 
 
 def _figures(curve: SizeGrid, *, is_open: bool = False) -> tuple[Figure, ...]:
     factor, best = curve.factor, curve.best
     figures = [] if is_open else [Figure("enough", curve.level(curve.enough), factor.plural)]
     figures.append(Figure("best size", curve.level(best), factor.plural))
-    figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.as_good if i != best]
+    figures += [Figure("as good", curve.level(i), factor.plural) for i in curve.enough_sizes if i != best]
     for i, point in enumerate(curve.points):
         where = {factor.name: point.parameters[factor.name]}
         figures.append(curve.figure(point, where))
@@ -121,9 +123,9 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
     else:
         certainty, line = "open", words.UNDECIDED
         if not question.published:
-            pair = (curve.points[0], curve.points[-1])
-            names = levels(curve.factor, [p.parameters[name] for p in pair])
-            missing = repeat(question, curve.claims, pair, max(share / _EFFICIENT, _EFFICIENT / share), names)
+            open_ones = [i for i, row in enumerate(rows, 1) if not (_below(question, row) or _above(question, row))]
+            pairs = [Comparison(0, i, offset=_line(curve, i)) for i in open_ones]
+            missing = repeat(curve, pairs, _names(curve, pairs))
     why = explained(question, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
     sentence = words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "")
     return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
@@ -140,6 +142,12 @@ def _fallen(below: Sequence[bool]) -> int | None:
             break
         fallen = i
     return fallen
+
+
+def _line(curve: SizeGrid, i: int) -> float:
+    """Return the logarithm to add to that of size / smallest, to be 0 at the efficiency that is asked for."""
+    is_rate = curve.question.deciding.higher_is_better
+    return -log(_EFFICIENT * curve.level(i) / curve.level(0)) if is_rate else log(_EFFICIENT)
 
 
 def _efficiency(curve: SizeGrid, i: int, *, together: bool = False) -> _Efficiency:

@@ -9,7 +9,7 @@ from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.ladder import Advance, advances, step_of
-from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.questions.strength import compared, repeat, settled, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.scaling import Point
 
@@ -22,13 +22,15 @@ def answer_steps(question: ExperimentQuestion) -> Answer:
     grid = Grid(question)
     if len(grid.points) < 2:
         return Answer("steps", words.SECOND_STEP, "open")
-    best = min(grid.points, key=grid.cost)
+    ranked = sorted(grid.points, key=grid.cost)
+    best, equal = ranked[0], sorted(grid.as_good(ranked), key=lambda point: step_of(question, point))
     changes = advances(grid)
     paid = _paid(changes)
-    equal = [p for p in grid.points if p is not best and not grid.clearly(p, best)]
-    certainty = strength(question, grid.claims) if paid or question.published else "open"
-    hoped = max(changes, key=lambda advance: advance.gain)
-    missing = repetitions_to_resolve(grid, hoped.before, hoped.point) if certainty == "open" else None
+    certainty, missing = settled(grid, best, grid.points)
+    if paid is None and not question.published:
+        hoped = max(changes, key=lambda advance: advance.gain)
+        open_ones = [compared(grid, hoped.before, hoped.point), *unsettled(grid, best, grid.points)]
+        certainty, missing = "open", repeat(grid, open_ones)
     sentence = words.best_step(grid, best, equal, paid)
     figures = _figures(grid, best, equal, changes, paid)
     return Answer("steps", sentence, certainty, figures, _causes(question, changes), missing, grid.claims.scatter)

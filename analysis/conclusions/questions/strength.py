@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 from typing import Final
 
 from analysis.conclusions.answer import Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.observations.scatter import SimultaneousIntervals, repetitions_needed
-from analysis.conclusions.wording import MOST_REPETITIONS, point_words, repetitions_words
+from analysis.conclusions.observations.grid import EQUAL, Grid
+from analysis.conclusions.observations.repetitions import Comparison, repetitions_to_settle
+from analysis.conclusions.observations.scatter import SimultaneousIntervals
+from analysis.conclusions.wording import joined, point_words, repetitions_words
 from analysis.scaling import Point
 
+_LISTED: Final = 4
+"""Points that are named in a recommendation."""
 MOST_RESOLVED: Final = 10.0
 """Largest resolvable ratio that is worth stating."""
-_LEAST: Final = 1.02
-"""A smaller difference is not worth repetitions."""
-_GUESSED_SCATTER: Final = 0.05
 
 
 def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Strength:
@@ -29,22 +28,40 @@ def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Str
     return "firm" if claims.scatter.source == "repetitions" else "moderate"
 
 
-def repeat(
-    question: ExperimentQuestion, claims: SimultaneousIntervals, points: Sequence[Point], ratio: float, names: str
-) -> Missing:
-    """Return the repetitions of these points that would show this ratio."""
-    sd, freedom = (claims.scatter.sd, claims.scatter.freedom) if claims.scatter else (_GUESSED_SCATTER, 0.0)
-    now = min(len(question.values(point)) for point in points)
-    needed = repetitions_needed(max(ratio, _LEAST), sd, points=len(claims.cells), now=now, freedom=freedom)
-    more = max(1, min(needed - now, MOST_REPETITIONS))
-    seconds = None if question.trial_s is None else len(points) * more * question.trial_s
-    return Missing(repetitions_words(more, names), tuple((point.parameters, more) for point in points), seconds)
+def settled(grid: Grid, best: Point, choices: Sequence[Point]) -> tuple[Strength, Missing | None]:
+    """Return the strength of "these are best", and the repetitions that would make it conclusive.
+
+    It is tentative while a choice that does not differ from the best may be ``EQUAL`` times worse.
+    """
+    certainty, missing = strength(grid.question, grid.claims), repeat(grid, unsettled(grid, best, choices))
+    return "moderate" if missing is not None and certainty == "firm" else certainty, missing
 
 
-def repetitions_to_resolve(grid: Grid, point: Point, other: Point) -> Missing | None:
-    """Return the repetitions that would show if two points differ; None if printed."""
-    if grid.question.published or point is other:
+def unsettled(grid: Grid, best: Point, choices: Sequence[Point]) -> list[Comparison]:
+    """Return the comparisons of the best point with choices that may be as good or ``EQUAL`` times worse."""
+    pairs = []
+    for point in choices:
+        _, interval, is_worse = grid.compare(point, best)
+        if point is not best and not is_worse and (interval is None or (interval.high or EQUAL) >= EQUAL):
+            pairs.append(compared(grid, best, point, equal=EQUAL))
+    return pairs
+
+
+def compared(grid: Grid, first: Point, last: Point, **settled_if: float) -> Comparison:
+    return Comparison(grid.index(first), grid.index(last), **settled_if)
+
+
+def repeat(grid: Grid, comparisons: Sequence[Comparison], names: str = "") -> Missing | None:
+    """Return the repetitions that would settle all comparisons; None without one, or if printed."""
+    question = grid.question
+    if question.published or not comparisons:
         return None
-    distance = abs(grid.cost(point) - grid.cost(other))
-    names = " and ".join(point_words(grid.question.factors, p.parameters) for p in (point, other))
-    return repeat(grid.question, grid.claims, (point, other), exp(distance), names)
+    more = repetitions_to_settle(grid.claims, comparisons)
+    ordered = [
+        grid.points[place] for place in sorted({place for pair in comparisons for place in (pair.first, pair.last)})
+    ]
+    seconds = None if question.trial_s is None else len(ordered) * more.queued * question.trial_s
+    if not names:
+        listed = [point_words(question.factors, point.parameters) for point in ordered]
+        names = joined(listed) if len(listed) <= _LISTED else f"{len(listed)} configurations"
+    return Missing(repetitions_words(more, names), tuple((p.parameters, more.queued) for p in ordered), seconds)

@@ -14,8 +14,8 @@ import numpy as np
 from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.conclusions.observations.drift import Drift
+from analysis.conclusions.observations.repetitions import MOST_REPETITIONS
 from analysis.conclusions.sentences import answers as words
-from analysis.conclusions.wording import MOST_REPETITIONS
 from analysis.numbers import plural
 
 LEVEL: Final = 0.98

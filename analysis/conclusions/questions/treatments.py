@@ -10,7 +10,7 @@ from typing import Any
 from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
 from analysis.conclusions.observations.grid import Grid
-from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.questions.strength import repeat, settled, strength, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import first_up, joined, point_words
 from analysis.scaling import Point
@@ -41,16 +41,21 @@ def _measured_as_factor(grid: Grid, choice: str, baseline: str) -> Answer:
 
 def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     ranked = sorted(grid.points, key=grid.cost)
-    best, second, worst = ranked[0], ranked[1], ranked[-1]
+    best, worst = ranked[0], ranked[-1]
     figures = tuple(map(grid.figure, ranked))
     if not grid.clearly(worst, best):
-        missing = repetitions_to_resolve(grid, best, second)
+        missing, certainty = repeat(grid, unsettled(grid, best, ranked)), strength(grid.question, grid.claims)
+        if missing is None and certainty != "printed":
+            most = max(ratio.high or 1.0 for p in ranked[1:] if (ratio := grid.compare(p, best)[1])) - 1
+            figures += (Figure("largest difference", most, "share of the best"),)
+            sentence = words.equal_choices(grid, choices, best, most)
+            return Answer("treatment", sentence, certainty, figures, scatter=grid.claims.scatter)
         sentence = words.no_choice(grid, choices, best)
         return Answer("treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
-    equal = [p for p in ranked[1:] if not grid.clearly(p, best)]
+    equal = grid.as_good(ranked)
     figures += _best_figures(grid, choices, ranked, {})
-    missing = repetitions_to_resolve(grid, best, second) if second in equal else None
-    certainty, causes = strength(grid.question, grid.claims), _confounded(grid, choices)
+    certainty, missing = settled(grid, best, ranked)
+    causes = _confounded(grid, choices)
     sentence = words.best_choice(grid, choices, ranked, equal)
     return Answer("treatment", sentence, certainty, figures, causes, missing, grid.claims.scatter)
 
@@ -88,13 +93,14 @@ def _over_sizes(grid: Grid, scale: Factor, choices: Sequence[Factor]) -> Answer:
     figures += _also_figures(grid)
     if not decided:
         ranked = list(rows.values())[-1]
-        missing = repetitions_to_resolve(grid, ranked[0], ranked[-1])
+        missing = repeat(grid, unsettled(grid, ranked[0], ranked))
         sentence = words.no_choice_at(grid, scale, list(rows))
         return Answer("scale and treatment", sentence, "open", figures, (), missing, grid.claims.scatter)
     causes = (*_causes(grid, scale, choices), *_confounded(grid, choices))
-    certainty = strength(grid.question, grid.claims)
+    ranked = list(decided.values())[-1]
+    certainty, missing = settled(grid, ranked[0], ranked)
     sentence = _sizes_sentence(grid, scale, choices, rows, decided)
-    return Answer("scale and treatment", sentence, certainty, figures, causes, None, grid.claims.scatter)
+    return Answer("scale and treatment", sentence, certainty, figures, causes, missing, grid.claims.scatter)
 
 
 def _also_figures(grid: Grid) -> tuple[Figure, ...]:

@@ -13,7 +13,7 @@ from analysis.conclusions.answer import Answer, Figure, Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind
 from analysis.conclusions.observations.grid import Grid, ordinal
 from analysis.conclusions.observations.transfer import MIN_SIZES, TransferFit, fit_transfer
-from analysis.conclusions.questions.strength import repetitions_to_resolve, strength
+from analysis.conclusions.questions.strength import compared, repeat, strength
 from analysis.conclusions.sentences import answers as words
 from analysis.statistics import Interval
 
@@ -50,7 +50,7 @@ def answer_messages(question: ExperimentQuestion) -> Answer:
 
 def _ends(grid: Grid, factor: Factor) -> Missing | None:
     ordered = sorted(grid.points, key=lambda p: ordinal(p.parameters[factor.name]))
-    return repetitions_to_resolve(grid, ordered[0], ordered[-1])
+    return repeat(grid, [compared(grid, ordered[0], ordered[-1])])
 
 
 def _longest_differs(grid: Grid, factor: Factor) -> bool:

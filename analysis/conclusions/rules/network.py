@@ -11,6 +11,7 @@ from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.sentences.findings import (
     BANDWIDTH_ASKED,
     BANDWIDTH_STATED,
+    BASE,
     OUTSIDE_COMPUTING,
     UPPER_BOUND,
     bursts_reach,
@@ -88,7 +89,8 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         yield finding("link_load, bursts", strength, evidence, explains=bursts.mean, caveat=caveat, **words)
     else:
         most = f"{'at most' if share < _FULL or is_exact else 'up to'} {percent(share)}"
-        yield finding("link_load", strength, evidence, caveat=caveat, most=most, link=busiest.link)
+        words = {"at": reading.at(*(load.point for load in loads)), "most": most, "link": busiest.link}
+        yield finding("link_load", strength, evidence, caveat=caveat, **words)
 
 
 _Judge = Callable[[Mapping[str, Any]], float | None]
@@ -209,6 +211,7 @@ def waiting_explained(reading: Reading) -> Iterator[Finding]:
         ),
         part=percent(part),
         waiting=waiting,
+        base=BASE[last.profiled],
         size=sizes(last.size, reading.axis),
         moving=amount(moving_s, "s"),
         whole=amount(last.off_cpu_s, "s"),

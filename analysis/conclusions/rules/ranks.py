@@ -40,8 +40,8 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
     if not cores or not over:
         return
     first, last = over[0], over[-1]
-    lacked = [row.descheduled_share or 0.0 for row in reading.breakdown if row.oversubscribed]
-    worst = max(lacked, default=0.0)
+    lacked = [(row.descheduled_share or 0.0, row.size) for row in reading.breakdown if row.oversubscribed]
+    share, size = max(lacked, default=(0.0, 0.0))
     yield finding(
         "oversubscribed",
         "strong",
@@ -54,7 +54,7 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
         ranks=f"{first[1]}" if first[1] == last[1] else f"{first[1]} to {last[1]}",
         threads=with_threads(sorted({t.point.threads for t in reading.times})),
         cores=plural(cores, "core"),
-        measured=lacked_core(worst) if worst >= _LEAST_RUN_DELAY else "",
+        measured=lacked_core(share, reading.at_sizes([size])) if share >= _LEAST_RUN_DELAY else "",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding, rule
-from analysis.conclusions.sentences.findings import EXTRAPOLATED, SHARED, WAITING
+from analysis.conclusions.sentences.findings import BASE, EXTRAPOLATED, SHARED, WAITING
 from analysis.conclusions.wording import amount, between, percent, sizes, times, whole_size, whole_sizes
 from analysis.numbers import significant
 
@@ -97,6 +97,7 @@ def waiting_grows(reading: Reading) -> Iterator[Finding]:
         explains=last.off_cpu_share,
         caveat=SHARED if last.oversubscribed else "",
         waiting=WAITING[last.profiled],
+        base=BASE[last.profiled],
         before=percent(first.off_cpu_share),
         after=percent(last.off_cpu_share),
         first=sizes(first.size, reading.axis),

@@ -35,6 +35,7 @@ def packet_size(reading: Reading) -> Iterator[Finding]:
             "packet_size",
             reading.strength(),
             (Observation("Mean packet size", v, "B", metric, x) for x, v in measured),
+            at=reading.at_sizes([size for size, _ in measured]),
             sizes=spread_words([v for _, v in measured], "B"),
             how=how,
         )
@@ -53,6 +54,7 @@ def small_packets(reading: Reading) -> Iterator[Finding]:
             *reading.evidence("Small packets", "small_packet_share"),
             *reading.evidence("Pure acknowledgements", "pure_ack_share"),
         ),
+        at=reading.at_sizes([p.size for p in places]),
         share=spread_words([p.median for p in places], SHARE),
     )
 
@@ -67,6 +69,7 @@ def arrivals(reading: Reading) -> Iterator[Finding]:
         "arrivals",
         reading.strength(),
         reading.evidence("Inter-arrival CV", "interarrival_cv", "1"),
+        at=reading.at_sizes([p.size for p in places]),
         variation=spread_words([p.median for p in places], ""),
     )
 

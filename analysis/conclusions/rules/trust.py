@@ -8,12 +8,14 @@ from typing import Final
 from analysis.conclusions.observations.reading import Observation, Reading
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.wording import amount, percent
-from analysis.numbers import plural, significant
+from analysis.numbers import grouped, plural, significant
 from analysis.statistics import repetitions_needed
 from analysis.trust_level import FLAGGED
 
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
+_LOW, _HIGH = 0.1, 0.9
+"""Assurances of the ends of a range of repetitions."""
 
 
 @rule
@@ -61,7 +63,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
     worst, spread = max(spreads, key=lambda item: item[1], default=(None, 0.0))
     if worst is None or spread <= _NOISY:
         return
-    needed = repetitions_needed(worst.point.values[metric]) or 0
+    low, needed = (repetitions_needed(worst.point.values[metric], assurance=a) or 0 for a in (_LOW, _HIGH))
     yield finding(
         "noisy",
         "moderate",
@@ -71,7 +73,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
         ),
         spread=percent(spread),
         at=reading.at(worst.point),
-        needed=plural(needed, "repetition"),
+        needed=f"{grouped(low)} to {plural(needed, 'repetition')}",
     )
 
 

@@ -163,7 +163,7 @@ def _at(curve: SizeGrid) -> str:
 
 def _verdict(curve: SizeGrid, alone: str = "") -> str:
     """Return the first sentence; ``alone`` is the verdict without equal sizes."""
-    others = curve.as_good[1:]
+    others = curve.enough_sizes[1:]
     if not others:
         return f"{alone}: {_at(curve)}."
     deciding = curve.question.deciding
@@ -203,14 +203,14 @@ def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
     much = "much" if curve.question.deciding.higher_is_better else "fast"
     words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
-    if len(curve.as_good) > 1:
+    if len(curve.enough_sizes) > 1:
         return f"{_verdict(curve)} {first_up(size_of(curve, enough))} {_are(curve, enough)} {words}."
     largest = f"{first_up(size_of(curve, enough))}, the most measured, {_are(curve, enough)} best: {_at(curve)}"
     return f"{largest}. That is {words}."
 
 
 def between_worse(curve: SizeGrid) -> str:
-    best, good = curve.best, curve.as_good
+    best, good = curve.best, curve.enough_sizes
     worst = max((i for i in range(len(curve.points)) if i not in good), key=lambda i: curve.worse(i, best)[0])
     return f"{_verdict(curve)} {first_up(_against_best(curve, worst))}."
 
@@ -300,20 +300,31 @@ def no_choice(grid: Grid, choices: Sequence[Factor], best: Point) -> str:
     return f"No choice is measurably better: {_limit(grid)}. Best so far: {leading}."
 
 
+def equal_choices(grid: Grid, choices: Sequence[Factor], best: Point, most: float) -> str:
+    names, label = joined([factor.label for factor in choices]), lower_first(grid.question.deciding.label)
+    leading = f"{point_words(choices, best.parameters)}, {_typical(grid, best)}"
+    verb = "does" if len(choices) == 1 else "do"
+    return (
+        f"{first_up(names)} {verb} not matter: {label} changes by less than {percent(most)}. Best measured: {leading}."
+    )
+
+
 def best_choice(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point], equal: Sequence[Point]) -> str:
     best, worst = ranked[0], ranked[-1]
     ratio, interval, _ = grid.compare(worst, best)
     return first_up(
-        f"{point_words(choices, best.parameters)} is best: {_typical(grid, best)}, "
+        f"{_leaders([point_words(choices, p.parameters) for p in (best, *equal)])}: {_typical(grid, best)}, "
         f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}."
-        f"{f' {first_up(_equal(choices, equal))}.' if equal else ''}"
     )
 
 
-def _equal(choices: Sequence[Factor], equal: Sequence[Point]) -> str:
-    named = [point_words(choices, p.parameters) for p in equal[:_LISTED]]
-    more = f" and {len(equal) - _LISTED} more" if len(equal) > _LISTED else ""
-    return f"{'; '.join(named)}{more} {'is' if len(equal) == 1 else 'are'} not measurably worse"
+def _leaders(names: Sequence[str], at: str = "") -> str:
+    """Return "tree is best at 8 hosts", or all that are not measurably different."""
+    if len(names) == 1:
+        return f"{names[0]} is best{at}"
+    more = len(names) - 1 - _LISTED
+    listed = [*names[: 1 + _LISTED], *([f"{more} more"] if more > 0 else [])]
+    return f"{joined(listed)} are best{at}, without a measurable difference"
 
 
 def no_choice_at(grid: Grid, scale: Factor, sizes: Sequence[float]) -> str:
@@ -337,7 +348,7 @@ def best_over_sizes(
     best, worst = ranked[0], ranked[-1]
     size = best.parameters[scale.name]
     ratio, interval, _ = grid.compare(worst, best)
-    equal = [p for p in ranked[1:-1] if not grid.clearly(p, best)]
+    names = [point_words(choices, p.parameters) for p in (best, *grid.as_good(ranked))]
     lead = (
         f"at {level(scale, size)}"
         if since in (None, size)
@@ -346,14 +357,15 @@ def best_over_sizes(
         else "at every size"
     )
     verdict = [
-        f"{point_words(choices, best.parameters)} is best {lead}",
+        _leaders(names, f" {lead}"),
         *([f"at {level(scale, other[0])} {point_words(choices, other[1])} is"] if other else []),
         *([f"at {level(scale, largest)} no choice is measurably better"] if size != largest else []),
-        *([_equal(choices, equal)] if equal else []),
     ]
     medians = [value(grid.question, grid.typical(point)) for point in (best, worst)]
     times = f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}"
-    comparison = f"At {level(scale, size)} it is {times}: {' against '.join(medians)}"
+    comparison = (
+        f"At {level(scale, size)} {'it' if len(names) == 1 else names[0]} is {times}: {' against '.join(medians)}"
+    )
     return f"{first_up(clauses(verdict))}. {comparison}{_also(grid.question, best, worst)}."
 
 
@@ -384,16 +396,11 @@ def best_step(grid: Grid, best: Point, equal: Sequence[Point], paid: Advance | N
     reached = f"{_typical(grid, best)}{_share(question, grid.typical(best))}"
     if paid is None:
         return f"No single change measurably paid off. Best so far is step {step}: {reached}."
-    names = joined([str(step_of(question, p)) for p in equal]) if equal else ""
-    equals = (
-        f"; {'steps' if len(equal) > 1 else 'step'} {names} {'are' if len(equal) > 1 else 'is'} not measurably worse"
-        if equal
-        else ""
-    )
     times = factor_words(paid.gain, paid.interval)
     gave = f"gave {times} as much as" if question.deciding.higher_is_better else f"was {times} as fast as"
     change = f"the best single change, step {paid.step} ({changed(question, paid)}), {gave} step {paid.over}"
-    return f"Step {step} is best: {reached}{equals}. {first_up(change)}."
+    names = sorted(step_of(question, p) for p in (best, *equal))
+    return f"{'Steps' if equal else 'Step'} {_leaders([*map(str, names)])}: {reached}. {first_up(change)}."
 
 
 def paid(question: ExperimentQuestion, advance: Advance) -> str:

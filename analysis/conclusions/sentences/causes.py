@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import UNEXPLAINED, Division
-from analysis.conclusions.wording import amount
+from analysis.conclusions.wording import amount, point_words
 from analysis.numbers import grouped
 from analysis.scaling import Point
 
 _NAMES: Final[Mapping[str, str]] = {
     "computing": "computing",
-    "descheduled": "descheduled: ranks waited for a CPU core",
+    "descheduled": "waiting for a CPU core",
     "blocked": "blocked outside MPI: sleep, files or locks",
     "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
@@ -40,23 +39,33 @@ _MOST_OF_IT: Final = 0.5
 
 def grown(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
-    name = f"{_name(part, bad)}{_detail(division, part) if part.name == 'communication' else ''}"
+    name = f"{_name(part, bad)}{_detail(division, part)}"
     if part.change_s > division.change_s * (1 + 1e-9):
-        return f"{_seconds(part.change_s)} more {name}"
-    return f"{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
+        return f"{_at(question, bad)}{_seconds(part.change_s)} more {name}"
+    return f"{_at(question, bad)}{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
 
 
-def more(part: ChangePart, bad: Point) -> str:
+def _at(question: ExperimentQuestion, bad: Point) -> str:
+    """Return the size of a cause: "at 4 hosts, "."""
+    return f"at {point_words(question.of_role('scale'), bad.parameters)}, "
+
+
+def more(division: Division, part: ChangePart, bad: Point) -> str:
     """Return a part that grew in a few words: "0.9 s more in MPI"."""
-    return f"{_seconds(part.change_s)} more {re.split('[:,]', _name(part, bad))[0]}"
+    within = "" if division.undivided is None else "from MPI_Init to MPI_Finalize "
+    return f"{within}{_seconds(part.change_s)} more {_name(part, bad).partition(',')[0]}"
+
+
+def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
+    return f"{_at(question, bad)}the program's set-up and end between MPI_Init and MPI_Finalize take {_seconds(change_s)} more"
 
 
 def more_launch(change_s: float) -> str:
     return f"{_seconds(change_s)} more launch overhead"
 
 
-def fallen(part: ChangePart, bad: Point) -> str:
-    return f"{_seconds(-part.change_s)} less {_name(part, bad)}"
+def fallen(question: ExperimentQuestion, part: ChangePart, bad: Point) -> str:
+    return f"{_at(question, bad)}{_seconds(-part.change_s)} less {_name(part, bad)}"
 
 
 def not_explained(missed_s: float) -> str:
@@ -66,8 +75,10 @@ def not_explained(missed_s: float) -> str:
     )
 
 
-def launch(change_s: float) -> str:
-    return f"launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
+def launch(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
+    return (
+        f"{_at(question, bad)}launch overhead, before and after the program's own work, takes {_seconds(change_s)} more"
+    )
 
 
 def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool) -> str:
@@ -88,7 +99,12 @@ def _name(part: ChangePart, bad: Point) -> str:
 
 
 def _detail(division: Division, part: ChangePart) -> str:
-    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU."""
+    """Return the wait that grew most, by a trace; else whether MPI was mostly on CPU; of waits for a core those in MPI."""
+    if part.name == "descheduled":
+        inside = next((d.change_s for d in division.details if d.name == "core_in_mpi"), 0.0)
+        return f", {_seconds(min(inside, part.change_s))} of it in MPI for other ranks" if inside > 0 else ""
+    if part.name != "communication":
+        return ""
     waits = [detail for detail in division.details if detail.name in _WAITS and detail.has_grown]
     largest = max(waits, key=lambda detail: detail.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:

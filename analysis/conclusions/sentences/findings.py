@@ -11,7 +11,7 @@ from analysis.numbers import grouped, significant
 
 Group = Literal["scaling", "time", "traffic", "network", "trust"]
 
-_WAITING: Final = "Ranks wait {waiting} of their time in receives and collectives{at}, {part} of it "
+_WAITING: Final = "Ranks wait {waiting} of the MPI window in receives and collectives{at}, {part} of it "
 _TYPICAL: Final = "From the connections of one typical trial; rates are means over their whole life."
 _BY_PAIR: Final = "The page of each trial shows it for every pair of ranks."
 _NOT_BANDWIDTH: Final = "more bandwidth will not help"
@@ -45,7 +45,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("time", "where-time-goes"): {
         "waiting_grows": (
-            "{waiting} rises from {before} of the run at {first} to {after} at {last}.",
+            "{waiting} rises from {before} of {base} at {first} to {after} at {last}.",
             "Measure the largest size on a faster or shorter link: if the share falls, the network sets it.",
         ),
         "load_imbalance": (
@@ -67,7 +67,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "where-time-goes"): {
         "oversubscribed": (
-            "{where}{ranks} ranks{threads} share {cores}, so they wait for CPU time.{measured}",
+            "{where}{ranks} ranks{threads} share {cores}, so they wait for a CPU core.{measured}",
             "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
@@ -82,15 +82,15 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Look for work that every rank repeats, and for shared memory or cores.",
         ),
         "mpi_no_core": (
-            "Ranks were descheduled, runnable without a CPU core, for {share} of their time{at}.",
+            "Ranks were descheduled, runnable without a CPU core, for {share} of the MPI window{at}.",
             "Stop other load on the hosts, or use fewer ranks per host.",
         ),
         "mpi_blocked_outside": (
-            "Ranks are {state} for {share} of their time{at}: {why}.",
+            "Ranks are {state} for {share} of the MPI window{at}: {why}.",
             "Look for sleeps, locks, and reads and writes of files in the program.",
         ),
         "serialisation_costs": (
-            "Even on an ideal network, ranks wait for each other for {share} of the run{at}.",
+            "Even on an ideal network, ranks wait for each other for {share} of the MPI window{at}.",
             "Look for ranks that work one after another; a faster network will not help.",
         ),
         "late_senders": (
@@ -98,13 +98,13 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             f"Send earlier, or receive later; a faster network will not help. {_BY_PAIR}",
         ),
         "waits_without_core": (
-            f"{_WAITING}because a runnable rank had no CPU core.",
+            f"{_WAITING}because a rank was descheduled.",
             f"Give each rank its own CPU core: fewer ranks per host, or more hosts. {_BY_PAIR}",
         ),
     },
     ("network", "inside-mpi"): {
         "transfer_costs": (
-            "The link costs {share} of the run{at}: the ideal-network run is that much shorter.",
+            "The link costs {share} of the MPI window{at}: on an ideal network it is that much shorter.",
             "Measure on a faster or shorter link, or send fewer and larger messages.",
         ),
         "waits_on_full_links": (
@@ -122,7 +122,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("network", "throughput"): {
         "link_load": (
-            "The link is not full: {most} of {link} on average.",
+            "The link is not full{at}: {most} of {link} on average.",
             "More bandwidth alone is unlikely to help; look at round trips and the number of messages.",
         ),
         "link_load, saturated": (
@@ -154,25 +154,25 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
         "waiting_explained": (
             "Moving the bytes explains at most {part} of the time {waiting} at {size} ({moving} of {whole}).",
             "Compare with delay 0; the MPI profile shows the rest of the time.",
-            "On average {share} of the run is {waiting}.",
+            "On average {share} of {base} is {waiting}.",
         ),
     },
     ("traffic", "throughput"): {
         "packet_size": (
-            "Mean packet size is {sizes}{how}.",
+            "Mean packet size{at} is {sizes}{how}.",
             "Compare with 1514 bytes, the maximum on plain Ethernet: much smaller packets are small messages "
             "or acknowledgements.",
         ),
     },
     ("traffic", "packets"): {
         "small_packets": (
-            "{share} of the packets are below 100 bytes.",
+            "{share} of the packets{at} are below 100 bytes.",
             "If they are not acknowledgements, combine small messages into fewer, larger ones.",
         ),
     },
     ("traffic", "interarrival"): {
         "arrivals": (
-            "Packets come in bursts: the inter-arrival CV is {variation}; a Poisson stream has 1.",
+            "Packets come in bursts{at}: the inter-arrival CV is {variation}; a Poisson stream has 1.",
             "Judge the link by its 10 ms peak rate, not by its mean; models with exponential arrivals do not apply.",
         ),
         "iteration": (
@@ -202,7 +202,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     ("trust", "time"): {
         "noisy": (
             "Elapsed time scatters by {spread} (standard deviation) between repetitions{at}.",
-            "First look for other load; about {needed} would narrow the 95 % interval to ±5 %.",
+            "First look for other load; {needed} in all would narrow the 95 % interval to ±5 %.",
         ),
         "left_out": (
             "{trials}{at} {are} excluded: failed, lost or cancelled.",
@@ -223,11 +223,13 @@ TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "
     "and the ideal network takes CPU time too."
 )
-SHARED: Final = "There are more ranks than cores, so ranks also wait for CPU time."
+SHARED: Final = "There are more ranks than cores, so ranks also wait for a CPU core."
 EXTRAPOLATED: Final = " This is an extrapolation beyond the measured {axis}."
 WAITING: Final = {False: "Time off the CPU", True: "Time outside computing"}
 """Label of all time but computing, without and with a profile."""
 OUTSIDE_COMPUTING: Final = {False: "off the CPU", True: "outside computing"}
+BASE: Final = {False: "the elapsed time", True: "the MPI window"}
+"""What the shares of the ranks' time are shares of, without and with a profile."""
 BANDWIDTH_ASKED: Final = "The bandwidth is the specified one; no certificate measured the link."
 BANDWIDTH_STATED: Final = "The bandwidth is from the cluster's facts or network cards; the link was not measured."
 UPPER_BOUND: Final = "All captured bytes are counted against one link, so the true load is at most this."
@@ -237,10 +239,10 @@ def late_sender(waiting: float, part: float, rank: float | None = None, late: fl
     """Return the share of late senders, with ranks if all trials agree."""
     if rank is None or late is None:
         return (
-            f"Ranks wait {percent(waiting)} of their time in receives and collectives, "
+            f"Ranks wait {percent(waiting)} of the MPI window in receives and collectives, "
             f"{percent(part)} of it because others send late"
         )
-    return f"Rank {grouped(rank)} waits {percent(waiting)} of its time, {percent(part)} of it because rank {grouped(late)} sends late"
+    return f"Rank {grouped(rank)} waits {percent(waiting)} of its MPI window, {percent(part)} of it because rank {grouped(late)} sends late"
 
 
 def shared_from(size: str, only: bool) -> str:
@@ -254,8 +256,8 @@ def with_threads(threads: Sequence[int]) -> str:
     return f" with {threads[0]}{'' if len(threads) == 1 else f' to {threads[-1]}'} threads each"
 
 
-def lacked_core(share: float) -> str:
-    return f" Ranks were descheduled for up to {percent(share)} of their time."
+def lacked_core(share: float, at: str) -> str:
+    return f" Ranks were descheduled for {percent(share)} of the MPI window{at}."
 
 
 def bursts_reach(peak: float, link: str) -> str:

@@ -41,7 +41,8 @@ def needs(question: ExperimentQuestion, needed: NetworkNeeds) -> tuple[str, str]
     """Return the bounds of one combination and its critical path."""
     needs = needed.needs
     bounds = (
-        f"the run stays within {percent(needs.tolerated)} of its {amount(needs.elapsed.value, 's')} {_bounds(needed)}"
+        f"{lower_first(question.deciding.label)} stays within {percent(needs.tolerated)} of "
+        f"{amount(needs.elapsed.value, 's')} {_bounds(needed)}"
     )
     other = RATE if needs.least_rate is None else DELAY if needs.most_delay is None else ""
     without = _without_need(needed, other) if other in {f.name for f in question.factors} else ""

@@ -14,12 +14,11 @@ from django.db import connection
 from config.backup import places
 from config.backup.errors import BackupError
 from config.secrets import read_or_create_secret
-from experiments.library import LIBRARY, load_defaults
+from experiments.library import FIRST_STUDY, load_defaults
 from experiments.models import Experiment
 from experiments.specification import parse_yaml
 from workers import queue
 
-DEMO: Final = LIBRARY / "water-quick.yaml"
 LOCK: Final = 0x52616E6B  # an arbitrary constant
 
 
@@ -59,7 +58,7 @@ def queue_demo() -> bool:
     """Queue the demo if no user has an experiment; return True if it was queued."""
     if Experiment.objects.filter(published=False).exists():
         return False
-    specification = parse_yaml(DEMO.read_text(), max_trials=settings.MAX_TRIALS)
+    specification = parse_yaml(FIRST_STUDY.read_text(), max_trials=settings.MAX_TRIALS)
     admin = get_user_model().objects.filter(username="admin").first()
-    queue.submit(specification, project=load_defaults(), owner=admin, slug=DEMO.stem)
+    queue.submit(specification, project=load_defaults(), owner=admin, slug=FIRST_STUDY.stem)
     return True

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Final
 
 from analysis.conclusions import Curve, Diagnosis, Model
+from analysis.conclusions.sentences.findings import BASE
 from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import Figure, Line, Published
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
@@ -24,6 +25,7 @@ _SPLIT: Final = ("mpi_descheduled_share", "mpi_blocked_outside_share")
 _NOT_SPLIT: Final = ("mpi_no_core_share",)
 """Divided further if the kernel of every host counts run delay."""
 IN_WINDOW: Final = ("mpi_useful_share", *_NOT_SPLIT, *_SPLIT, "mpi_on_cpu_share", "mpi_blocked_share")
+_OUTSIDE: Final = "Before MPI_Init, after MPI_Finalize"
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
 """Short names of models for legends."""
@@ -177,10 +179,11 @@ class ScalingCharts:
         rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
         profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
-        workload_parts = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        time = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        wholes = [row.median(WINDOW if profiled else TIME) or 0.0 for row in rows]
         views = [
-            ("Seconds", time_parts(labels, workload_parts, of=keys)),
-            ("Share", time_parts(labels, workload_parts, of=keys, shares=True)),
+            ("Seconds", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE)),
+            ("Share", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE, shares=BASE[profiled])),
         ]
         printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):
@@ -205,6 +208,7 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
 
 
 def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+    """Return the profile's shares of the MPI window in seconds, and the time outside it."""
     window = [row.median(WINDOW) or 0.0 for row in rows]
     left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT
     parts: dict[str, Sequence[float | None]] = {
@@ -213,7 +217,7 @@ def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | 
         if metric not in left_out
     }
     outside = [max(0.0, (row.median(TIME) or 0.0) - s) for row, s in zip(rows, window, strict=True)]
-    return {**parts, "Before MPI_Init, after MPI_Finalize": outside}
+    return {**parts, _OUTSIDE: outside}
 
 
 def _largest(parts: Mapping[str, Sequence[float | None]], most: int = 6) -> dict[str, Sequence[float | None]]:

@@ -16,7 +16,7 @@ from dashboard.panels.network.model import link_words
 _SIZE: Final = "hosts"
 
 
-def best_size(fits: Sequence[FittedNetwork], named: Sequence[Named]) -> dict[str, Any] | None:
+def best_size(fits: Sequence[FittedNetwork], named: Sequence[Named], quantity: str) -> dict[str, Any] | None:
     """Contents of the panel; None if the combinations are not numbers of hosts."""
     if len(fits) < 2 or any(set(fit.where) != {_SIZE} for fit in fits):
         return None
@@ -27,7 +27,7 @@ def best_size(fits: Sequence[FittedNetwork], named: Sequence[Named]) -> dict[str
         "sizes": [_hosts(size) for size in sizes],
         "sentence": _sentence(sizes, here, others),
         "rows": [_row(name, best_size_on, sizes) for name, best_size_on in (("Current link", here), *others)],
-        "figure": _figure(sizes, here),
+        "figure": _figure(sizes, here, quantity),
     }
 
 
@@ -77,9 +77,9 @@ def _row(name: str, best_size_on: BestSize, sizes: Sequence[int]) -> dict[str, A
     }
 
 
-def _figure(sizes: Sequence[int], here: BestSize) -> Figure:
+def _figure(sizes: Sequence[int], here: BestSize, quantity: str) -> Figure:
     ends = [
         (estimate.interval.low or estimate.value, estimate.value, estimate.interval.high or estimate.value)
         for estimate in here.elapsed
     ]
-    return over_sizes(sizes, ends)
+    return over_sizes(sizes, ends, quantity=quantity)

@@ -10,6 +10,7 @@ from django.db.models import F
 from analysis import numbers
 from dashboard.labels import workload_title
 from dashboard.panels.network.model import link_words
+from experiments.metrics import find
 from experiments.models import Experiment, Prediction, State, Trial
 from experiments.selectors.certificates import achieved
 from experiments.selectors.predictions import (
@@ -108,6 +109,7 @@ def one(prediction: Prediction) -> dict[str, Any]:
     return {
         **row(check),
         "check": check,
+        "quantity": find(prediction.metric).label,
         "answer": answer_words(check),
         "level": numbers.amount(prediction.level, numbers.SHARE),
         "trials": [_trial(row) for row in _rows(check)],

@@ -32,6 +32,7 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
     }
     if not study.fits:
         return context
+    quantity = study.question.deciding.label
     fits = [replace(fit, fit=carried(fit.fit)) for fit in study.fits]
     x, y = _scales(fits)
     model = {
@@ -46,13 +47,14 @@ def what_if(study: NetworkStudy, named: Sequence[Named] = ()) -> dict[str, Any]:
         "prediction": _prediction(fits[0]),
         "bought": link_effects(fits[0].fit, fits[0].here),
         "held_out": held_out_table(fits[0]),
-        "stops": best_size(fits, named),
+        "quantity": quantity,
+        "stops": best_size(fits, named, quantity),
         "sliders": sliders(fits),
         "others": _others(fits),
         "last": len(fits) - 1,
         "model": model,
         "curves": [_curve(study, fit, x, y) for fit in fits],
-        "maps": [network_map(fit.fit, fit.here, named, leads=_answer_at(fit)) for fit in fits],
+        "maps": [network_map(fit.fit, fit.here, named, quantity=quantity, leads=_answer_at(fit)) for fit in fits],
     }
 
 
@@ -99,4 +101,5 @@ def _curve(study: NetworkStudy, fitted: FittedNetwork, x: Scale, y: Scale) -> Fi
         (here if is_same else others).append(
             Timed(link.delay_s, [float(v) for v in study.question.values(point)], point.key)
         )
-    return over_delay(here, others, amount(fitted.here.rate_bps, "bit/s", 3), x, y)
+    rate, quantity = amount(fitted.here.rate_bps, "bit/s", 3), study.question.deciding.label
+    return over_delay(here, others, rate, x, y, quantity=quantity)

@@ -177,7 +177,10 @@ class Form:
         if name == "time_limit_s" and isinstance(value, int | float):
             text = f"{int(value) if float(value).is_integer() else value} s"
         if name == "grows_with_hosts":
-            choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
+            choices = [
+                ("", "nothing"),
+                *((n, parameter_label(n, self.workload)) for n in self._mapping("sweep") if n != "hosts"),
+            ]
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
@@ -205,6 +208,16 @@ class Form:
     @property
     def workload(self) -> str:
         return str(self.draft.get("workload", ""))
+
+    @property
+    def newer_version(self) -> dict[str, int] | None:
+        """Return the chosen and the latest version of a registered program if they differ."""
+        program = workloads.find(self.workload)
+        if program is None or not program.registered:
+            return None
+        latest = program.parameters_type.model_fields["version"].default
+        chosen = self._mapping("parameters").get("version", latest)
+        return {"chosen": chosen, "latest": latest} if isinstance(chosen, int) and chosen < latest else None
 
     @property
     def workload_fields(self) -> list[Field]:
@@ -310,7 +323,7 @@ class Form:
         """Return the parameters for a sweep: cluster, workload, link."""
         names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]))
         unknown = [name for name in self._mapping("sweep") if name not in names]
-        return [(name, parameter_label(name)) for name in [*names, *unknown]]
+        return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
 
     @property
     def has_study_options(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analysis.numbers import plural
-from analysis.statistics import MINIMUM_REPETITIONS
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.models import Cluster
@@ -67,12 +66,12 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
     kinds = [trial.kind for trial in plan.trials]
     rows = []
     for i, point in enumerate(plan.configurations[:MOST_ROWS]):
-        values = [value_words(name, point.parameters[name]) for name in spec.sweep]
+        values = [value_words(name, point.parameters[name], spec.workload) for name in spec.sweep]
         rows.append(PreviewRow(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
     return Preview(
-        names=[parameter_label(name) for name in spec.sweep],
+        names=[parameter_label(name, spec.workload) for name in spec.sweep],
         rows=rows,
         configurations=len(plan.configurations),
         trials=kinds.count("measured"),
@@ -117,8 +116,8 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.repetitions < MINIMUM_REPETITIONS:
-        notes.append(f"Fewer than {MINIMUM_REPETITIONS} repetitions: no confidence intervals and no conclusive answer.")
+    if spec.repetitions == 1:
+        notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")
     missing = workloads.missing_packages(workloads.get(spec.workload, spec.parameters))

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dashboard.labels import workload_title
-from dashboard.panels.new.draft import default_of
+from dashboard.panels.new.draft import as_yaml, default_of
+from experiments.errors import InvalidSpec
+from experiments.library import FIRST_STUDY
 from experiments.models import Cluster
-from experiments.specification import ExperimentSpec
+from experiments.specification import ExperimentSpec, parse_yaml
+from experiments.specification.yaml_lines import YamlDocument
 
 _HOSTS: Final = (1, 2, 4)
-"""The first sweep: small enough for two cores, and it shows scaling."""
+"""The first sweep of a cluster: small enough for two cores, and it shows scaling."""
 _FEW: Final = _HOSTS[:2]
+_DESIGN: Final = ("name", "sweep", "link", "repetitions", "order")
+"""What of the first study is kept if a user chooses another workload."""
 
 
 def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: str = "") -> dict[str, Any]:
-    """Return a first sweep for the chosen or the first of the ``clusters``.
+    """Return the first study, or a first sweep of another workload or cluster.
 
     With one host, its ranks are swept. Queries the facts of the latest trial of the cluster.
     """
     usual = default_of(ExperimentSpec, "cluster")
     by_slug = {candidate.slug: candidate for candidate in clusters}
     proposed = by_slug.get(cluster) or by_slug.get(usual) or next(iter(clusters), None)
+    if not workload and (proposed is None or proposed.slug == usual):
+        return first_study()
     hosts = _HOSTS if proposed is None else _up_to(proposed.hosts_to_suggest, _HOSTS)
     swept, noun = ("hosts", "host") if proposed is None or len(hosts) > 1 else ("ranks_per_host", "rank")
     values = hosts if proposed is None or len(hosts) > 1 else _up_to(proposed.cores_to_suggest, _FEW)
@@ -32,6 +39,28 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
         "sweep": {swept: _written(values)},
     }
     return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
+
+
+def first_study() -> dict[str, Any]:
+    """Return the built-in study that a new user runs, without its words about itself."""
+    study = YamlDocument(FIRST_STUDY.read_text()).data
+    return {name: value for name, value in study.items() if name not in ("description", "tags")}
+
+
+def is_first_study(draft: Mapping[str, Any]) -> bool:
+    """Return whether a user chose another workload and left the design of the first study as it was."""
+    first = first_study()
+    if draft.get("workload") == first["workload"]:
+        return False
+    kept = {name: draft[name] for name in _DESIGN if name in draft}
+    try:
+        return _design(kept | {"workload": first["workload"]}) == _design(first)
+    except InvalidSpec:
+        return False
+
+
+def _design(draft: Mapping[str, Any]) -> dict[str, Any]:
+    return parse_yaml(as_yaml(draft)).model_dump(include=set(_DESIGN))
 
 
 def row_values(cluster: Cluster) -> dict[str, str]:

@@ -22,6 +22,7 @@ _ONE: Final = re.compile(r"(?<![\d.\u202f,])1 (hosts|ranks|jobs|clients|nodes)\b
 _NUMBER: Final = re.compile(rf"(?<![\w.])\d[\d{NARROW}]*(?:\.\d+)?")
 _MOST_DIGITS: Final = 3
 _MOST_WORDS: Final = 25
+_VERDICT: Final = re.compile(r"\b(is|are) (best|enough)\b(?! so far)|^St(op|ay) at")
 _NOTHING: Final = re.compile(rf"\b(nan|inf|None)\b|1e[+-]?\d|(?<!\w){NOTHING}(?!\w)")
 
 
@@ -30,6 +31,7 @@ def check(answer: Answer, question: ExperimentQuestion) -> list[str]:
     results = [
         *_sentences(answer),
         *_head_line(answer, question),
+        *_one_answer(answer),
         *_sizes(answer, question),
         *_costs(answer, question),
         *_parts(answer),
@@ -108,6 +110,16 @@ def _is_long(number: str, levels: Collection[str]) -> bool:
     digits = number.replace(NARROW, "").replace(".", "").lstrip("0")
     digits = digits if "." in number else digits.rstrip("0")
     return len(digits) > _MOST_DIGITS and abs(value - 1) >= 0.01 and number not in levels
+
+
+def _one_answer(answer: Answer) -> Iterator[str]:
+    """Check that sentence, strength and recommended trials say one thing."""
+    if answer.strength in ("firm", "printed") and answer.missing is not None:
+        yield f"{answer.strength}, but asks for {answer.missing.statement}: {answer.sentence}"
+    if answer.strength == "open" and _VERDICT.search(answer.sentence) and answer.question != "load and network":
+        yield f"inconclusive, with a verdict: {answer.sentence}"
+    if "best" in answer.sentence and "not measurably worse" in answer.sentence:
+        yield f"best and not measurably better: {answer.sentence}"
 
 
 def _words(texts: Iterable[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ sentence. ``effect`` is how many times worse the worst point is than the best; o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Literal
 
@@ -84,6 +84,21 @@ class Design:
             prior=prior_scatter if prior else None,
             accepted=self.accepted(points) if self.accepted else (),
         )
+
+    def continued(
+        self,
+        question: ExperimentQuestion,
+        added: Sequence[tuple[Mapping[str, object], int]],
+        sd: float,
+        random: np.random.Generator,
+    ) -> ExperimentQuestion:
+        """Return the experiment with so many more trials of these points."""
+        metric, more = self.deciding.metric, {repr(parameters): count for parameters, count in added}
+        points = []
+        for point, (parameters, value) in zip(question.points, self.truth, strict=True):
+            values = value * np.exp(random.normal(0, sd, more.get(repr(parameters), 0)))
+            points.append(replace(point, values={metric: [*point.values[metric], *values]}))
+        return replace(question, points=points, accepted=self.accepted(points) if self.accepted else ())
 
 
 def places(points: int, repetitions: int, order: Order, random: np.random.Generator) -> list[list[int]]:

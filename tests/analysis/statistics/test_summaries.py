@@ -115,6 +115,13 @@ def test_it_says_how_many_repetitions_an_interval_needs() -> None:
     values = [100.0, 110.0, 90.0, 105.0, 95.0]
     needed = repetitions_needed(values, relative_half_width=0.05)
     assert needed is not None
-    relative = np.std(values, ddof=1) / 100
+    relative = np.std(values, ddof=1) / 100 * np.sqrt(4 / stats.chi2.ppf(0.5, 4))
     assert stats.t.ppf(0.975, needed - 1) * relative / np.sqrt(needed) <= 0.05
     assert stats.t.ppf(0.975, needed - 2) * relative / np.sqrt(needed - 1) > 0.05
+
+
+def test_so_many_repetitions_are_enough_as_often_as_it_says() -> None:
+    random, true = np.random.default_rng(4), 0.08
+    least = next(n for n in range(3, 200) if stats.t.ppf(0.975, n - 1) * true / np.sqrt(n) <= 0.05)
+    enough = [(repetitions_needed(list(random.normal(1, true, 4)), assurance=0.8) or 0) >= least for _ in range(500)]
+    assert 0.75 < np.mean(enough) < 0.88

@@ -187,7 +187,7 @@ ADDRESSES: Final = {
     ),
     "first-experiment": (
         "/sign-in/",
-        "/experiments/new/?library=water-quick&tour=1",
+        "/experiments/new/?tour=1",
         "templates/home/_first_visit.html",
         "analysis/conclusions/text.py",
     ),

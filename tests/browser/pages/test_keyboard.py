@@ -44,13 +44,14 @@ EXPERIMENT = """
 - navigation "Parts of this experiment":
   - tablist:
     - tab "Answer" [selected]
-    - tab "More charts"
+    - tab "Charts and tables"
     - tab "Configurations (2)"
 - tabpanel "Answer":
   - region /2 hosts/:
     - paragraph: Where should I stop, and why?
     - heading /2 hosts/ [level=2]
-    - complementary "Key figures and next trials"
+    - list
+    - complementary "Next trials and key figures"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
   - button "Show table"
@@ -62,6 +63,7 @@ TRIAL = """
   - link "Finished"
 - tablist "Trial":
   - tab "Overview" [selected]
+  - tab "Wire"
   - tab "Output"
   - tab "Environment"
 - tabpanel "Overview":
@@ -69,6 +71,7 @@ TRIAL = """
     - article:
       - heading "CPU time per rank" [level=3]:
         - link "CPU time per rank"
+      - button /s$/
       - img /this trial against 2 other repetitions/
 """
 COMPARISON = """
@@ -142,9 +145,12 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
     expect(output).to_have_attribute("aria-selected", "true")
     output.focus()
     stops = []
-    for _ in range(4):
+    expect(page.get_by_role("region", name="Standard output")).to_be_visible()
+    for _ in range(6):
         page.keyboard.press("Tab")
         stops.append(page.evaluate(FOCUSED))
-    assert stops == ["Copy command", "Exact command", "Download", "Standard output"]
+    assert stops == [
+        *("Copy command", "Exact command", "Download", "Search the whole file", "Search output", "Standard output")
+    ]
     page.keyboard.press("End")
     page.wait_for_function("() => document.activeElement.scrollTop > 0")

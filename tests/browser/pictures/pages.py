@@ -33,7 +33,7 @@ class Page:
 PAGES: Final = (
     Page("home", "/", (Picture("home"),)),
     Page("experiments", "/experiments/"),
-    Page("new", "/experiments/new/?library=water-quick", (Picture("new"),)),
+    Page("new", "/experiments/new/", (Picture("new"),)),
     Page("new-network", "/experiments/new/?network={water}"),
     Page(
         "experiment",

@@ -23,7 +23,7 @@ def study(library: Project) -> Experiment:
 def test_page_shows_answer_prediction_and_gains_of_other_links(page: Client, study: Experiment) -> None:
     response = page.get(f"/network/{study.slug}/")
     here = NEEDY.elapsed(Link(0.0, 1e9))
-    assert response.context["answer"].sentence.startswith("The run stays within 10")
+    assert response.context["answer"].sentence.startswith("Elapsed time stays within 10")
     assert response.context["prediction"]["elapsed"].startswith(f"{here:.1f}")
     rows = {row["words"]: row for row in response.context["bought"]}
     slower = float(rows["A tenth of the rate"]["faster"].removesuffix("×"))
@@ -41,6 +41,18 @@ def test_it_carries_the_model_and_a_map_with_contours(page: Client, study: Exper
     assert contours == [1.05, 1.1, 1.25, 1.5]
     box = next(trace for trace in drawn["data"] if trace["name"] == "Measured")
     assert (max(box["x"]), min(box["y"])) == (pytest.approx(1.0), pytest.approx(0.1))
+
+
+def test_page_names_the_deciding_time_everywhere(page: Client, library: Project) -> None:
+    """The fit is of the program's own loop, which is shorter than the run."""
+    study = measured(library, SCALING, lambda p: {"elapsed_s": 60.0, "water.loop_time_s": scaling(p)["elapsed_s"]})
+    response = page.get(f"/network/{study.slug}/")
+    assert response.context["quantity"] == "Loop time"
+    assert "Elapsed time" not in response.text
+    axes = [
+        _carried(response.text, name)["layout"]["yaxis"]["title"]["text"] for name in ("figure-curve-0", "figure-stops")
+    ]
+    assert all(axis.startswith("Loop time") for axis in axes)
 
 
 def test_page_shows_the_best_size_on_each_network(page: Client, library: Project) -> None:

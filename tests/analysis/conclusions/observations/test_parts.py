@@ -151,11 +151,40 @@ def test_the_parts_of_the_programs_own_figure_add_up_to_it():
     assert cause(question) == "communication"
 
 
-def test_a_figure_whose_set_up_changed_more_has_no_cause():
+def test_a_figure_whose_set_up_changed_more_is_explained_by_the_window():
     figure = (LOOP, {1: 0.9, 2: 1.0})
     grown = profiled({1: ONE, 2: waiting(Rank(computing=1.5), Rank(computing=1.5), window=1.9)}, figure=figure)
 
     result = checked(grown)
+
+    assert [(part.name, plain(amount(part.change_s, "s"))) for part in result.parts if part.change_s > 0] == [
+        ("mpi_window_s", "900 ms"),
+        ("computing", "500 ms"),
+        ("communication", "400 ms"),
+    ]
+    assert [cause.part for cause in result.causes] == ["computing", "communication", ""]
+    assert "between MPI_Init and MPI_Finalize take 800 ms more" in result.causes[-1].statement
+    assert result.sentence.endswith(": from MPI_Init to MPI_Finalize 500 ms more computing.")
+
+
+def test_start_up_within_the_window_hides_no_lack_of_cores():
+    """The start-up of 4 ranks on 2 cores is in the window and grew by more than half of the change of the loop."""
+    cores = {
+        2: waiting(Rank(computing=1.3), Rank(computing=1.3), window=1.6),
+        4: waiting(*[Rank(computing=0.9, descheduled=1.0)] * 4, window=2.25),
+    }
+
+    result = checked(profiled(cores, figure=(LOOP, {2: 1.27, 4: 1.64})))
+
+    assert result.causes[0].part == "descheduled"
+    assert "not explained" not in result.sentence
+
+
+def test_a_loop_that_grew_in_a_shorter_window_is_not_explained():
+    figure = (LOOP, {1: 0.8, 2: 1.0})
+    shorter = profiled({1: [Rank(computing=1.4)], 2: waiting(*[Rank(computing=1.0)] * 2, window=1.2)}, figure=figure)
+
+    result = checked(shorter)
 
     assert [cause.part for cause in result.causes if cause.part != "launch"] == [""]
     assert "not explained" in result.causes[0].statement
@@ -211,7 +240,7 @@ def test_without_a_profile_the_loss_is_on_and_off_the_cpu():
     result = checked(asks([HOSTS], LOOPS, elapsed_s=LAUNCHES, cpu_mean_rank_s=CPU, used_percent=USED, **OWN))
 
     assert [cause.part for cause in result.causes] == ["off_cpu", "", "launch"]
-    assert result.causes[1].statement == "900 ms less on the CPU"
+    assert result.causes[1].statement == "at 4 hosts, 900 ms less on the CPU"
     assert result.causes[0].explains == pytest.approx(4.5 - 0.6, rel=1e-3)
     assert "launch overhead" not in result.sentence
 

@@ -12,7 +12,6 @@ from analysis.conclusions import Scatter, pooled
 from analysis.conclusions.observations.scatter import (
     LEVEL,
     SimultaneousIntervals,
-    repetitions_needed,
     studentised_range,
 )
 
@@ -79,18 +78,6 @@ def test_points_of_other_slices_give_the_scatter():
 
     assert not alone.larger(1, 0)
     assert with_others.larger(1, 0)
-
-
-@pytest.mark.parametrize("sd", [0.01, 0.05, 0.2])
-def test_the_repetitions_that_it_asks_for_show_the_ratio_in_most_experiments(sd):
-    random, ratio, count = np.random.default_rng(5), 1.2, 0
-    n = repetitions_needed(ratio, sd, points=2, now=1)
-
-    for _ in range(200):
-        groups = [list(middle * np.exp(random.normal(0, sd, n))) for middle in (1.0, ratio)]
-        count += SimultaneousIntervals(groups).larger(1, 0)
-
-    assert count > 0.7 * 200
 
 
 # Two values of a noisy point that happen to agree look like two of a steady point at another value: no test separates them.

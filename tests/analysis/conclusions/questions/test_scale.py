@@ -82,7 +82,7 @@ def test_one_repetition_without_known_scatter_is_open():
     assert result.strength == "open"
     assert values(result, "enough") == []
     assert result.missing is not None
-    assert result.missing.seconds == 60 * result.missing.points[0][1]
+    assert result.missing.seconds == 30 * sum(more for _, more in result.missing.points)
 
 
 def test_one_repetition_with_known_scatter_is_moderate():

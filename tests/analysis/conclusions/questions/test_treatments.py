@@ -23,7 +23,8 @@ def test_it_counts_all_choices_that_do_not_differ_from_the_best():
     result = checked(asks([METHOD], {"a": 1.0, "b": 1.001, "c": 1.002, "d": 1.003, "e": 2.0}))
 
     assert values(result, "as good") == ["b", "c", "d"]
-    assert result.sentence.endswith(" B; c and 1 more are not measurably worse.")
+    assert result.sentence.startswith("A, b, c and 1 more are best, without a measurable difference: 1 s")
+    assert (result.strength, result.missing) == ("firm", None)
 
 
 def test_it_finds_the_crossing_over_sizes():
@@ -70,6 +71,14 @@ def test_choices_are_compared_at_one_problem_never_across_problems():
 
 def test_choices_that_do_not_differ_name_no_best():
     result = checked(asks([METHOD], {"a": 1.0, "b": 1.002}))
+
+    assert result.sentence.startswith("Method does not matter: elapsed time changes by less than")
+    assert (result.strength, result.missing) == ("firm", None)
+    assert values(result, "best") == []
+
+
+def test_choices_that_may_differ_by_much_ask_for_more():
+    result = checked(asks([METHOD], {"a": 1.0, "b": 1.02}, repetitions=[0.8, 1.0, 1.2]))
 
     assert result.strength == "open"
     assert values(result, "best") == []

@@ -50,7 +50,7 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
         ),
         ({"mpi_descheduled_share": 0.2}, "mpi_no_core", "were descheduled, runnable without a CPU core, for 20 %"),
         ({"mpi_no_core_share": 0.2}, "mpi_blocked_outside", "off the CPU outside MPI for 20 %"),
-        ({"mpi_transfer_efficiency": 0.6}, "transfer_costs", "The link costs 40 % of the run"),
+        ({"mpi_transfer_efficiency": 0.6}, "transfer_costs", "The link costs 40 % of the MPI window at"),
         ({"mpi_serialisation_efficiency": 0.7}, "serialisation_costs", "wait for each other for 30 %"),
     ],
 )
@@ -71,7 +71,7 @@ def test_computation_does_not_grow_between_points_of_one_size() -> None:
 def test_it_says_how_long_ranks_on_shared_cores_lacked_one() -> None:
     study = _study(cores=2, mpi_no_core_share=0.5, mpi_descheduled_share=0.31)
     (finding,) = _findings(study, "oversubscribed")
-    assert "Ranks were descheduled for up to 31 % of their time." in plain(finding.statement)
+    assert "Ranks were descheduled for 31 % of the MPI window at" in plain(finding.statement)
     assert not _findings(study, "mpi_no_core")
 
 
@@ -86,7 +86,8 @@ def test_the_breakdown_rests_on_the_profile_where_every_size_has_one() -> None:
     row = time_breakdown(_study())[0]
     assert row.profiled
     assert row.parallel_efficiency == pytest.approx(0.93, rel=0.01)
-    assert row.off_cpu_s == pytest.approx(100 - 0.9 * 90, rel=0.02)
+    assert row.off_cpu_s == pytest.approx(0.1 * 90, rel=0.1)
+    assert row.off_cpu_share == pytest.approx(0.1, rel=0.02)
     assert row.no_core_share == pytest.approx(0.01, rel=0.02)
     partly = _study()
     del partly.points[0].values["mpi_parallel_efficiency"]

@@ -14,7 +14,7 @@ _STATEMENTS = {
     "cpu_falls_time_rises": "From 4 to 12 hosts CPU time per rank falls 45 % while elapsed time rises 32 %: "
     "the added time is off the CPU.",
     "packet_step": "Packets rise 2.5 times from 4 to 6 hosts (191 000 to 471 000).",
-    "packet_size": "Mean packet size is 600 to 736 B (throughput / packet intensity).",
+    "packet_size": "Mean packet size at 2 to 12 hosts (6 sizes) is 600 to 736 B (throughput / packet intensity).",
     "rows_disagree": "The 12-host row's packet intensity and inter-arrival time disagree by 2.1 %: "
     "1 / 439 µs is 2 280 packets/s, the table has 2 230.",
 }
@@ -48,4 +48,7 @@ def test_the_evidence_holds_the_numbers_of_the_statement() -> None:
 def test_a_known_bandwidth_adds_that_the_link_is_not_full() -> None:
     report = find(published_water(link_bandwidth_bps=1e9, capture_at="host"))
     (load,) = (finding for finding in report.findings if finding.group == "network")
-    assert plain(load.statement) == "The link is not full: at most 1.1 % of 1 Gbit/s on average."
+    assert (
+        plain(load.statement)
+        == "The link is not full at 2 to 12 hosts (6 sizes): at most 1.1 % of 1 Gbit/s on average."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from analysis.conclusions import Finding
 from analysis.conclusions.rules.report import find
 from analysis.scaling import Study
-from tests.analysis.scaling.studies import simulated, usl_time
+from tests.analysis.scaling.studies import published_water, simulated, usl_time
 from tests.words import plain
 
 _TRUTH = usl_time(300, 0.3, 0.04)
@@ -80,11 +81,11 @@ def test_waiting_that_grows_is_said_if_time_has_not_turned() -> None:
 @pytest.mark.parametrize(
     ("metric", "above", "below", "rule", "words"),
     [
-        ("small_packet_share", 0.42, 0.1, "small_packets", "of the packets are below 100 bytes."),
+        ("small_packet_share", 0.42, 0.1, "small_packets", "hosts (6 sizes) are below 100 bytes."),
         ("interarrival_cv", 4.2, 1.0, "arrivals", "Packets come in bursts"),
         ("cpu_imbalance", 0.3, 0.02, "load_imbalance", "The load is uneven"),
         ("iteration_period_s", 0.0123, None, "iteration", "The traffic repeats every 12"),
-        ("packet_size_mean_bytes", 612.0, None, "packet_size", "Mean packet size is 606 to 630"),
+        ("packet_size_mean_bytes", 612.0, None, "packet_size", "is 606 to 630"),
     ],
 )
 def test_it_reads_one_metric(metric: str, above: float, below: float | None, rule: str, words: str) -> None:
@@ -102,7 +103,7 @@ def test_a_full_link_is_saturated_and_bursts_may_fill_it() -> None:
     (finding,) = _findings(_study(throughput_bps=1.2e7, port_peak_10ms_bps=9.7e7, **full), "link_load")
     assert finding.statement.startswith("Bursts fill the link")
     (finding,) = _findings(_study(throughput_bps=1.2e7, link_bandwidth_bps=1e8), "link_load")
-    assert finding.statement.startswith("The link is not full: at most 1")
+    assert finding.statement.startswith("The link is not full at 2")
     assert "no certificate" in finding.caveat
     assert not _findings(_study(throughput_bps=1.2e7), "link_load")
 
@@ -186,10 +187,40 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
     }
     study = _study(point=point)
     assert _findings(study, "degraded_capture")[0].statement == (
-        "6 captures at 2, 4, 6, 8, 10 and 12 hosts are not fully trusted (0.31 % of the packets were dropped)."
+        "6 captures at 2 to 12 hosts (6 sizes) are not fully trusted (0.31 % of the packets were dropped)."
     )
     assert "delay 5.1 ms instead of 4 ms" in _findings(study, "degraded_link")[0].statement
     assert _findings(study, "left_out")[0].statement == (
-        "12 trials at 2, 4, 6, 8, 10 and 12 hosts are excluded: failed, lost or cancelled."
+        "12 trials at 2 to 12 hosts (6 sizes) are excluded: failed, lost or cancelled."
     )
     assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
+
+
+_TRAFFIC: dict[str, Any] = {
+    "throughput_bps": 3e7, "packets": lambda n: 2e5 if n <= 4 else 4.7e5, "small_packet_share": 0.4, "interarrival_cv": 4.0,
+    "iteration_period_s": 0.01, "packet_size_mean_bytes": 600.0, "cpu_mean_rank_s": lambda n: 200 / n, "cores": 8,
+    "retransmitted_bytes": 1e4, "payload_bytes": 1e6, "link_bandwidth_bps": 1e8, "capture_at": "host",
+}  # fmt: skip
+_PROFILE: dict[str, Any] = {
+    "mpi_window_s": 90.0, "mpi_useful_s": lambda n: 300.0 + 60 * n, "mpi_useful_max_rank_s": 89.0, "mpi_load_balance": 0.7,
+    "mpi_communication_efficiency": 0.6, "mpi_parallel_efficiency": 0.42, "mpi_useful_share": 0.4, "mpi_no_core_share": 0.4,
+    "mpi_descheduled_share": 0.3, "mpi_blocked_outside_share": 0.1, "mpi_transfer_efficiency": 0.6, "mpi_wait_share": 0.3,
+    "mpi_serialisation_efficiency": 0.7, "mpi_wait_no_core_share": 0.8, "cpu_mean_rank_s": 20.0,
+}  # fmt: skip
+_BAD = {"trust": {"degraded": 5}, "link_warnings": ["delay 5 ms instead of 4 ms"], "excluded": {"failed": 2}}
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        published_water(link_bandwidth_bps=1e9),
+        _study(**_TRAFFIC),
+        _study(**_PROFILE),
+        _study(**_PROFILE, cores=8),
+        _study(noise=0.3, point=_BAD | {"flows": [_flow(), _flow(bytes_in_flight_p95=1000.0, window_full_events=0)]}),
+    ],
+)
+def test_each_finding_names_its_sizes(study: Study) -> None:
+    statements = [plain(finding.statement) for finding in find(study).findings]
+    assert len(statements) > 2
+    assert not [words for words in statements if not re.search(r"\d(-host| hosts?)\b", words)]

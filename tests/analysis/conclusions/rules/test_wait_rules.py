@@ -55,7 +55,7 @@ def _with_ranks(study: Study, waited_for: list[float]) -> Study:
 def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
     (finding,) = _findings(_with_ranks(_study(late_sender=0.9), [2.0] * 5))
     assert plain(finding.statement).startswith(
-        "Rank 3 waits 41 % of its time, 92 % of it because rank 2 sends late at "
+        "Rank 3 waits 41 % of its MPI window, 92 % of it because rank 2 sends late at "
     )
     assert finding.explains == pytest.approx(0.27, rel=0.01)
     assert finding.strength == "strong"
@@ -64,7 +64,7 @@ def test_it_names_the_rank_that_waits_and_the_one_that_sends_late() -> None:
 def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
     (finding,) = _findings(_with_ranks(_study(late_sender=0.9), [2.0, 1.0, 2.0, 2.0, 2.0]))
     assert plain(finding.statement).startswith(
-        "Ranks wait 30 % of their time in receives and collectives, 90 % of it because others send late"
+        "Ranks wait 30 % of the MPI window in receives and collectives, 90 % of it because others send late"
     )
 
 
@@ -77,7 +77,7 @@ def test_it_names_no_rank_where_the_ranks_differ_between_trials() -> None:
             "waits_for_closed_windows",
             "80 % of it because a receiver's TCP window was closed.",
         ),
-        ("no_core", "waits_without_core", "80 % of it because a runnable rank had no CPU core."),
+        ("no_core", "waits_without_core", "80 % of it because a rank was descheduled."),
         ("retransmission", "waits_for_lost_packets", "80 % of it for retransmissions of lost packets."),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 
 from experiments.models import Experiment, Measurement, State, Trial
+from experiments.selectors.diagnosis import diagnosis_of
 from tests.dashboard.api.clients import client_of
 
 # Clearly best at two hosts; control runs without capture are a little faster.
@@ -24,6 +25,18 @@ def measured(submit, empty_redis) -> Experiment:
             values |= {"packets": 1000.0 * hosts**2}
         Measurement.objects.bulk_create(Measurement(trial=trial, metric=m, value=v) for m, v in values.items())
     return experiment
+
+
+def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
+    experiment = submit(repetitions=2)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
+        elapsed = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+    diagnosis = diagnosis_of(experiment)
+    assert diagnosis.answer.strength == "firm"
+    assert {parameters["hosts"] for parameters, _ in diagnosis.study.suggested} > {3}
+    assert {parameters["hosts"] for parameters, _ in diagnosis.suggested} <= {3}
 
 
 @pytest.fixture

@@ -64,6 +64,11 @@ def preview(page, **changes) -> str:
     return response.content.decode()
 
 
+def test_the_preview_warns_of_one_repetition_alone(page):
+    assert "One repetition does not show the scatter" in preview(page, repetitions="1")
+    assert "repetition does not" not in preview(page, repetitions="2")
+
+
 def test_it_turns_the_form_into_a_draft_without_defaults():
     assert draft_from_post(posted()) == {
         "name": "Hosts and MTU",

@@ -1,0 +1,80 @@
+"""README, tutorial, first start, tour and form have one first study."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.panels.new.form import Form
+from experiments.library import FIRST_STUDY
+from experiments.models import Experiment
+from experiments.specification import parse, parse_yaml
+
+ROOT = Path(__file__).parents[4]
+STUDY = parse_yaml(FIRST_STUDY.read_text())
+WORDS = {"description", "tags"}
+"""What the study says about itself, which a user's own experiment does not."""
+
+
+def without_words(spec: Any) -> dict[str, Any]:
+    return dict(spec.model_dump(mode="json", exclude=WORDS))
+
+
+def test_the_readme_runs_it_and_shows_it() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert f"script/run {FIRST_STUDY.relative_to(ROOT)}\n" in readme
+    shown = re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)
+    assert [without_words(parse(yaml.safe_load(text))) for text in shown] == [without_words(STUDY)]
+
+
+def test_the_tutorial_starts_its_trials() -> None:
+    tutorial = (ROOT / "docs" / "tutorial" / "first-experiment.md").read_text()
+    trials = STUDY.repetitions * len(STUDY.sweep["hosts"])
+    assert f"**Start {trials} trials**" in tutorial
+    assert str(FIRST_STUDY.relative_to(ROOT)) in tutorial
+
+
+@pytest.mark.django_db
+def test_the_first_start_queues_it() -> None:
+    call_command("set_up")
+    (experiment,) = Experiment.objects.filter(published=False)
+    assert (experiment.slug, experiment.name) == (FIRST_STUDY.stem, STUDY.name)
+    assert parse(experiment.specification) == STUDY
+
+
+@pytest.mark.parametrize("query", [{}, {"tour": "1"}])
+def test_form_and_tour_begin_with_it(page: Client, query: dict[str, str]) -> None:
+    context = page.get(reverse("new"), query).context
+    assert without_words(parse(yaml.safe_load(context["yaml"]))) == without_words(STUDY)
+
+
+def test_home_and_help_lead_to_the_tour(page: Client) -> None:
+    for name in ("home", "help"):
+        assert f'href="{reverse("new")}?tour=1"' in page.get(reverse(name)).content.decode()
+
+
+def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Client) -> None:
+    first = {name: value for name, value in _fields().items() if value}
+
+    def chosen(**changes: str) -> dict[str, Any]:
+        context = page.post(reverse("new-fields"), first | {"workload": "pingpong"} | changes).context
+        return dict(yaml.safe_load(context["yaml"]))
+
+    assert "link" not in chosen()
+    assert chosen(repetitions="7")["link"]["mtu"] == "4000 B"
+
+
+def _fields() -> dict[str, Any]:
+    """Return the fields of the form as a browser sends them."""
+    form = Form(yaml.safe_load(FIRST_STUDY.read_text()))
+    fields = {field.path: str(field.value) for field in (*form.workload_fields, *form.link_fields)}
+    sweep = {"sweep_name": ["hosts"], "sweep_values": ["1, 2, 4"], "capture.enabled": "on", "capture.keep": "on"}
+    own = {"name": STUDY.name, "workload": "water", "repetitions": "5", "order": "interleaved", "time_limit_s": "60 s"}
+    return {**fields, **sweep, **own}
