@@ -49,7 +49,7 @@ class ExperimentSpec(Part):
     """The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own."""
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
     transport: Wanted = AS_CLUSTER
-    """Network of the messages: cluster (its setting), native (the library chooses), tcp, or one of your own."""
+    """Network of the messages: cluster (its setting), native (the library chooses), tcp, or NAME: VARIABLE=value --option."""
     bind: WantedBind = AS_CLUSTER
     """Binding of each rank: to a core, socket, numa node, hwthread or none; default: as the MPI library does."""
     distribution: WantedDistribution = AS_CLUSTER

@@ -326,6 +326,10 @@ class Form:
         return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
 
     @property
+    def has_launch_options(self) -> bool:
+        return any(self.draft.get(name) or self.errors.get(name) for name in LAUNCH_PARAMETERS)
+
+    @property
     def has_study_options(self) -> bool:
         paths = ("where", "scaling", "grows_with_hosts", "deciding")
         return any(self.draft.get(path) or self.errors.get(path) for path in paths)
