@@ -21,6 +21,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, Protocol
 
 NARROW: Final = "\u202f"
@@ -126,6 +127,32 @@ def quantity(value: float | None, unit: str, digits: int | None = None) -> tuple
 def amount(value: float | None, unit: str, digits: int | None = None) -> str:
     """Return `value` with its unit: '458 µs', '1.2 %', '123 457 packets/s' or '–'."""
     return with_unit(*quantity(value, unit, digits))
+
+
+class Amount(str):
+    """A number with its unit in words, which remembers all its digits."""
+
+    exact: str = ""
+
+    @classmethod
+    def of(cls, value: float | None, unit: str) -> Amount:
+        """Return the words of ``amount`` with ``exact``."""
+        words = cls(amount(value, unit))
+        words.exact = exact(value, unit)
+        return words
+
+
+def exact(value: float | None, unit: str) -> str:
+    """Return all digits of `value` and its base unit: '0.0004583 s'.
+
+    For other programs; '' for no number.
+    """
+    if value is None or not math.isfinite(value):
+        return ""
+    number, unit = Decimal(str(value)), "" if unit == "1" else unit
+    if unit == SHARE:
+        number, unit = 100 * number, "%"
+    return f"{_trimmed(format(number, 'f'))} {unit}".rstrip()
 
 
 def with_unit(number: str, unit: str) -> str:

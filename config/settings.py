@@ -114,6 +114,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.compression.CompressionMiddleware",
     "dashboard.middleware.front.FrontMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -179,7 +180,12 @@ SMTP_URL = ENVIRONMENT.RANKWIRE_SMTP_URL
 SENDS_MAIL = bool(SMTP_URL)
 vars().update(mail(SMTP_URL, ENVIRONMENT.RANKWIRE_MAIL_FROM))
 IDENTITY_PROVIDERS = identity_provider(ENVIRONMENT)
-SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS}}
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "APPS": IDENTITY_PROVIDERS,
+        "provider_class": "dashboard.people.identity_provider.IdentityProvider",
+    }
+}
 SOCIALACCOUNT_ADAPTER = "dashboard.people.adapters.SocialAccountAdapter"
 SOCIALACCOUNT_FORMS = {"signup": "dashboard.people.forms.NameForm"}
 SOCIALACCOUNT_STORE_TOKENS = False
@@ -255,6 +261,7 @@ if ENVIRONMENT.RANKWIRE_BEHIND_TLS:
 else:
     MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = True  # browsers allow it on localhost only
 X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000  # the form of a program has 100 figures at most, each with 16 fields
 MAX_BODY_BYTES = 8 << 20  # of a request
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from analysis import numbers
 from experiments import workloads
 from experiments.common.facts import leaves, text_of
-from experiments.specification.parameters import Link, display_value
+from experiments.specification.parameters import Link, display_value, unit_of
 
 _LABELS = {
     "hosts": "Hosts",
@@ -32,16 +35,46 @@ _ACRONYMS = {name: name.upper() for name in ("cpu", "gro", "gso", "mpi", "mtu", 
 _FACT_UNITS = {"_bytes": "B", "_bps": "bit/s", "_s": "s"}
 _BYTES = "_bytes"
 _BUFFERS = ("link.queue", "link.tcp_buffer")
+_SENTENCES = re.compile(r"(?<=\.)\s+(?=[A-Z0-9])")
+_CLAUSES = re.compile(r"\s\(|;\s|\.\s")
 
 
-def parameter_label(name: str) -> str:
-    """Return a parameter's name for a heading.
+def parameter_label(name: str, workload: str = "") -> str:
+    """Return a parameter's name for a heading: its title in a user's own workload.
 
     'link.mtu' -> 'MTU', 'block_size' -> 'Block size', 'page_bytes' -> 'Page size'.
     """
+    field = _own_field(name, workload)
+    if field is not None and field.title:
+        return field.title
     if name.endswith(_BYTES):
         name = f"{name.removesuffix(_BYTES)}_size"  # the values have the unit
     return _LABELS.get(name) or name.replace("_", " ").capitalize()
+
+
+def axis_label(name: str, workload: str = "") -> str:
+    """Return a parameter's name with its own unit, for the axis of a chart."""
+    unit = own_unit(name, workload)
+    return f"{parameter_label(name, workload)} ({unit})" if unit else parameter_label(name, workload)
+
+
+def own_unit(name: str, workload: str = "") -> str:
+    """Return the unit of a parameter of a user's own workload; '' if it has none."""
+    field = _own_field(name, workload)
+    return "" if field is None else unit_of(field)
+
+
+def _own_field(name: str, workload: str) -> FieldInfo | None:
+    """Return the parameter of a workload that does not come with Rankwire.
+
+    Without a ``workload``, all that have the parameter must give it the same title and unit.
+    """
+    definition = workloads.find(workload) if workload else None
+    owners = [definition] if definition else workloads.registry()
+    owners = [owner for owner in owners if name in owner.parameters_type.model_fields]
+    fields = [owner.parameters_type.model_fields[name] for owner in owners]
+    is_own = not any(owner in workloads.built_in() for owner in owners)
+    return fields[0] if is_own and len({(field.title, unit_of(field)) for field in fields}) == 1 else None
 
 
 def names_with_values(parameters: Mapping[str, Any]) -> list[str]:
@@ -58,13 +91,13 @@ def telling(parameters: Mapping[str, Any]) -> list[str]:
     return sorted(names, key=lambda name: name != "hosts")
 
 
-def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str]) -> str:
+def parameters_sentence(parameters: Mapping[str, Any], names: Sequence[str], workload: str = "") -> str:
     """Return the values of `names`: '4 hosts, delay 2 ms'."""
     parts = []
     for name in names:
         if parameters.get(name) in (None, [], {}):
             continue
-        value, label = value_words(name, parameters[name]), parameter_label(name)
+        value, label = value_words(name, parameters[name], workload), parameter_label(name, workload)
         if name == "hosts":
             is_number = isinstance(parameters[name], int)
             parts.append(numbers.plural(parameters[name], "host") if is_number else f"{value} hosts")
@@ -109,12 +142,26 @@ def command_lines(argv: Sequence[str], width: int = 76) -> str:
     return " \\\n  ".join(lines)
 
 
-def value_words(name: str, value: Any) -> str:
+def sentence_and_rest(text: str) -> tuple[str, str]:
+    """Return the first sentence of a text, and the following ones."""
+    first, *rest = _SENTENCES.split(text, maxsplit=1)
+    return first, "".join(rest)
+
+
+def first_clause(text: str) -> str:
+    """Return the beginning of an answer, without intervals and further clauses."""
+    return _CLAUSES.split(text, maxsplit=1)[0].rstrip(".")
+
+
+def value_words(name: str, value: Any, workload: str = "") -> str:
     """Format a parameter's value for people: '10 000', '1 Gbit/s', '4 MiB'."""
     if value is None:
         return numbers.NOTHING
     if isinstance(value, str):
         return value or numbers.NOTHING  # as the user wrote it: 4 ms
+    if isinstance(value, int | float) and not isinstance(value, bool) and (unit := own_unit(name, workload)):
+        number = numbers.grouped(value) if isinstance(value, int) else numbers.significant(value)
+        return numbers.size(value) if unit == "B" and isinstance(value, int) else numbers.with_unit(number, unit)
     if isinstance(value, int) and not isinstance(value, bool) and (name.endswith(_BYTES) or name in _BUFFERS):
         return numbers.size(value)
     if isinstance(value, int) and name == "link.mtu":

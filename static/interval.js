@@ -2,8 +2,8 @@
 (function () {
   "use strict";
   const DIGITS = 6;
-  const form = document.querySelector("form[data-interval]"), plot = document.querySelector(".plot[data-figure=figure-throughput]");
-  if (!form || !plot) return;
+  const form = document.querySelector("form[data-interval]"), plot = form && form.closest(".panel").querySelector(".plot");
+  if (!plot) return;
   const { from_s: from, until_s: until } = form.elements;
   const rounded = seconds => String(Number(Math.max(0, seconds).toFixed(DIGITS)));
 

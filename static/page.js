@@ -9,7 +9,7 @@
     row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }
 
-  function showTab(name, focus) {
+  function showTab(name) {
     const tabs = [...document.querySelectorAll("[role=tab]")];
     if (!tabs.some(t => t.getAttribute("aria-controls") === name)) return;
     for (const tab of tabs) {
@@ -17,17 +17,18 @@
       tab.setAttribute("aria-selected", on);
       tab.tabIndex = on ? 0 : -1;
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
-      if (on && focus) tab.focus();
       if (on) moveIntoSight(tab);
     }
     redraw();
   }
 
-  /* The target of an address may be in a closed tab. */
+  /* The target of an address may be in a closed tab or fold. */
   function reveal(hash) {
     const target = hash.length > 1 && document.getElementById(hash.slice(1)), panel = target && target.closest("[role=tabpanel]");
-    if (!panel || !panel.hidden) return;
-    showTab(panel.id);
+    const fold = target && target.closest("details:not([open])");
+    if (fold) fold.open = true;
+    if (panel && panel.hidden) showTab(panel.id);
+    else if (!fold) return;
     target.scrollIntoView();
   }
 
@@ -44,14 +45,17 @@
   if (toggle && unsent) keepTheme(toggle.dataset.keeps, unsent);
   document.addEventListener("submit", e => { if (e.target.matches("[data-display]")) localStorage.removeItem("rankwire-theme-unsent"); });
 
-  async function copy(button) {
-    const source = document.getElementById(button.dataset.copy);
-    const text = source.value ?? source.textContent.trim();
+  async function copy(button, text) {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
     else copyHere(button, text);
     const content = button.said ??= [...button.childNodes];
     button.textContent = "Copied";
-    setTimeout(() => { button.replaceChildren(...said); }, 1500);
+    setTimeout(() => { button.replaceChildren(...content); }, 1500);
+  }
+
+  function textOf(id) {
+    const source = document.getElementById(id);
+    return source.value ?? source.textContent.trim();
   }
 
   // Browsers give pages from other machines no clipboard without TLS.
@@ -83,7 +87,8 @@
         history.replaceState(null, "", b.href);
       } else if (!b.closest("[data-no-hash]")) history.replaceState(null, "", `#${b.getAttribute("aria-controls")}`);
     } else if ((b = hit("a[href^='#']"))) reveal(b.hash);
-    if ((b = hit("[data-copy]"))) copy(b);
+    if ((b = hit("[data-copy]"))) copy(b, textOf(b.dataset.copy));
+    if ((b = hit("data.copyable"))) copy(b, b.value);
     if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
     if ((b = hit("[data-close]"))) b.closest("dialog").close();
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
@@ -96,8 +101,10 @@
     if (tab && (e.key === "ArrowRight" || e.key === "ArrowLeft")) {
       const tabs = [...tab.closest("[role=tablist]").querySelectorAll("[role=tab]")];
       const next = tabs[(tabs.indexOf(tab) + (e.key === "ArrowRight" ? 1 : tabs.length - 1)) % tabs.length];
-      showTab(next.getAttribute("aria-controls"), true);
+      next.click(); // the address follows
+      next.focus();
     }
+    if (e.target.matches("data.copyable") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); e.target.click(); }
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
   });
 

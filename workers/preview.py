@@ -17,6 +17,7 @@ from experiments.specification import ExperimentSpec, design
 from experiments.specification.design import Design
 from experiments.specification.launch_plan import plan_launch
 from workers import launchers
+from workers.errors import ClusterUnavailable
 from workers.launchers import Recording
 from workers.launchers.job import job_of
 from workers.trial.inside_mpi import previewed
@@ -74,7 +75,10 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     names = launcher.host_names(point.hosts)
     launch = plan_launch(spec.workload, point.parameters, spec.cluster)
     job = job_of(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
-    rehearsal = launcher.rehearse(launcher.for_program(job))
+    job = launcher.for_program(job)
+    if refused := launcher.launch_refusals(job):
+        raise ClusterUnavailable(" ".join(refused))
+    rehearsal = launcher.rehearse(job)
     return DryRun(
         argv=rehearsal.argv,
         preparation=rehearsal.preparation,
@@ -87,7 +91,7 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
             *_on_threads(launch.threads, launch.ranks),
         ],
         files={name: len(text.encode()) for name, text in launch.files.items()},
-        recording=launcher.recording(),
+        recording=launcher.recording(job),
     )
 
 

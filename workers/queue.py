@@ -22,7 +22,7 @@ from experiments.models import Cluster, ClusterTest, Experiment, Hold, Predictio
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 WORK: Final = "workers.tasks.work"
 TEST: Final = "workers.tasks.test_cluster"
@@ -40,6 +40,7 @@ def submit(
     project: Project,
     owner: Any = None,
     slug: str | None = None,
+    cloned_from: Experiment | None = None,
     first_only: bool = False,
     whatever_fails: bool = False,
 ) -> Experiment:
@@ -50,7 +51,7 @@ def submit(
     is used up.
     """
     with quotas.within_quotas(project, capturing=spec.capture.enabled):
-        experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug)
+        experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug, cloned_from=cloned_from)
         if whatever_fails:
             experiment.go_on()
         if first_only:
@@ -113,9 +114,8 @@ def register_program(data: Any, *, author: Any = None, name: str | None = None) 
 def register_program_yaml(text: str, *, author: Any = None, name: str | None = None) -> Program:
     """Register a program written as YAML. Raise InvalidSpec, errors with their lines."""
     document = YamlDocument(text)
-    texts = text_fields(document.data.get("placeholders")) if isinstance(document.data, dict) else ()
     try:
-        if altered := list(document.altered(*(f"placeholders.{path}" for path in texts))):
+        if altered := list(document.altered(*text_paths(document.data))):
             raise InvalidSpec(altered)
         return register_program(document.data, author=author, name=name)
     except InvalidSpec as error:

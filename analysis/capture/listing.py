@@ -16,14 +16,27 @@ _COLUMNS: Final = {
     "Protocol": "%p",
     "Destination": "%d",
     "Length": "%L",
+    "TCP connection": "%Cus:tcp.stream:1:R",
+    "UDP connection": "%Cus:udp.stream:1:R",
+    "TCP payload": "%Cus:tcp.len:1:R",
+    "TCP flags": "%Cus:tcp.flags:1:R",
+    "TCP analysis": "%Cus:tcp.analysis.flags:1:R",
     "Info": "%i",
 }
+_OPENS_OR_ENDS: Final = 0x007
+"""FIN, SYN and RST of the TCP flags."""
+_HARMLESS: Final = ("[TCP Window Update]", "[TCP Keep-Alive")
+"""Remarks of tshark's TCP analysis that are no sign of loss or of a full window."""
 _FORMAT: Final = ",".join(f'"{title}","{content}"' for title, content in _COLUMNS.items())
 
 
 @dataclass(frozen=True, slots=True)
 class PacketLine:
-    """One packet of the list; ``time_s`` from the first one, None if not recorded."""
+    """One packet of the list; ``time_s`` from the first one, None if not recorded.
+
+    ``kind``: problem (retransmitted, out of order, full window ...), handshake (opens or ends a connection), data, ack (no payload),
+    datagram (UDP) or other. ``connection``: the display filter of its connection, '' without one.
+    """
 
     number: int
     time_s: float | None
@@ -31,7 +44,13 @@ class PacketLine:
     destination: str
     protocol: str
     length: int
+    kind: str
+    connection: str
     info: str
+
+    @property
+    def connection_number(self) -> str:
+        return self.connection.rpartition(" ")[2]
 
 
 def list_packets(
@@ -61,7 +80,27 @@ def list_packets(
 
 
 def _packet_line(line: str) -> PacketLine:
-    number, time_s, source, protocol, destination, length, info = (
+    number, time_s, source, protocol, destination, length, tcp, udp, payload, flags, remark, info = (
         column.strip() for column in line.rstrip("\n").split("\t", len(_COLUMNS) - 1)
     )
-    return PacketLine(int(number), float(time_s) if time_s else None, source, destination, protocol, int(length), info)
+    return PacketLine(
+        int(number),
+        float(time_s) if time_s else None,
+        source,
+        destination,
+        protocol,
+        int(length),
+        _kind(flags, payload, is_problem=bool(remark) and not info.startswith(_HARMLESS), is_udp=bool(udp)),
+        f"tcp.stream == {tcp}" if tcp else f"udp.stream == {udp}" if udp else "",
+        info,
+    )
+
+
+def _kind(flags: str, payload: str, *, is_problem: bool, is_udp: bool) -> str:
+    if is_problem:
+        return "problem"
+    if not flags:
+        return "datagram" if is_udp else "other"
+    if int(flags, 16) & _OPENS_OR_ENDS:
+        return "handshake"
+    return "data" if payload not in ("", "0") else "ack"

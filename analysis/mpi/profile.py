@@ -112,6 +112,7 @@ def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
     return {
         "rank": rank.rank,
         "host": host,
+        "began_s": (rank.began_ns + rank.real_offset_ns) / 1e9,
         "window_s": rank.window_s,
         "computing_s": rank.computing_s,
         "no_core_s": rank.no_core_s,

@@ -38,6 +38,8 @@ class HistoryPoint:
     """Facts that may explain a step: kernel, MPI version, workload version, definition hash ..."""
     label: str = ""
     """Label of the trial on pages: its date or key."""
+    setting: str = ""
+    """Setting that makes levels of their own: a change of it is a step, which is not flagged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,9 @@ def detect_changes(
     if not points:
         return History((), None, "no baseline", False)
     x = checked([p.value for p in points])
-    marked = sorted(i for i in set(expected) if 0 < i < len(x))
+    pairs = enumerate(pairwise(points), start=1)
+    set_anew = {i for i, (old, new) in pairs if old.setting and new.setting and old.setting != new.setting}
+    marked = sorted(i for i in {*expected, *set_anew} if 0 < i < len(x))
     borders = [0, *marked, len(x)]
     p_values = dict.fromkeys(marked, 0.0)
     for start, stop in pairwise(borders):

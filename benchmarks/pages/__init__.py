@@ -1,1 +1,1 @@
-"""Cost of pages while trials run and of large experiments."""
+"""Contents of pages, and their cost while trials run and for large experiments."""

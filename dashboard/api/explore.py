@@ -85,7 +85,7 @@ class ExploreView(APIView):
         refuse_empty(request, ConfigurationFilter)
         question = parse_question(request.user, request._request.GET)
         # Always pooled: each cell has its number of configurations.
-        query, matched = replace(question.query, pooled=True), question.counts()
+        query, matched = replace(question.query, pooled=True, published_apart=False), question.counts()
         pivoted = pivot(question.configurations, query)
         return Response(
             {

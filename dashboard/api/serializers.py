@@ -97,6 +97,28 @@ class TrialSerializer(Sparse, RowSerializer[Trial]):
         ]
 
 
+class ListedTrialSerializer(TrialSerializer):
+    """A trial in lists; context ``metrics``: names and scope of its metrics."""
+
+    metrics = serializers.SerializerMethodField(
+        help_text="Value of each of the metrics in the query, null without one; only with `metrics`."
+    )
+
+    class Meta(TrialSerializer.Meta):
+        fields: ClassVar = [*TrialSerializer.Meta.fields, "metrics"]
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if "metrics" in self.context and not self.context["metrics"][0]:
+            fields.pop("metrics", None)
+        return fields
+
+    def get_metrics(self, trial: Trial) -> dict[str, float | None]:
+        names, scope = self.context["metrics"]
+        values = _values(trial, scope)
+        return {name: values.get(name) for name in names}
+
+
 class ArtifactSerializer(RowSerializer[Artifact]):
     """One artifact of a trial; ``url`` is null after its retention period."""
 

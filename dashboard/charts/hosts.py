@@ -15,6 +15,7 @@ from dashboard.charts.parts import (
     axis_title,
     heat,
     hover,
+    moments,
     short,
 )
 
@@ -32,17 +33,25 @@ class HostLine:
 
 
 def hosts_over_time(
-    t_s: Sequence[float], lines: Sequence[HostLine], *, quantity: str, unit: str, leads: Figure | None = None
+    t_s: Sequence[float],
+    lines: Sequence[HostLine],
+    *,
+    quantity: str,
+    unit: str,
+    leads: Figure | None = None,
+    zero_s: float | None = None,
 ) -> Figure:
     """Draw `quantity` in base `unit` over the ends of the steps `t_s`.
 
-    Ranges are drawn if a step holds several samples. `leads`: target of a step of a map (`leads_to_packets`).
+    Ranges are drawn if a step holds several samples. `leads`: target of a step of a map (`leads_to_packets`);
+    `zero_s`: time of the first sample.
     """
     scale = Scale.of([high for line in lines for span in line.ranges if span for high in span[1:2]], unit)
     time_axis = {"title": axis_title("Time since the first sample", "s")}
     if len(lines) > MOST_SERIES:
         figure = _map(t_s, lines, scale, quantity, time_axis)
         figure["data"][0] |= {**leads, "unit": scale.unit} if leads else {}
+        figure["layout"] |= moments(zero_s)
         return figure
     return {
         "data": [_line(t_s, line, scale, index) for index, line in enumerate(lines)],
@@ -50,6 +59,7 @@ def hosts_over_time(
             "xaxis": {**time_axis, "rangemode": "tozero"},
             "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
             "showlegend": True,
+            **moments(zero_s),
         },
     }
 

@@ -233,6 +233,16 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
     }
 
 
+def moments(zero_s: float | None, unit_s: float = 1.0) -> Figure:
+    """Return what a layout needs for one cursor over several charts.
+
+    For static/chart-view.js. ``zero_s``: the time of 0 in seconds since the epoch, None if unknown; ``unit_s``: the unit of the axis.
+    """
+    if zero_s is None:
+        return {}
+    return {"meta": {"zero_s": zero_s, "unit_s": unit_s}, "hoverdistance": -1}  # the nearest value, however far
+
+
 def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, float]]) -> Figure:
     """Return the packets of each column of a map, for static/chart-marks.js.
 
@@ -242,7 +252,12 @@ def leads_to_packets(trial_address: str, intervals_s: Sequence[tuple[float, floa
         [numbers.plain(max(0.0, first), _NANOSECONDS), numbers.plain(until, _NANOSECONDS)] if until > 0 else []
         for first, until in intervals_s
     ]
-    return {"leads": f"{trial_address}?from_s=*&until_s=*#packets", "led": "Its packets", "rows": [], "columns": words}
+    return {
+        "leads": f"{trial_address}?tab=packets&from_s=*&until_s=*",
+        "led": "Its packets",
+        "rows": [],
+        "columns": words,
+    }
 
 
 def ticks(values: Sequence[float], low: float, high: float) -> Figure:

@@ -8,6 +8,7 @@ from math import log10
 from os.path import commonprefix
 from typing import Any
 
+from analysis.numbers import MANY_TIMES
 from dashboard.charts.parts import (
     DASHES,
     MOST_SERIES,
@@ -52,8 +53,9 @@ class Axes:
     x_unit: str
     y: str
     y_unit: str
-    x_log: bool = False
-    y_log: bool = False
+    x_log: bool | None = None
+    """Logarithmic; None: if the values span a decade."""
+    y_log: bool | None = None
     leads: str = ""
     """Target address of all points; ``*`` is replaced by the part of each point."""
 
@@ -73,14 +75,19 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Ax
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
     else:
         values = sorted({_number(mark.x) for _, marks in flat for mark in marks})
-        x_axis |= {"type": "log"} if axes.x_log else {}
+        x_log = _spans_decade(values) if axes.x_log is None else axes.x_log
+        x_axis |= {"type": "log"} if x_log else {}
         if not scatter and len(values) <= _MOST_TICKS:
-            x_axis |= _ticks(values, log=axes.x_log)
+            x_axis |= _ticks(values, log=x_log)
     y_axis: dict[str, Any] = {"title": axis_title(axes.y, scale.unit)}
-    if axes.y_log:
+    if axes.y_log or (axes.y_log is None and _spans_decade([mark.value for _, marks in flat for mark in marks])):
         y_axis["type"] = "log"
     layout = {"xaxis": x_axis, "yaxis": y_axis}
     return {"data": data, "layout": layout | ({"hovermode": "closest"} if scatter else {})}
+
+
+def _spans_decade(values: Sequence[float]) -> bool:
+    return bool(values) and min(values) > 0 and max(values) >= MANY_TIMES * min(values)
 
 
 def _number(x: X) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis import numbers
 from analysis.mpi.timeline import Timeline
-from dashboard.charts.parts import Figure, Scale, axis_title, band, hover
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, moments
 from dashboard.charts.scaling import PART_COLOURS
 from dashboard.charts.traffic import traffic_matrix
 
@@ -17,10 +17,11 @@ MOST_RANKS: Final = 64
 """Rows and columns of the matrix: the ranks with most bytes."""
 
 
-def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
+def inside_over_time(rows: Sequence[Mapping[str, Any]], zero_s: float | None = None) -> Figure:
     """Draw mean and range of the share of time inside MPI over time.
 
     ``rows``: shares of each ``bin_s`` by rank; one bin is a power of two times another.
+    ``zero_s``: time of the end of MPI_Init.
     """
     step_s = max((row["bin_s"] for row in rows), default=1.0)
     by_rank = [_in_steps(row["shares"], max(1, round(step_s / row["bin_s"]))) for row in rows]
@@ -45,6 +46,7 @@ def inside_over_time(rows: Sequence[Mapping[str, Any]]) -> Figure:
             "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
             "xaxis": {"title": axis_title("Time since MPI_Init", "s"), "range": [0, count * step_s]},
             "yaxis": {"title": axis_title("Inside MPI", "%"), "range": [0, 100]},
+            **moments(zero_s),
         },
     }
 
@@ -184,5 +186,6 @@ def ranks_over_time(steps: Timeline, zero_ns: int, leads: Figure | None = None) 
             "hovermode": "closest",
             "xaxis": {"title": axis_title("Time since the first call", scale.unit)},
             "yaxis": {"title": axis_title("Rank", ""), "type": "category", "autorange": "reversed"},
+            **moments(zero_ns / 1e9, 1 / scale(1.0)),
         },
     }

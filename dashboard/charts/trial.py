@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from analysis import numbers
-from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line, moments
 
 # Smaller frames carry little besides headers.
 SMALL_BYTES = 100
@@ -16,10 +16,12 @@ MOST_STEPS = 500
 _CLASSES = (0, 60, 67, 100, 200, 400, 600, 800, 1000, 1200, 1400, 1500, 1519, 3000, 6000, 9019, 16_000, 32_000, 65_536)
 
 
-def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_per_s: float | None = None) -> Figure:
+def throughput_over_time(
+    wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_per_s: float | None = None, zero_s: float | None = None
+) -> Figure:
     """Draw bytes per second since the first packet, in bins of `bin_s`.
 
-    Long series are means over groups of bins, with a band from the smallest to the largest bin.
+    Long series are means over groups of bins, with a band from the smallest to the largest bin. ``zero_s``: time of the first packet.
     """
     group = max(1, ceil(len(wire_bytes) / MOST_STEPS))
     chunks = [wire_bytes[i : i + group] for i in range(0, len(wire_bytes), group)]
@@ -44,6 +46,7 @@ def throughput_over_time(wire_bytes: Sequence[int], bin_s: float, *, mean_bytes_
         "margin": {"l": 52, "r": 14, "t": 10, "b": 40},
         "xaxis": {"title": axis_title("Time since the first packet", "s"), "range": [0, len(wire_bytes) * bin_s]},
         "yaxis": {"title": axis_title("Throughput", scale.unit), "rangemode": "tozero", "fixedrange": True},
+        **moments(zero_s),
     }
     if mean_bytes_per_s:
         layout["shapes"] = [level_line("y", scale(mean_bytes_per_s), color="--ink-3", width=1, dash="dash")]

@@ -11,14 +11,16 @@ from typing import Any
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods
 
 from dashboard.background.bundles import ask_bundle
 from dashboard.exchange.forms import BundleForm, ImportForm
+from dashboard.exchange.notebook import notebook_of
 from dashboard.requests import concurrency_limits
-from dashboard.requests.lookup import requested_members
+from dashboard.requests.lookup import find_experiment, requested_members
 from experiments.access import projects_for, visible_experiments
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, CannotExport, InvalidSpec
@@ -46,6 +48,16 @@ def new_bundle(request: HttpRequest) -> HttpResponse:
     counts = [(member.experiment, member.rows().count(), bool(member.trials)) for member in chosen]
     context = {**context, "form": form, "chosen": counts, "trials": sum(count for _, count, _ in counts)}
     return render(request, "exchange/bundle.html", context, status=status)
+
+
+@require_GET
+def notebook(request: HttpRequest, slug: str) -> HttpResponse:
+    """Download an experiment as a Jupyter notebook for the Python client."""
+    experiment = find_experiment(request, slug)
+    address = request.build_absolute_uri(reverse("home")).rstrip("/")
+    response = JsonResponse(notebook_of(experiment, address), content_type="application/x-ipynb+json")
+    response["Content-Disposition"] = f'attachment; filename="{experiment.slug}.ipynb"'
+    return response
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -9,4 +9,5 @@ from dashboard.exchange import pages
 urlpatterns: list[URLPattern | URLResolver] = [
     path("bundles/new/", pages.new_bundle, name="bundle"),
     path("imports/", pages.import_page, name="import"),
+    path("experiments/<slug:slug>/notebook.ipynb", pages.notebook, name="experiment-notebook"),
 ]

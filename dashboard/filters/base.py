@@ -108,10 +108,12 @@ def by_text(label: str, help_text: str, method: Any = with_text) -> django_filte
     return django_filters.CharFilter(method=method, widget=SearchInput, label=label, help_text=help_text)
 
 
-def by_conditions(placeholder: str, label: str, help_text: str) -> ConditionsFilter:
-    """Filter by conditions on configurations."""
+def by_conditions(
+    placeholder: str, label: str, help_text: str, method: str = "filter_where", **options: Any
+) -> ConditionsFilter:
+    """Filter by conditions."""
     widget = forms.TextInput(attrs={"class": "form-control mono", "placeholder": placeholder})
-    return ConditionsFilter(method="filter_where", widget=widget, label=label, help_text=help_text)
+    return ConditionsFilter(method=method, widget=widget, label=label, help_text=help_text, **options)
 
 
 def by_choice(choices: Iterable[tuple[str, str]], label: str, help_text: str, **options: Any) -> Any:

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import django_filters
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django_filters.fields import IsoDateTimeField
 
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
-from experiments.selectors.conditions import read_conditions
+from experiments.selectors.conditions import condition, read_conditions
 from experiments.specification.expressions import Expression
 
 
@@ -136,10 +136,14 @@ class MomentFilter(django_filters.Filter):  # type: ignore[misc]
 class ConditionsField(forms.CharField):
     """Field for conditions in the expression language."""
 
+    def __init__(self, *, to_sql: Callable[[Expression, str], Q] = condition, **options: Any) -> None:
+        super().__init__(**options)
+        self._to_sql = to_sql
+
     def clean(self, value: Any) -> Expression | None:
         text = super().clean(value)
         try:
-            return read_conditions(text) if text else None
+            return read_conditions(text, self._to_sql) if text else None
         except CannotExplore as error:
             # As a parameter, because the sentence may contain a percent sign.
             raise ValidationError("%(why)s", params={"why": str(error)}) from None
@@ -169,3 +173,29 @@ class Order(django_filters.OrderingFilter):  # type: ignore[misc]
     def filter(self, rows: QuerySet[Any], value: Any) -> QuerySet[Any]:
         ordered: QuerySet[Any] = super().filter(rows, value)
         return ordered.order_by(*ordered.query.order_by, "pk") if value else ordered
+
+
+class _OrderOrMetric(django_filters.fields.ChoiceField):  # type: ignore[misc]
+    """A choice of an order, or ``metric:NAME``."""
+
+    def valid_value(self, value: Any) -> bool:
+        is_metric_order, name, _ = metric_order(str(value))
+        return is_metric(name) if is_metric_order else bool(super().valid_value(value))
+
+
+class MetricOrder(Order):
+    """The order of a list of trials, in which a metric leaves the rows as they are.
+
+    `dashboard.requests.trials.by_metric` sorts the pages.
+    """
+
+    field_class = _OrderOrMetric
+
+    def filter(self, rows: QuerySet[Any], value: Any) -> QuerySet[Any]:
+        return rows if value and any(metric_order(word)[0] for word in value) else super().filter(rows, value)
+
+
+def metric_order(order: str) -> tuple[bool, str, bool]:
+    """Return whether an order is by a metric, its name, and whether it descends."""
+    word, prefix, name = order.removeprefix("-").partition("metric:")
+    return bool(prefix) and not word, name, order.startswith("-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import django_filters
@@ -195,7 +196,8 @@ class ConfigurationFilter(ListFilter):
     after = since("Ended", method="filter_ended")
     before = until("Ended", method="filter_ended")
 
-    OF_EXPERIMENTS: ClassVar = ("text", "experiment", "workload", "cluster", "project", "tag")
+    _BUT_WORKLOAD: ClassVar = ("text", "experiment", "cluster", "project", "tag")
+    OF_EXPERIMENTS: ClassVar = (*_BUT_WORKLOAD, "workload")
 
     class Meta:
         model = Configuration
@@ -211,7 +213,14 @@ class ConfigurationFilter(ListFilter):
         self._scope = scope
 
     def filter_queryset(self, queryset: QuerySet[Configuration]) -> QuerySet[Configuration]:
-        experiments, rows = self._left_experiments(), queryset
+        return self._filtered(queryset, self._left_experiments(self.OF_EXPERIMENTS))
+
+    @property
+    def of_any_workload(self) -> QuerySet[Configuration]:
+        """The configurations that match all filters but the workload."""
+        return self._filtered(self.queryset, self._left_experiments(self._BUT_WORKLOAD))
+
+    def _filtered(self, rows: QuerySet[Configuration], experiments: QuerySet[Experiment]) -> QuerySet[Configuration]:
         values = self.form.cleaned_data
         # No subquery without filters of experiments.
         if experiments.query.where:
@@ -221,17 +230,17 @@ class ConfigurationFilter(ListFilter):
                 rows = self.filters[name].filter(rows, value)
         return rows
 
-    def _left_experiments(self) -> QuerySet[Experiment]:
+    def _left_experiments(self, names: Iterable[str]) -> QuerySet[Experiment]:
         experiments = self._experiments
-        for name in self.OF_EXPERIMENTS:
+        for name in names:
             experiments = self.filters[name].filter(experiments, self.form.cleaned_data[name])
         return experiments
 
     @property
     def whole_designs(self) -> QuerySet[Experiment] | None:
-        """The experiments whose whole designs match, or None."""
+        """The experiments of any workload whose whole designs match, or None."""
         choosing = (value for name, value in self.form.cleaned_data.items() if name not in self.OF_EXPERIMENTS)
-        return None if any(choosing) else self._left_experiments()
+        return None if any(choosing) else self._left_experiments(self._BUT_WORKLOAD)
 
     def filter_tags(self, experiments: QuerySet[Experiment], name: str, value: list[str]) -> QuerySet[Experiment]:
         return experiments.filter(tags__contains=value)

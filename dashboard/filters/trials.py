@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 import django_filters
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, QuerySet
 from drf_spectacular.utils import extend_schema_field
 
 from analysis.trust_level import FLAGGED, TrustLevel
@@ -22,11 +22,12 @@ from dashboard.filters.base import (
     until,
     with_text,
 )
-from dashboard.filters.fields import Order, TruthFilter, require_metric
+from dashboard.filters.fields import MetricOrder, TruthFilter, require_metric
 from dashboard.states import chip_of
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.models.states import counted, excluded_as_disturbed
-from experiments.selectors.conditions import condition
+from experiments.selectors.conditions import condition, metric_condition
+from experiments.selectors.configuration_values import measurements
 from experiments.specification.expressions import Expression
 from experiments.traffic import is_traffic
 
@@ -43,6 +44,13 @@ class TrialFilter(ListFilter):
         "hosts >= 4, link.delay = 2 ms",
         "Conditions on the configuration",
         "Conditions on the configuration, as in the explorer: `hosts >= 4, link.delay = 2 ms`; a metric is its median.",
+    )
+    where_metrics = by_conditions(
+        "elapsed_s < 10 s, packets > 1000",
+        "Conditions on the trial's metrics",
+        "Conditions on the trial's own metrics: `elapsed_s < 10 s, packets > 1000`.",
+        "filter_where_metrics",
+        to_sql=metric_condition,
     )
     experiment = django_filters.CharFilter(
         field_name="experiment__slug", label="Experiment", help_text="Slug of the experiment."
@@ -71,16 +79,18 @@ class TrialFilter(ListFilter):
         choices=Measurement.Scope.choices,
         empty_label=None,
         label="Traffic",
-        help_text="Traffic of metrics in `where` and `counted`: `all` by default, or `mpi`.",
+        help_text="Traffic of all metrics in the query: `all` by default, or `mpi`.",
     )
     superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt supersedes it.")
     ended_after = since("Ended", field_name="ended_at")
     ended_before = until("Ended", field_name="ended_at")
-    ordering = Order(
-        fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"},
-        label="Order",
-        help_text="Order; - for descending.",
-    )
+    ordering = extend_schema_field(
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": "^-?(id|ended_at|queued_at|metric:.+)$"},
+            "description": "Order; - for descending. `metric:NAME` is the only order; trials without a value come last.",
+        }
+    )(MetricOrder(fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order"))
 
     drawn = ("text", "where", "state", "workload", "cluster")
     page_names: ClassVar = {"text": "q"}
@@ -95,10 +105,12 @@ class TrialFilter(ListFilter):
     def filter_where(self, trials: QuerySet[Trial], name: str, value: Expression) -> QuerySet[Trial]:
         return trials.filter(configuration__in=Configuration.objects.order_by().filter(condition(value, self._scope)))
 
+    def filter_where_metrics(self, trials: QuerySet[Trial], name: str, value: Expression) -> QuerySet[Trial]:
+        return trials.filter(metric_condition(value, self._scope))
+
     def filter_counted(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
         """Filter as the database trigger of ``Summary`` does."""
-        measurements = Measurement.objects.filter(trial=OuterRef("pk"), metric=value, scope=self._scope)
-        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(measurements))
+        entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(measurements(value, self._scope)))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
 
     def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:

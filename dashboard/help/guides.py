@@ -18,7 +18,10 @@ FOLDER: Final = settings.BASE_DIR / "docs"
 PICTURES: Final = FOLDER / "images"
 INDEX: Final = "index"
 """Name of the document that lists the others."""
+SEARCH_WORDS: Final = "search-words"
+"""Name of the table of words that users type, and the pages that answer them."""
 MOST_HITS: Final = 40
+_FOLDERS: Final = {"how-to": 0, "tutorial": 0, "docs": 0, "reference": 1, "explanation": 2, "decisions": 3}
 _EXCERPT: Final = 220
 
 
@@ -27,12 +30,13 @@ class Guide:
     """A document: name in its URL and page."""
 
     name: str
+    folder: str
     page: Page
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A section that contains all searched words, with an excerpt."""
+    """A section that answers the searched words, with an excerpt."""
 
     guide: Guide
     section: Section
@@ -42,7 +46,10 @@ class Hit:
 @cache
 def guides() -> dict[str, Guide]:
     """Return all documents by the names of their files, which are unique."""
-    return {path.stem: Guide(path.stem, read(path.read_text(encoding="utf-8"), address)) for path in _paths()}
+    return {
+        path.stem: Guide(path.stem, path.parent.name, read(path.read_text(encoding="utf-8"), address))
+        for path in _paths()
+    }
 
 
 @cache
@@ -69,19 +76,50 @@ def url_of(name: str) -> str:
 
 
 def search(text: str) -> list[Hit]:
-    """Return up to MOST_HITS sections with all words, titles first."""
+    """Return up to MOST_HITS sections: of the search words, then those with all words.
+
+    Titles precede texts, and how-to pages the other folders.
+    """
     words = text.casefold().split()
     if not words:
         return []
-    ranked = []
+    phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
+    first = [hit for phrase, hits in phrases if f" {phrase} " in f" {_plain_words(text)} " for hit in hits]
+    answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():
         for section in guide.page.sections:
+            if guide.name == SEARCH_WORDS or id(section) in answering:
+                continue
             title, whole = section.title.casefold(), f"{section.title} {section.text}".casefold()
             if all(word in whole for word in words):
-                missed = sum(word not in title for word in words)
-                ranked.append((missed, Hit(guide, section, _around(section.text, words))))
-    ranked.sort(key=lambda pair: pair[0])
-    return [hit for _, hit in ranked[:MOST_HITS]]
+                missed = sum(re.search(rf"\b{re.escape(word)}", title) is None for word in words)
+                ranked.append((missed, _FOLDERS[guide.folder], Hit(guide, section, _around(section.text, words))))
+    ranked.sort(key=lambda row: row[:2])
+    return [*first, *(hit for _, _, hit in ranked)][:MOST_HITS]
+
+
+@cache
+def _by_search_words() -> dict[str, list[Hit]]:
+    """Return words -> the pages that docs/reference/search-words.md links for them."""
+    text = next(path for path in _paths() if path.stem == SEARCH_WORDS).read_text(encoding="utf-8")
+    hits: dict[str, list[Hit]] = {}
+    for words, answer in re.findall(r"^\| (.+?) \| (.*\]\(.*) \|$", text, re.MULTILINE):
+        sentence = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", answer).replace("*", "").replace("`", "")
+        answers = [_linked(target, sentence) for target in re.findall(r"\]\((.+?)\)", answer)]
+        hits |= {_plain_words(word): answers for word in words.split(",")}
+    return hits
+
+
+def _linked(target: str, sentence: str) -> Hit:
+    path, _, anchor = target.partition("#")
+    guide = guides()[PurePosixPath(path).stem]
+    section = next(section for section in guide.page.sections if not anchor or section.anchor == anchor)
+    return Hit(guide, section, sentence)
+
+
+def _plain_words(text: str) -> str:
+    """Return words without case, hyphens and the s of a plural."""
+    return " ".join(word.removesuffix("s") for word in text.casefold().replace("-", " ").split())
 
 
 def _around(text: str, words: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +22,9 @@ from experiments.selectors.compared_members import Member
 from experiments.selectors.comparison import Compared
 from experiments.selectors.differences import Difference
 
+_SHARED: Final = ("words", "oversubscription")
+"""Parts of a member's head that are said once if all members have the same."""
+
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
@@ -32,21 +35,27 @@ def page(request: HttpRequest) -> HttpResponse:
     except CannotCompare as error:
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     drawn, oversubscribed = charts(compared), _oversubscribed(compared)
+    members = [_head(compared, member, scope, oversubscribed) for member in compared.members]
+    shared = [name for name in _SHARED if len({head[name] for head in members}) == 1]
+    for head in members:
+        head["own"] = [head[name] for name in _SHARED if head[name] and name not in shared]
     context = {
         "place": "experiments",
         "compared": compared,
-        "members": [_head(compared, member, scope, oversubscribed) for member in compared.members],
+        "members": members,
         "answer": answer(compared),
         "settings": _differences(compared, compared.settings),
         "environment": _differences(compared, compared.environment),
         "points": _points(compared, scope),
         "paired": ", ".join(parameter_label(name).lower() for name in compared.names),
         "charts": drawn,
-        "chart_width": "c4" if len(drawn) % 3 == 0 or len(drawn) == 5 else "c6",
+        "chart_width": "c4" if len(drawn) == 5 else "c6",
+        "shared": [members[0][name] for name in shared if members[0][name]],
         "table": table(compared),
         "scope": scope,
         "scopes": [(s.value, s.label, _query(compared, scope=s.value)) for s in Measurement.Scope],
         "query": _query(compared, scope=scope),
+        "pins": f"compare {_query(compared, scope=scope)}",
         "bundle_of": ",".join(member.token for member in compared.members),
     }
     return render(request, "compare/page.html", context)
@@ -87,6 +96,7 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
 
 def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[str, Any]:
     """Return differing, equal and partly recorded facts, the latter by members."""
+    brief = first_differences(compared, differences)
     partly: dict[tuple[int, ...], list[Difference]] = {}
     for difference in differences:
         if difference.differs and not difference.apart:
@@ -98,7 +108,8 @@ def _differences(compared: Compared, differences: Sequence[Difference]) -> dict[
             (stated_by(compared, places), [_cells(difference) for difference in group])
             for places, group in partly.items()
         ],
-        "brief": first_differences(compared, differences),
+        "brief": brief,
+        "same_in_all": bool(differences) and not brief["rows"] and not brief["silent"],
     }
 
 

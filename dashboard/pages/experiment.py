@@ -69,6 +69,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     context |= _tabs(query_value(request, "tab"), context["results"])
     context |= allowed(request.user, experiment, context["progress"])
     context["network"] = _network(experiment, context["results"])
+    context["pins"] = f"chart {slug}" if context["may_report"] else ""
+    if original := experiment.cloned_from_id:
+        context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
     configurations = len(context["results"].rows)
     choices = [(count, count * configurations) for count in MORE_REPETITIONS]
@@ -111,9 +114,9 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
 def _tabs(chosen: str, results: Results) -> dict[str, Any]:
     tabs = {
         "answer": "Answer",
-        "charts": "More charts",
+        "charts": "Charts and tables",
         "configurations": f"Configurations ({len(results.rows)})",
-        "setup": "Setup and provenance",
+        "setup": "Setup",
     }
     return {"tabs": list(tabs.items()), "tab": chosen if chosen in tabs else "answer"}
 
@@ -206,13 +209,15 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
     diagnosis, fresh = cached_diagnosis(experiment)
     results = Results(experiment, diagnosis.study if diagnosis else None)
     sections, table = results.sections(), results.table(rows_from)
+    answer_section, other_sections = results.split(sections)
     return {
         "results": results,
         "sections": sections,
         "table": table,
         "rows_from": table["page"].first if table["page"].first > 1 else "",
         "scales": results.scales,
-        "answered_by": results.answered_by,
+        "answer_section": answer_section,
+        "other_sections": other_sections,
         "failures": results.failures(),
         "handed_back": results.handed_back(),
         "overlays": results.overlays,
@@ -303,5 +308,7 @@ def parts(request: HttpRequest, slug: str) -> HttpResponse:
     experiment = find_experiment(request, slug)
     answer = answers_of([experiment]).get(experiment.pk)
     made = parts_of(Measured.of(experiment), request.GET.dict(), answer.question if answer is not None else "")
-    context = {"experiment": experiment, "parts": made, "may_describe": may_describe_clusters(request.user)}
+    opening = made.pop(0) if made and made[0].opens else None
+    may_describe = may_describe_clusters(request.user)
+    context = {"experiment": experiment, "opening": opening, "parts": made, "may_describe": may_describe}
     return render(request, "parts/_parts.html", context)

@@ -7,6 +7,8 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from analysis import numbers
@@ -16,6 +18,7 @@ from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.pages.lists.views import views_of
 from dashboard.requests.explore import (
     ORDERS,
+    SCALES,
     STATISTICS,
     Presentation,
     Question,
@@ -28,12 +31,14 @@ from dashboard.requests.explore import (
     table_of,
 )
 from dashboard.requests.lookup import without
+from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import described
-from experiments.models import BackgroundTask, Measurement, SavedView
+from experiments.models import BackgroundTask, Measurement, SavedView, Trial
+from experiments.models.states import measured
 from experiments.selectors.explorer import ConfigurationCounts, TableRow, flagged, pivot, swept, table_rows
 
-PER_PAGE = 25
+PER_PAGE = 10
 EXPORT_FORMS = (
     ("csv", "CSV"),
     ("json", "JSON"),
@@ -45,7 +50,12 @@ EXPORT_FORMS = (
 
 @require_GET
 def explore(request: HttpRequest) -> HttpResponse:
-    """Show the pivot; htmx requests get only the answer."""
+    """Show the pivot, of the workload that was measured last by default.
+
+    htmx requests get only the answer.
+    """
+    if not request.GET and (workload := _measured_last(request.user)):
+        return redirect(f"{reverse('explore')}?{urlencode({'workload': workload})}")
     try:
         context = _answer(request)
     except CannotExplore as error:
@@ -84,6 +94,7 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
         "page": page,
         "table": _table(table_rows(configurations, look.columns, query.scope), swept(configurations), look),
         "query_string": without(request.GET, "page"),
+        "pins": f"explore colour={query.colour}&{without(request.GET, 'page', 'colour', 'order')}",
         "exported": [
             (name, value) for name, values in QueryDict(without(request.GET, "page")).lists() for value in values
         ],
@@ -92,13 +103,26 @@ def _answer(request: HttpRequest) -> dict[str, Any]:
     }
 
 
+def _measured_last(user: Any) -> str | None:
+    experiments = visible_experiments(user, by_keys=True).filter(published=False)
+    ended = Trial.objects.filter(measured(), experiment__in=experiments, ended_at__isnull=False)
+    return ended.order_by("-ended_at").values_list("experiment__workload", flat=True).first()
+
+
 def _choices(matched: ConfigurationCounts, question: Question) -> dict[str, Any]:
     values = question.filters.form.cleaned_data
+    folded = [value for name, value in values.items() if value and name != "workload"]
     return {
         **options(matched, question.query),
-        "workloads": _counted([(slug, workload_title(slug), n) for slug, n in matched.workloads], values["workload"]),
+        "workloads": _counted(
+            [(slug, workload_title(slug), n) for slug, n in matched.any_workload], values["workload"]
+        ),
+        "of": ", ".join(map(workload_title, values["workload"])) or "All workloads",
+        "folded": len(folded),
+        "experiments": values["experiment"],
         "clusters": _counted(matched.clusters, values["cluster"]),
         "statistics": STATISTICS,
+        "scales": SCALES,
         "scopes": Measurement.Scope.choices,
         "orders": [(name, title) for name, (title, _) in ORDERS.items()],
     }

@@ -1,4 +1,4 @@
-"""Home: running and waiting trials, recent experiments, clusters and storage."""
+"""Home: running and waiting trials, a list of what happened, clusters and storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.http import trigger_client_event
 
-from dashboard.pages.lists.experiments import COLUMNS
 from dashboard.panels.cluster.rows import cluster_rows
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
@@ -22,12 +21,13 @@ from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import Artifact, Cluster, Experiment, Trial
+from experiments.models import Artifact, Cluster, Event, Experiment, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 
-RECENT = 8
+MOST_LISTED = 8
+"""Experiments and events on the list; more events than this are all listed."""
 # One square per trial up to this number; a meter for more.
 MOST_SQUARES = 60
 MOST_AWAITED = 50
@@ -40,7 +40,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.htmx and query_value(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
-    context = {"place": "home", "invitation": invitation_of(request), **_laboratory(request.user), **feed(request.user)}
+    context = {"place": "home", "invitation": invitation_of(request), **_laboratory(request.user)}
     return render(request, template, context)
 
 
@@ -64,18 +64,22 @@ def ended(request: HttpRequest) -> HttpResponse:
 
 
 def _laboratory(user: Any) -> dict[str, Any]:
-    visible = visible_experiments(user)
-    recent = list(
-        visible.filter(archived_at=None).select_related("cluster").order_by("published", "-created_at", "-pk")[:RECENT]
-    )
+    visible, news = visible_experiments(user), feed(user)
     counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
     )
+    listed = {e.pk: e for row in news["happened"] if (e := row["event"].experiment) is not None}
+    own = visible.filter(archived_at=None, published=False).exclude(pk__in=listed)
+    recent = list(own.order_by("-created_at", "-pk")[: max(0, MOST_LISTED - len(news["happened"]))])
+    answers = answers_of([*recent, *listed.values()])
+    for row in news["happened"]:
+        if row["event"].kind == Event.Kind.ENDED and (answer := answers.get(row["event"].experiment_id)) is not None:
+            row["sentence"] = answer.sentence  # later than the event, if trials were added
     return {
         **_now(user),
-        "columns": COLUMNS.usual,
-        "recent": experiment_rows(recent, answers_of(recent)),
-        "example": next((e for e in recent if e.published), None),
+        **news,
+        "recent": experiment_rows(recent, answers),
+        "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
         "counts": counts,
         "trials": visible_trials(user).filter(experiment__published=False).count(),
         "clusters": cluster_rows(Cluster.objects.filter(elsewhere=False)),
@@ -130,11 +134,6 @@ def _storage() -> dict[str, Any]:
         results=Sum("size_bytes", filter=~Q(kind=Artifact.Kind.CAPTURE), default=0),
     )
     disk = shutil.disk_usage(settings.VAR)
-    storage["free"] = disk.free
-    storage["total"] = storage["captures"] + storage["results"]
-    storage["days"] = settings.CAPTURE_RETENTION_DAYS
-    for name in ("captures", "results"):
-        storage[f"{name}_share"] = round(100 * storage[name] / disk.total, 2)
-    storage["other"] = max(0, disk.used - storage["total"])
-    storage["other_share"] = round(100 * storage["other"] / disk.total, 2)
-    return storage
+    total = storage["captures"] + storage["results"]
+    days = settings.CAPTURE_RETENTION_DAYS
+    return {**storage, "total": total, "other": max(0, disk.used - total), "free": disk.free, "days": days}

@@ -51,7 +51,9 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> HttpResponseRedirect:
     first_only = "first_only" in request.POST
-    experiment = queue.submit(spec, project=project, owner=request.user, first_only=first_only)
+    experiment = queue.submit(
+        spec, project=project, owner=request.user, cloned_from=_original(request), first_only=first_only
+    )
     words = f"Started {plural(experiment.trials.count(), 'trial')}."
     if first_only:
         words = "The first trial is queued. The others wait until you run the missing trials."
@@ -103,8 +105,7 @@ def _editing(request: HttpRequest) -> Experiment | None:
 
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     """Return the draft of a clone, a built-in or a new experiment."""
-    if source := query_value(request, "from"):
-        experiment = get_object_or_404(visible_experiments(request.user), slug=source, published=False)
+    if experiment := _original(request):
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
     if name := query_value(request, "library"):
         file = next((file for file in built_in() if file.stem == name), None)
@@ -114,6 +115,14 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     return starting_draft(
         list(_CLUSTERS.all()), workload=query_value(request, "workload"), cluster=query_value(request, "cluster")
     )
+
+
+def _original(request: HttpRequest) -> Experiment | None:
+    """Return the experiment that the form clones. Raise Http404."""
+    if not (slug := request.POST.get("from") or query_value(request, "from")):
+        return None
+    experiments = visible_experiments(request.user).select_related("project")
+    return get_object_or_404(experiments, slug=slug, published=False)
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:
@@ -170,15 +179,14 @@ def typed_yaml(request: HttpRequest, error: InvalidSpec | None) -> dict[str, Any
 def project_choice(request: HttpRequest) -> dict[str, Any]:
     """Return the projects that the user may submit to and the chosen one."""
     able = projects_for(request.user)
-    original = None
-    if source := query_value(request, "from"):
-        experiments = visible_experiments(request.user).filter(published=False).select_related("project")
-        original = get_object_or_404(experiments, slug=source).project
-    chosen = request.POST.get("project") or (original.slug if original in able and original else "")
+    original = _original(request)
+    project = original.project if original else None
+    chosen = request.POST.get("project") or (project.slug if project in able and project else "")
     return {
         "projects": able,
         "chosen_project": chosen or (able[0].slug if able else ""),
-        "foreign_original": original if original not in able else None,
+        "original": original,
+        "foreign_original": project if project not in able else None,
     }
 
 

@@ -56,8 +56,7 @@ def packets(request: HttpRequest, pk: int) -> HttpResponse:
     context["is_first_page"] = "page" not in request.GET
     response = render(request, "trial/_packet_rows.html", context)
     if context["is_first_page"]:
-        asked_for = query.address()
-        response["HX-Replace-Url"] = f"{trial.get_absolute_url()}{asked_for and '?'}{asked_for}#packets"
+        response["HX-Replace-Url"] = f"{trial.get_absolute_url()}?{query.address()}"
     return response
 
 
@@ -71,11 +70,11 @@ def between(request: HttpRequest, pk: int) -> HttpResponse:
     if selection is None:
         words = f"No packets from {kind} {ends[0]} to {kind} {ends[1]}: they share a host or exchanged no packets."
         messages.info(request, words)
-        return redirect(f"{trial.get_absolute_url()}#packets")
+        return redirect(f"{trial.get_absolute_url()}?{PacketQuery().address()}")
     if selection.left_out:
         omitted = plural(selection.left_out, "connection")
         messages.info(request, f"{omitted} with fewer bytes omitted: the filter would be too long.")
-    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=selection.filter).address()}#packets")
+    return redirect(f"{trial.get_absolute_url()}?{PacketQuery(filter=selection.filter).address()}")
 
 
 @require_GET

@@ -19,9 +19,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from analysis.conclusions import Answer
 from analysis.numbers import plural
+from dashboard.labels import sentence_and_rest
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
-from dashboard.panels.experiment.results import published_name
-from dashboard.panels.parts import Measured, summary_of
 from dashboard.requests.idempotency import redirect_or_refuse
 from experiments import workloads
 from experiments.access import projects_for, visible_experiments
@@ -147,15 +146,14 @@ def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: 
     ]
     return {
         "study": study,
-        "name": published_name(study),
-        "statements": (study.source or {}).get("statements", []),
-        "concluded": answers.get(study.pk),
-        "printed": summary_of(Measured.alone(study)),
+        "published": _result(answers.get(study.pk)) or next(iter((study.source or {}).get("statements", [])), ""),
         "own": latest,
         "state": chip_state(progress[latest.pk]) if latest else "",
         "state_words": chip_words(progress[latest.pk]) if latest else "",
-        "answer": answers.get(latest.pk) if latest else None,
-        "finished": bool(latest and progress[latest.pk].finished),
-        "measured": summary_of(Measured.alone(latest)) if latest else [],
-        "sizes": sizes,
+        "measured": _result(answers.get(latest.pk)) if latest else "",
+        "runs": sizes,
     }
+
+
+def _result(answer: Answer | None) -> str:
+    return sentence_and_rest(answer.sentence)[0] if answer is not None else ""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -19,6 +20,7 @@ from analysis import numbers
 from dashboard.labels import (
     command_lines,
     fact_rows,
+    own_unit,
     parameter_label,
     parameters_sentence,
     telling,
@@ -32,8 +34,7 @@ from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
 from dashboard.panels.trial.live import left_s, live_charts
 from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
-from dashboard.panels.trial.output import ShownText, texts_of
-from dashboard.panels.trial.packets import PacketQuery
+from dashboard.panels.trial.packets import KINDS, PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
 from dashboard.panels.trial.siblings import environment_comparison, observer_of
 from dashboard.panels.trial.tiles import published_here, tile_of
@@ -63,7 +64,6 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     trial = find_trial(request, pk)
     before, after = neighbours(trial)
     artifacts = list(trial.artifacts.all())
-    texts = texts_of(trial, artifacts)
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
     is_current = trial.is_over and not trial.superseded
@@ -80,21 +80,48 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_run_again": is_current and may_change and may_run_more(request.user, trial.experiment),
         "artifacts": artifacts,
         "has_packets": has_packets,
+        "has_hosts": trial.is_over and any(a.kind == Artifact.Kind.SAMPLES for a in artifacts),
         "packet_query": PacketQuery.of(request),
+        "packet_kinds": KINDS,
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
         "parameters": _parameters(trial),
-        "texts": texts,
+        "output_query": _output_query(request),
         "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
         "conditions": list(fact_rows(trial.conditions)),
         **(environment_comparison(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:
-        context |= _measured(trial, texts, has_packets=has_packets)
+        context |= _measured(trial, artifacts, has_packets=has_packets)
     elif not trial.is_over:
         context |= {**_running(trial, length_of(trial)), "first": True}
+    context["is_measured"] = bool(context.get("analysis") or context["inside"])
+    tabs = _tabs(trial, context)
+    chosen = query_value(request, "tab")
+    context |= {"tabs": tabs, "tab": chosen if chosen in [name for name, _, _ in tabs] else tabs[0][0]}
     return render(request, "trial/page.html", context)
+
+
+def _tabs(trial: Trial, context: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (name, title, template) of the parts that this trial has."""
+    parts = (
+        ("overview", "Overview", True),
+        ("time", "Over time", context["is_measured"]),
+        ("wire", "Wire", any(context.get(name) for name in ("analysis", "trust_rows", "observer", "certificate"))),
+        ("mpi", "MPI", context["inside"]),
+        ("packets", "Packets", context["has_packets"]),
+        ("measurements", "Measurements", trial.state == State.FINISHED),
+        ("output", "Output", True),
+        ("files", "Files", trial.is_over and context["artifacts"]),
+        ("environment", "Environment", True),
+    )
+    return [(name, title, f"trial/_{name}.html") for name, title, is_there in parts if is_there]
+
+
+def _output_query(request: HttpRequest) -> str:
+    chosen = {name: query_value(request, name) for name in ("file", "words", "figure", "line")}
+    return urlencode({name: value for name, value in chosen.items() if value})
 
 
 @require_GET
@@ -187,8 +214,9 @@ def download(request: HttpRequest, pk: int, name: str) -> HttpResponseBase:
 def _point(trial: Trial) -> str:
     """Return the swept values, or those that identify the configuration."""
     parameters = trial.configuration.parameters
-    swept = parameters_sentence(parameters, swept_of(trial.experiment))
-    return swept or parameters_sentence(parameters, telling(parameters))
+    workload = trial.experiment.workload
+    swept = parameters_sentence(parameters, swept_of(trial.experiment), workload)
+    return swept or parameters_sentence(parameters, telling(parameters), workload)
 
 
 def _title(trial: Trial) -> str:
@@ -200,29 +228,32 @@ def _title(trial: Trial) -> str:
 
 
 def _parameters(trial: Trial) -> list[tuple[str, str]]:
-    values = trial.configuration.parameters
-    workload = workloads.find(trial.experiment.workload, values)
+    values, slug = trial.configuration.parameters, trial.experiment.workload
+    workload = workloads.find(slug, values)
     fields = {} if workload is None else workload.parameters_type.model_fields
     rows = []
     for name, value in values.items():
-        words, unit = value_words(name, value), unit_of(fields[name]) if name in fields else ""
-        # Sizes have a unit already: 4 MiB.
+        words, unit = value_words(name, value, slug), unit_of(fields[name]) if name in fields else ""
+        # Sizes and values of a user's own workload have a unit already: 4 MiB.
         bare = isinstance(value, int | float) and not isinstance(value, bool) and unit != "B"
-        rows.append((parameter_label(name), numbers.with_unit(words, unit) if bare else words))
+        bare = bare and not own_unit(name, slug)
+        rows.append((parameter_label(name, slug), numbers.with_unit(words, unit) if bare else words))
     return rows
 
 
-def _measured(trial: Trial, texts: Sequence[ShownText], *, has_packets: bool) -> dict[str, Any]:
+def _measured(trial: Trial, artifacts: Sequence[Artifact], *, has_packets: bool) -> dict[str, Any]:
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     published = published_here(trial)
     repetitions = repetitions_of(trial, HEADLINE)
     tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
     wire, observer = wire_of(trial, values, has_packets=has_packets), observer_of(trial)
+    has_output = any(a.kind == Artifact.Kind.STDOUT and a.removed_at is None for a in artifacts)
     return {
         "tiles": tiles,
+        "dots_shown": any(tile.dots for tile in tiles),
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
-        "metric_rows": metric_rows(values, {name: mark for text in texts for name, mark in text.marks.items()}),
+        "metric_rows": metric_rows(values, trial.experiment.workload if has_output else ""),
         "printed": _printed_tables(trial.tables),
         "missing": missing_rows(still_absent(trial.not_available, values)),
         "observer": observer,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -57,6 +57,4 @@ def seen(request: HttpRequest) -> HttpResponse:
         raise BadRequest("until must be the number of an event.")
     newest = visible_events(request.user).order_by("-pk").values_list("pk", flat=True).first() or 0
     NoticeChoices.mark_seen(request.user, min(int(until), newest))
-    if request.htmx:  # type: ignore[attr-defined]
-        return render(request, "home/_events.html", feed(request.user))
     return redirect("home")

@@ -97,9 +97,17 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return True
 
     def pre_social_login(self, request: HttpRequest, sociallogin: Any) -> None:
-        """Require user info of the user of the ID token (OpenID Connect Core 1.0, 5.3.2)."""
-        data = sociallogin.account.extra_data
-        if data.get("id_token", {}).get("sub") != sociallogin.account.uid:
+        """Require an ID token for this session, client and user.
+
+        OpenID Connect Core 1.0, 3.1.3.7 (nonce, azp) and 5.3.2 (user info). allauth checks issuer, audience and time.
+        """
+        token = sociallogin.account.extra_data.get("id_token", {})
+        client_id = sociallogin.account.get_provider(request).app.client_id
+        if (token.get("sub"), token.get("nonce"), token.get("azp", client_id)) != (
+            sociallogin.account.uid,
+            sociallogin.state["nonce"],
+            client_id,
+        ):
             raise PermissionDenied
         if sociallogin.is_existing:
             give_roles(sociallogin.user, _groups(sociallogin))

@@ -58,10 +58,11 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
     if experiment.cluster is not None:
         rows.append(("Cluster", experiment.cluster.name))
     constants = {**experiment.specification.get("parameters", {})}
-    rows += [(parameter_label(name), value_words(name, value)) for name, value in constants.items()]
+    workload = experiment.workload
+    rows += [(parameter_label(n, workload), value_words(n, value, workload)) for n, value in constants.items()]
     for name, values in experiment.specification.get("sweep", {}).items():
-        words = [value_words(name, value) for value in values] if isinstance(values, list) else [str(values)]
-        rows.append((parameter_label(name), ", ".join(words)))
+        words = [value_words(name, value, workload) for value in values] if isinstance(values, list) else [str(values)]
+        rows.append((parameter_label(name, workload), ", ".join(words)))
     try:
         spec = experiment.spec
     except InvalidSpec:

@@ -24,7 +24,8 @@ _KINDS: Final = {
     "answer": "{{ answer EXPERIMENT }}",
     "chart": "{{ chart EXPERIMENT CHART }}",
     "table": f"{{{{ table EXPERIMENT {'|'.join(TABLES)} }}}}",
-    "compare": "{{ compare EXPERIMENT EXPERIMENT ... }}",
+    "compare": "{{ compare EXPERIMENT EXPERIMENT ... }} or {{ compare QUERY CHART }}",
+    "explore": "{{ explore QUERY CHART }}",
 }
 _LINE: Final = re.compile(r"\{\{(.*)\}\}\s*$")
 _INLINE: Final = re.compile(rf"\{{\{{\s*({'|'.join(_KINDS)})\b")
@@ -33,18 +34,22 @@ _FEWEST_COMPARED, _MOST_COMPARED = 2, 8
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A pinned part; ``what`` names a chart or table, ``line`` counts from 1."""
+    """A pinned part; ``what`` names a chart or table, ``line`` counts from 1.
+
+    ``query`` is the query string of a page that draws the chart.
+    """
 
     kind: str
     slugs: tuple[str, ...]
     what: str
     frozen: bool
     line: int
+    query: str = ""
 
     @property
     def key(self) -> str:
         """Identifier of the contents, frozen or not."""
-        return " ".join(filter(None, (self.kind, *self.slugs, self.what)))
+        return " ".join(filter(None, (self.kind, *self.slugs, self.query, self.what)))
 
     def __str__(self) -> str:
         return f"{{{{ {self.key}{f' {FROZEN}' if self.frozen else ''} }}}}"
@@ -122,6 +127,8 @@ def _part(words: list[str], line: int) -> Part:
     if kind not in _KINDS:
         raise ValueError(f"there is no part {kind!r}; known: {', '.join(_KINDS)}")
     usage = f"write {_KINDS[kind]}, with {FROZEN} at the end to keep the current data"
+    if kind in ("compare", "explore") and len(rest) == 2 and "=" in rest[0]:
+        return Part(kind, (), rest[1], frozen, line, rest[0])
     if kind == "compare":
         if not _FEWEST_COMPARED <= len(rest) <= _MOST_COMPARED:
             raise ValueError(f"{_FEWEST_COMPARED} to {_MOST_COMPARED} experiments can be compared; {usage}")
@@ -130,7 +137,7 @@ def _part(words: list[str], line: int) -> Part:
         return Part(kind, tuple(rest), "", frozen, line)
     if kind == "table" and len(rest) == 1:
         rest.append(TABLES[0])
-    if len(rest) != (1 if kind == "answer" else 2):
+    if kind == "explore" or len(rest) != (1 if kind == "answer" else 2):
         raise ValueError(usage)
     what = rest[1] if len(rest) > 1 else ""
     if kind == "table" and what not in TABLES:

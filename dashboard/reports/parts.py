@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.http import QueryDict
+
 from analysis import numbers
 from dashboard.charts.panel import Chart
 from dashboard.labels import trial_role
@@ -17,17 +19,22 @@ from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
+from dashboard.requests.explore import panels, parse_question
+from dashboard.requests.lookup import requested_comparison
 from dashboard.states import chip_of
 from experiments.access import visible_experiments
-from experiments.errors import CannotCompare, FieldError
+from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe
 from experiments.models import Experiment, Kind, Report, State
 from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
+from experiments.selectors.explorer import pivot
 
 Body = dict[str, Any]
 """JSON data: title, notes, sentences, charts, table."""
 _NO_DATA: Final = "Not measured yet."
+MOST_EXPLORED: Final = 50
+"""Experiments of a pinned chart of Explore."""
 
 
 @dataclass
@@ -38,6 +45,7 @@ class Source:
     _experiments: dict[str, Experiment] = field(default_factory=dict)
     _slugs: set[str] = field(default_factory=set)
     _results: dict[int, Results] = field(default_factory=dict)
+    _drawn: dict[str, Drawn] = field(default_factory=dict)
 
     def load(self, parts: Iterable[Part]) -> None:
         """Load the experiments of parts in one query."""
@@ -49,6 +57,11 @@ class Source:
 
     def experiments(self, part: Part) -> list[Experiment] | None:
         """Return the experiments of a part, or None if one is missing or not visible."""
+        if part.query:
+            try:
+                return self.drawn(part).experiments
+            except LookupError:
+                return None
         self.load([part])
         experiments = [self._experiments[slug] for slug in part.slugs if slug in self._experiments]
         return experiments if len(experiments) == len(part.slugs) else None
@@ -64,8 +77,21 @@ class Source:
         sections = self.results(experiment).sections()
         return {chart.element: chart for section in sections for chart in section.charts}
 
+    def drawn(self, part: Part) -> Drawn:
+        """Return the charts of a page by its query string. Raise LookupError."""
+        if part.key not in self._drawn:
+            params = QueryDict(part.query)
+            try:
+                draw = _compared if part.kind == "compare" else _explored
+                self._drawn[part.key] = draw(self.user, params)
+            except (CannotCompare, CannotExplore) as error:
+                raise LookupError(str(error)) from None
+        return self._drawn[part.key]
+
     def body(self, part: Part) -> Body:
         """Return the current contents of a part. Raise LookupError with a message."""
+        if part.query:
+            return _one_chart(self.drawn(part).charts, part.what, "this page")
         experiments = self.experiments(part)
         if experiments is None:
             missing = next((slug for slug in part.slugs if slug not in self._experiments), "")
@@ -77,10 +103,37 @@ class Source:
             return _answer(experiment)
         if part.kind == "table":
             return _TABLES[part.what](self, experiment)
-        charts = self.charts(experiment)
-        if part.what not in charts:
-            raise LookupError(f"{experiment.slug} has no chart {part.what!r}; it has {', '.join(charts) or 'none yet'}")
-        return {"title": charts[part.what].title, "charts": [_chart(charts[part.what])]}
+        return _one_chart(self.charts(experiment), part.what, experiment.slug)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The charts of a page by their names, and its experiments."""
+
+    experiments: list[Experiment]
+    charts: dict[str, Chart]
+
+
+def _compared(user: Any, params: QueryDict) -> Drawn:
+    compared = requested_comparison(user, params)
+    experiments = {member.experiment.pk: member.experiment for member in compared.members}
+    return Drawn(list(experiments.values()), {chart.element: chart for chart in compare_charts.charts(compared)})
+
+
+def _explored(user: Any, params: QueryDict) -> Drawn:
+    question = parse_question(user, params)
+    matching = question.configurations.order_by().values("experiment")
+    experiments = list(Experiment.objects.filter(pk__in=matching)[: MOST_EXPLORED + 1])
+    if len(experiments) > MOST_EXPLORED:
+        raise CannotExplore(f"more than {MOST_EXPLORED} experiments match: filter before you pin")
+    charts = panels(pivot(question.configurations, question.query), question)
+    return Drawn(experiments, {chart.element: chart for chart in charts})
+
+
+def _one_chart(charts: Mapping[str, Chart], name: str, page: str) -> Body:
+    if name not in charts:
+        raise LookupError(f"{page} has no chart {name!r}; it has {', '.join(charts) or 'none yet'}")
+    return {"title": charts[name].title, "charts": [_chart(charts[name])]}
 
 
 def errors_of(parts: Sequence[Part], source: Source, previous: Iterable[str] = ()) -> list[FieldError]:
@@ -234,7 +287,7 @@ def _comparison(user: Any, experiments: Sequence[Experiment]) -> Body:
         raise LookupError(str(error)) from None
     answer = compare_answer(compared)
     members = [[member.label, member.name] for member in compared.members]
-    sentences = [sentence for member in answer.against for sentence in member.sentences]
+    sentences = [sentence for member in answer.against for sentence in (*member.sentences, member.counted)]
     charts = compare_charts.charts(compared)[:2]
     return {
         "title": "Comparison",

@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern] = [
     path("reports/new/", writing.new, name="report-new"),
     path("reports/preview/", writing.preview, name="report-preview"),
     path("reports/parts/", writing.parts, name="report-parts"),
+    path("reports/pin/", writing.pin, name="report-pin"),
     path("reports/<int:pk>/", views.report, name="report"),
     path("reports/<int:pk>/edit/", writing.edit, name="report-edit"),
     path("reports/<int:pk>/delete/", writing.delete, name="report-delete"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from django import forms
@@ -13,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.reports.compose import report_of
-from dashboard.reports.markdown import one_ending
+from dashboard.reports.markdown import one_ending, parts_of
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import check_text, freeze, pieces_of
 from dashboard.reports.views import changed_lines, find_report
@@ -52,6 +53,53 @@ class NewReportForm(ReportForm):
         super().__init__(*args, **kwargs)
         project_field: Any = self.fields["project"]
         project_field.queryset = Project.objects.filter(pk__in=[project.pk for project in report_projects(user)])
+
+
+class PinForm(forms.Form):
+    """A part, and the report that gets it or the title of a new one."""
+
+    part = forms.CharField(max_length=LONGEST_TEXT, widget=forms.HiddenInput)
+    report = forms.ModelChoiceField(
+        Report.objects.none(), required=False, empty_label="New report", widget=forms.Select({"class": "form-select"})
+    )
+    title = forms.CharField(
+        max_length=LONGEST_TITLE,
+        required=False,
+        label="Title of the new report",
+        widget=forms.TextInput({"class": "form-control"}),
+    )
+    project = forms.ModelChoiceField(
+        Project.objects.none(),
+        required=False,
+        to_field_name="slug",
+        empty_label=None,
+        label="Project of the new report",
+        widget=forms.Select({"class": "form-select"}),
+    )
+
+    def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._user, self._projects = user, report_projects(user)
+        projects = [project.pk for project in self._projects]
+        fields: dict[str, Any] = self.fields
+        fields["report"].queryset = Report.objects.filter(project__in=projects)
+        fields["report"].label_from_instance = attrgetter("title")
+        fields["project"].queryset = Project.objects.filter(pk__in=projects)
+
+    def clean_part(self) -> str:
+        part: str = self.cleaned_data["part"]
+        try:
+            check_text(part, Source(self._user))
+            if len(parts_of(part)) != 1 or "\n" in part.strip():
+                raise forms.ValidationError("Choose one part.")
+        except InvalidSpec as error:
+            raise forms.ValidationError([problem.message for problem in error.errors]) from None
+        return part
+
+    def clean(self) -> None:
+        if not self.cleaned_data.get("report") and not self.cleaned_data.get("title"):
+            self.add_error("title", "Enter a title, or choose a report.")
+        self.cleaned_data["project"] = self.cleaned_data.get("project") or self._projects[0]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -178,32 +226,33 @@ def of_experiment(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def pin(request: HttpRequest, slug: str) -> HttpResponse:
-    """Choose a part and a report; on POST append the part as a new version."""
-    experiment = find_experiment(request, slug)
-    projects = report_projects(request.user)
-    if not projects:
+def pin(request: HttpRequest, slug: str = "") -> HttpResponse:
+    """Choose or name a report for a part of an experiment or the chart of a page.
+
+    On POST append the part as a new version, or create the report.
+    """
+    if not report_projects(request.user):
         raise PermissionDenied
-    parts = offered(Source(request.user), experiment)
-    reports = Report.objects.filter(project__in=projects)[:100]
-    error = ""
-    if request.method == "POST":
-        part, number = request.POST.get("part", ""), request.POST.get("report", "")
-        chosen = next((report for report in reports if str(report.pk) == number), None)
-        if part not in [line for _, line in parts]:
-            error = "Choose a part."
-        elif chosen is None:
-            error = "Choose one of your reports."
-        else:
-            return _pinned(request, chosen, part)
-    context = {"place": "reports", "experiment": experiment, "offered": parts, "reports": reports, "error": error}
-    return render(request, "reports/pin.html", context, status=400 if error else 200)
+    experiment = find_experiment(request, slug) if slug else None
+    initial = {"part": f"{{{{ {query_value(request, 'part')} }}}}", "title": query_value(request, "title")}
+    form = PinForm(request.user, request.POST or None, initial=initial)
+    if experiment is not None:
+        lines = [(line, title) for title, line in offered(Source(request.user), experiment)]
+        form.fields["part"].widget = forms.Select({"class": "form-select"}, lines)
+    if request.method == "POST" and form.is_valid():
+        return idempotent_redirect(request, lambda: _pinned(request, **form.cleaned_data))
+    context = {"place": "reports", "experiment": experiment, "form": form}
+    return render(request, "reports/pin.html", context, status=400 if form.is_bound else 200)
 
 
-def _pinned(request: HttpRequest, report: Report, part: str) -> HttpResponse:
+def _pinned(
+    request: HttpRequest, part: str, report: Report | None, title: str, project: Project
+) -> HttpResponseRedirect:
+    note = f"Pinned {part.strip('{} ')}"[:LONGEST_TITLE]
+    if report is None:
+        return redirect(Report.write(project, title, f"{part}\n", {}, by=request.user, note=note))
     current = report.current
     text = f"{current.text.rstrip()}\n\n{part}\n"
-    note = f"Pinned {part.strip('{} ')}"[:LONGEST_TITLE]
     try:
         check_text(text, Source(request.user), current.text)
         report.revise(current.title, text, current.frozen, by=request.user, base=current.number, note=note)

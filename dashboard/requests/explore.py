@@ -16,7 +16,7 @@ from dashboard.charts.parts import MOST_SERIES, shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
-from dashboard.labels import parameter_label, value_words
+from dashboard.labels import own_unit, parameter_label, value_words, workload_title
 from dashboard.requests.explore_leads import Leads, leads
 from experiments import workloads
 from experiments.access import visible_experiments
@@ -38,6 +38,9 @@ ORDERS: Final = {
     "hosts": ("Hosts, few first", ("hosts", "-experiment_id", "position", "pk")),
     "name": ("Experiment, A to Z", ("experiment__name", "experiment_id", "position", "pk")),
 }
+LINEAR: Final = "0"
+SCALES: Final = (("", "Automatic"), (LINEAR, "Linear"), ("1", "Logarithmic"))
+"""Choices of ``xlog`` and ``ylog``."""
 MOST_PANELS: Final = 6
 AXES: Final = ("y", "x", "colour", "facet", "scope", "columns", "order")
 NAMES: Final = frozenset({*AXES, *("statistic", "xlog", "ylog", "page"), *ConfigurationFilter.base_filters})
@@ -52,8 +55,9 @@ class Presentation:
     """Presentation of the answer."""
 
     statistic: str
-    x_log: bool
-    y_log: bool
+    x_log: bool | None
+    """Logarithmic; None if the values decide."""
+    y_log: bool | None
     columns: tuple[str, ...]
     """Metrics of the table."""
     order: str
@@ -70,7 +74,8 @@ class Question:
 
     def counts(self) -> ConfigurationCounts:
         """Return the numbers of matching configurations by workload and cluster."""
-        return counts(self.configurations, self.filters.whole_designs)
+        chosen = self.filters.form.cleaned_data["workload"]
+        return counts(self.filters.of_any_workload, self.filters.whole_designs, chosen)
 
 
 def parse_question(user: Any, params: QueryDict) -> Question:
@@ -104,12 +109,16 @@ def _axes(params: QueryDict) -> tuple[Query, Presentation]:
     drawn = [name for name in (query.y, query.x) if is_metric(name)]
     look = Presentation(
         statistic=statistic,
-        x_log=bool(one("xlog")),
-        y_log=bool(one("ylog")),
+        x_log=_is_log(one("xlog")),
+        y_log=_is_log(one("ylog")),
         columns=columns[:_MOST_COLUMNS] or tuple(dict.fromkeys([*drawn, *HEADLINE])),
         order=_allowed(one("order"), list(ORDERS), "order"),
     )
     return query, look
+
+
+def _is_log(scale: str) -> bool | None:
+    return None if not scale else scale != LINEAR
 
 
 def coloured(question: Question, matched: ConfigurationCounts) -> Question:
@@ -151,16 +160,16 @@ def table_of(question: Question) -> QuerySet[Configuration]:
 
 
 def panels(pivoted: Pivot, question: Question) -> list[Chart]:
-    """Return one chart per value of the facet."""
+    """Return one chart per value of the facet, of measured before published values."""
     query, look = question.query, question.look
     leading = leads(question.configurations, question.filters, query, pivoted)
-    by_facet: dict[Any, list[PivotCell]] = {}
-    for cell in sorted(pivoted.cells, key=lambda cell: _order(cell.facet)):
-        by_facet.setdefault(repr(cell.facet), []).append(cell)
+    by_panel: dict[Any, list[PivotCell]] = {}
+    for cell in sorted(pivoted.cells, key=lambda cell: (cell.published, _order(cell.facet))):
+        by_panel.setdefault(_panel(cell), []).append(cell)
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
-        x_unit=x.unit if x else _BASE_UNITS.get(query.x, ""),
+        x_unit=x.unit if x else _BASE_UNITS.get(query.x) or own_unit(query.x),
         y=y.label,
         y_unit=y.unit,
         x_log=look.x_log,
@@ -168,10 +177,11 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
         leads=leading.address,
     )
     charts = []
-    for number, cells in enumerate(list(by_facet.values())[:MOST_PANELS]):
+    for number, cells in enumerate(list(by_panel.values())[:MOST_PANELS]):
         series = _series(cells, query, look, leading)
         figure = pivot_panel(series, axes, scatter=pivoted.is_scatter)
         title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
+        title += ", published" if cells[0].published else ""
         subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
         charts.append(
             Chart(f"pivot-{number}", title, figure, None, max(0, len(series) - MOST_SERIES), subtitle, logarithm=False)
@@ -184,7 +194,11 @@ _BASE_UNITS: Final = {"link.bandwidth": "bit/s", "link.delay": "s", "link.jitter
 
 def panels_left_out(pivoted: Pivot) -> int:
     """Return the number of facet values beyond the shown panels."""
-    return max(0, len({repr(cell.facet) for cell in pivoted.cells}) - MOST_PANELS)
+    return max(0, len({_panel(cell) for cell in pivoted.cells}) - MOST_PANELS)
+
+
+def _panel(cell: PivotCell) -> tuple[bool, str]:
+    return cell.published, repr(cell.facet)
 
 
 def _series(
@@ -237,6 +251,8 @@ def words(name: str, value: Any) -> str:
     """Return the value of a dimension in words."""
     if value is None:
         return "not set"
+    if name == "workload":
+        return workload_title(value)
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)
 
 

@@ -50,8 +50,8 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
         return Leads(f"{address}?{urlencode(counted)}", lambda cell: str(cell.configuration))
     dimensions = {axis: name for axis in ("facet", "colour", "x") if (name := getattr(query, axis))}
     page_filters = _page_filters(filters.form.cleaned_data, set(dimensions.values()))
-    if page_filters is None or not pivoted.cells:
-        return Leads()
+    if page_filters is None or len({cell.published for cell in pivoted.cells}) != 1:
+        return Leads()  # the list of trials has no filter of published ones
     where = str(filters.data.get("where", "")).strip()
     condition = lru_cache(maxsize=None, typed=True)(condition_of)
     slugs = _slugs(configurations, set(dimensions.values()))

@@ -74,6 +74,7 @@ def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) ->
     rising = key.descending == back
     by_key, by_pk = key.column if rising else f"-{key.column}", "pk" if back else "-pk"
     valued = listing.valued.order_by(by_key) if key.column == "pk" else listing.valued.order_by(by_key, by_pk)
+    beyond = [valued]
     without = listing.without
     if position is not None:
         value, pk = position
@@ -81,16 +82,16 @@ def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) ->
         if value is None:
             without = None if without is None else without.filter(tie)
         elif key.column == "pk":
-            valued = valued.filter(Q(pk__gt=pk) if rising else Q(pk__lt=pk))
+            beyond = [valued.filter(Q(pk__gt=pk) if rising else Q(pk__lt=pk))]
         else:
-            # The first condition is redundant but uses an index.
+            # Two queries: of one with OR, the planner cannot estimate the rows and leaves the index.
             sign = "gt" if rising else "lt"
-            valued = valued.filter(Q(**{f"{key.column}__{sign}e": value}))
-            valued = valued.filter(Q(**{f"{key.column}__{sign}": value}) | Q(**{key.column: value}) & tie)
+            ties = valued.filter(tie, **{key.column: value})
+            beyond = [ties, valued.filter(**{f"{key.column}__{sign}": value})]
     rest = [] if without is None else [without.order_by(by_pk)]
     if position is not None and position[0] is None:
-        return [*rest, valued] if back else rest
-    return [valued] if back else [valued, *rest]
+        return [*rest, *beyond] if back else rest
+    return beyond if back else [*beyond, *rest]
 
 
 def _position(row: Model, key: Key) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, QuerySet
 from django.http import QueryDict
 from pydantic import AwareDatetime, Field, TypeAdapter
 
@@ -18,6 +18,7 @@ from experiments.access import visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import described, is_metric
 from experiments.models import Measurement, Trial
+from experiments.selectors.configuration_values import measurements
 
 DEFAULT_COLUMNS: Final = ("elapsed_s", "cpu_mean_rank_s", "packets", "throughput_Bps")
 MOST_COLUMNS: Final = 12
@@ -77,17 +78,21 @@ def parse_trial_question(user: Any, params: QueryDict) -> TrialQuestion:
 
 def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
     if key.column == _METRIC:
-        lookups = {"metric": sort.removeprefix("-"), "scope": Measurement.Scope.ALL}
-        measured = trials.filter(**{f"measurements__{name}": value for name, value in lookups.items()})
-        # An annotation, so that the position of a row needs no query.
-        valued = measured.annotate(sort_value=F(_METRIC))
-        unmeasured = trials.filter(~Exists(Measurement.objects.filter(trial=OuterRef("pk"), **lookups)))
-        return Listing(Key("sort_value", key.descending, key.read), valued, unmeasured)
+        return by_metric(trials, sort.removeprefix("-"), descending=key.descending)
     if "__" in key.column:
         return Listing(Key("sort_value", key.descending, key.read), trials.annotate(sort_value=F(key.column)))
     if key.column == "ended_at":
         return Listing(key, trials.filter(ended_at__isnull=False), trials.filter(ended_at=None))
     return Listing(key, trials)
+
+
+def by_metric(trials: QuerySet[Trial], metric: str, *, descending: bool, scope: str = Measurement.Scope.ALL) -> Listing:
+    """Return ``trials`` by the value of a metric, those without one last."""
+    measured = trials.filter(measurements__metric=metric, measurements__scope=scope)
+    # An annotation, so that the position of a row needs no query.
+    valued = measured.annotate(sort_value=F(_METRIC))
+    unmeasured = trials.filter(~Exists(measurements(metric, scope)))
+    return Listing(Key("sort_value", descending, _number), valued, unmeasured)
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:

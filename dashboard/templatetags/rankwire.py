@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
 from dashboard.help.terms import term
+from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import chip_of
 from experiments.models import LastSeen
@@ -170,6 +171,26 @@ def amount(value: Any, unit: str = "") -> SafeString:
     if not shown_unit:
         return format_html("{}", number)
     return format_html('{}<span class="u">{}</span>', number, shown_unit)
+
+
+@register.simple_tag
+def copyable(value: Any, unit: str = "") -> SafeString:
+    """Return a number with its unit; a click or Enter copies it with all its digits.
+
+    The value is a number, an ``Amount``, or words, which are returned as they are. The values of a table or of the tiles are one stop of
+    the Tab key (static/roving.js).
+    """
+    is_words = isinstance(value, str)
+    exact = getattr(value, "exact", "") if is_words else numbers.exact(value, unit)
+    content = format_html("{}", value) if is_words else amount(value, unit)
+    if not exact:
+        return content
+    return format_html(
+        '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, content
+    )
+
+
+register.filter("first_clause", first_clause)
 
 
 @register.filter

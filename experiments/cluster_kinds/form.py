@@ -19,6 +19,7 @@ from experiments.errors import FieldError, InvalidSpec
 GROUPS: Final = ("Hosts", "Login", "Queue", "MPI", "Network")
 """Headings in their order, for all kinds; others that a kind has follow."""
 Shape = Literal["text", "names", "words", "pairs", "check", "choice"]
+_ON: Final = "on"
 _EMPTY: Final = '""'
 """Notation of an empty text: nothing written means the default."""
 _WORDS: Final[Mapping[str, str]] = {
@@ -41,7 +42,9 @@ class Setting:
     group: str
     shape: Shape
     usual: str
-    """Default, as users write it."""
+    """Default, as users write it, or in words."""
+    first: bool
+    """Required or usually set: the form shows it above the others."""
     choices: tuple[tuple[str, str], ...] = ()
 
 
@@ -59,7 +62,7 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
     errors: list[FieldError] = []
     for setting in form_of(kind):
         text = texts.get(setting.path, "").strip()
-        if not text:
+        if not text and setting.usual != _ON:  # an unchecked box has no text
             continue
         try:
             value = _READERS[setting.shape](text)
@@ -90,6 +93,11 @@ def texts_of(kind: ClusterKind, settings: Mapping[str, Any]) -> dict[str, str]:
     return texts
 
 
+def checked(kind: ClusterKind) -> dict[str, str]:
+    """Return the texts of the boxes that are checked by default."""
+    return {setting.path: _ON for setting in form_of(kind) if setting.usual == _ON}
+
+
 def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
     own_first = sorted(model.model_fields, key=lambda name: name not in model.__annotations__)
     for name in own_first:
@@ -106,9 +114,14 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
             hint=info.description or "",
             group=str(extra.get("group", "Settings")),
             shape=shape,
-            usual="" if info.is_required() or info.default is None else _written(shape, info.default),
+            usual=str(extra.get("usual") or _usual(shape, info)),
+            first=info.is_required() or bool(extra.get("first")),
             choices=tuple((word, _WORDS.get(word, word)) for word in get_args(kind)) if shape == "choice" else (),
         )
+
+
+def _usual(shape: Shape, info: FieldInfo) -> str:
+    return "" if info.is_required() or info.default is None else _written(shape, info.default)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -149,7 +162,7 @@ def _split(text: str) -> list[str]:
 _READERS: Final[Mapping[Shape, Callable[[str], Any]]] = {
     "text": lambda text: "" if text == _EMPTY else text,
     "choice": str,
-    "check": lambda text: text in ("on", "true", "1"),
+    "check": lambda text: text in (_ON, "true", "1"),
     "names": host_names,
     "words": _split,
     "pairs": _pairs,
@@ -158,7 +171,7 @@ _READERS: Final[Mapping[Shape, Callable[[str], Any]]] = {
 
 def _written(shape: Shape, value: Any) -> str:
     if shape == "check":
-        return "on" if value else ""
+        return _ON if value else ""
     if shape == "names" and isinstance(value, Sequence) and not isinstance(value, str):
         return "\n".join(map(str, value))
     if shape == "words" and isinstance(value, Sequence) and not isinstance(value, str):

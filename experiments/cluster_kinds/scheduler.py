@@ -19,7 +19,7 @@ class SchedulerLogin(Login):
 class SchedulerSettings(HostSettings):
     """Settings of allotted nodes; without `login` the worker's machine submits."""
 
-    time_limit: Word | None = stated(None, "Time limit", "Queue")
+    time_limit: Word | None = stated(None, "Time limit", "Queue", usual="of the queue")
     """Limit of one job, as the scheduler writes it."""
     options: tuple[Word, ...] = stated((), "Further options", "Queue")
     """More words for the command that submits."""
@@ -35,8 +35,8 @@ class LoginSettings(SchedulerSettings):
 
     slots_per_host: int = stated(1, "Slots of a host", "Queue", ge=1, le=100_000)
     """Number of the scheduler's slots that are one whole host, usually its cores."""
-    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
-    """Command by which the login host and the nodes reach a node. Empty: ssh, which asks for nothing."""
+    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", usual="ssh", min_length=1)
+    """Command by which the login host and the nodes reach a node; it asks for nothing."""
 
     @property
     def between_hosts(self) -> tuple[str, ...]:
@@ -68,9 +68,9 @@ class SchedulerKind(ClusterKind):
 class SlurmSettings(SchedulerSettings):
     """Nodes that Slurm allots."""
 
-    partition: Name | None = stated(None, "Partition", "Queue")
-    """Empty: Slurm's default."""
-    account: Name | None = stated(None, "Account", "Queue")
+    partition: Name | None = stated(None, "Partition", "Queue", first=True, usual="Slurm's default")
+    """As of sbatch."""
+    account: Name | None = stated(None, "Account", "Queue", first=True)
     """As of sbatch."""
     qos: Name | None = stated(None, "Quality of service", "Queue")
     """As of sbatch."""
@@ -93,9 +93,9 @@ class Slurm(SchedulerKind):
 class PbsSettings(LoginSettings):
     """Nodes that PBS allots."""
 
-    queue: Name | None = stated(None, "Queue", "Queue")
-    """Empty: PBS' default."""
-    account: Name | None = stated(None, "Account", "Queue")
+    queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="PBS' default")
+    """As of qsub -q."""
+    account: Name | None = stated(None, "Account", "Queue", first=True)
     """As of qsub -A."""
     attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
     """The nodes' command that takes a login into the job."""
@@ -116,8 +116,8 @@ class Pbs(SchedulerKind):
 class LsfSettings(LoginSettings):
     """Nodes that LSF allots."""
 
-    queue: Name | None = stated(None, "Queue", "Queue")
-    """Empty: LSF's default."""
+    queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="LSF's default")
+    """As of bsub -q."""
     project: Name | None = stated(None, "Project", "Queue")
     """As of bsub -P."""
     resources: Word | None = stated(None, "Resources", "Queue")
@@ -137,8 +137,8 @@ class Lsf(SchedulerKind):
 class FluxSettings(SchedulerSettings):
     """Nodes that Flux allots."""
 
-    queue: Name | None = stated(None, "Queue", "Queue")
-    """Empty: Flux' default."""
+    queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="Flux' default")
+    """As of flux batch -q."""
     bank: Name | None = stated(None, "Bank", "Queue")
     """As of flux batch."""
     requires: Word | None = stated(None, "Requires", "Queue")
@@ -160,8 +160,8 @@ class GridengineSettings(LoginSettings):
 
     parallel_environment: Name = stated(..., "Parallel environment", "Queue")
     """One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them."""
-    queue: Name | None = stated(None, "Queue", "Queue")
-    """Empty: any."""
+    queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="any")
+    """As of qsub -q."""
     project: Name | None = stated(None, "Project", "Queue")
     """As of qsub -P."""
 

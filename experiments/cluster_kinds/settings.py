@@ -7,6 +7,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from experiments.specification.placement import Bind, Distribution
+from experiments.specification.transport import NATIVE, Chosen
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 
 
@@ -23,9 +26,12 @@ Name = Annotated[str, AfterValidator(_as_name)]
 Word = Annotated[str, Field(min_length=1)]
 
 
-def stated(default: Any, title: str, group: str, **more: Any) -> Any:
-    """Return a setting with its label and heading; its docstring is its help text."""
-    return Field(default, title=title, json_schema_extra={"group": group}, **more)
+def stated(default: Any, title: str, group: str, *, first: bool = False, usual: str = "", **more: Any) -> Any:
+    """Return a setting with its label and heading; its docstring is its help text.
+
+    ``first`` shows it beside the required ones, above all others. ``usual`` describes a default of None.
+    """
+    return Field(default, title=title, json_schema_extra={"group": group, "first": first, "usual": usual}, **more)
 
 
 class Settings(BaseModel):
@@ -43,13 +49,13 @@ class NoSettings(Settings):
 class Login(Settings):
     """Login to a host with ssh."""
 
-    user: Name | None = stated(None, "User", "Login")
+    user: Name | None = stated(None, "User", "Login", first=True, usual="the worker's user")
     """An ordinary account; it needs no password and no root rights."""
-    port: int | None = stated(None, "Port", "Login", ge=1, le=65535)
-    """Port of sshd, if it is not 22."""
-    key: Word | None = stated(None, "Private key", "Login")
+    port: int | None = stated(None, "Port", "Login", usual="22", ge=1, le=65535)
+    """Port of sshd."""
+    key: Word | None = stated(None, "Private key", "Login", first=True, usual="ssh's own choice")
     """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or be in an agent."""
-    config: Word | None = stated(None, "ssh configuration", "Login")
+    config: Word | None = stated(None, "ssh configuration", "Login", usual="~/.ssh/config")
     """Path of a file for ssh -F on the worker's machine: jump hosts, aliases."""
     forward_agent: bool = stated(False, "Forward the ssh agent", "Login")
     """Lets the first host use the worker's agent to reach the others."""
@@ -76,8 +82,14 @@ class HostSettings(Settings):
 
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
-    mpirun: Word | None = stated(None, "Launch command", "MPI")
-    """Its name in PATH or its full path, the same on every host. Empty: that of the program's library."""
+    mpirun: Word | None = stated(None, "Launch command", "MPI", usual="of the program's library")
+    """Its name in PATH or its full path, the same on every host."""
+    transport: Chosen = stated(NATIVE, "Transport", "MPI")
+    """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
+    bind: Bind = stated("default", "Bind ranks to", "MPI")
+    """default: as the MPI library does."""
+    distribution: Distribution = stated("block", "Distribution", "MPI")
+    """block fills one host after another with ranks; cyclic takes the hosts in turn."""
     python: Word = stated("python3", "Python", "MPI")
     """Interpreter on the hosts, 3.9 or newer."""
     scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it
@@ -86,14 +98,16 @@ class HostSettings(Settings):
     """Variables of every rank, one NAME=value a line: PATH, LD_LIBRARY_PATH."""
     shared_cores: bool = stated(False, "Hosts share processors", "MPI")
     """Ranks are not bound to cores then, and yield while they wait."""
-    interface: Name | None = stated(None, "Interface", "Network")
-    """MPI uses it, and packets are recorded on it. Empty: detected."""
+    interface: Name | None = stated(None, "Interface", "Network", usual="detected")
+    """MPI uses it, and packets are recorded on it."""
     capture: Literal["first", "every"] = stated("every", "Record packets on", "Network")
     """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
     capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)
     """For example: sudo -n dumpcap"""
-    capture_filter: str | None = stated(None, "Capture filter", "Network")
-    """In pcap's language. Empty: the ports of MPI if they are known, else all but ssh; "" records everything."""
+    capture_filter: str | None = stated(
+        None, "Capture filter", "Network", usual="ports of MPI if known, else all but ssh"
+    )
+    """In pcap's language; "" records everything."""
     offloads: Literal["keep", "off"] = stated("keep", "Offloads", "Network")
     """Cards that join packets make numbers of packets estimates. Off changes the interface for all users while trials run."""
     offload_command: tuple[Word, ...] = stated(("ethtool",), "Offload command", "Network", min_length=1)

@@ -17,8 +17,10 @@ class SshSettings(HostSettings, Login):
 
     hosts: tuple[Word, ...] = stated(..., "Hosts", "Hosts", min_length=1)
     """One name or address a line, or a range such as n[01-04]; they are taken in this order."""
-    agent: tuple[Word, ...] | None = stated(None, "Between hosts", "Login", min_length=1)
-    """Command by which a host reaches another. Empty: ssh with the same user and port."""
+    agent: tuple[Word, ...] | None = stated(
+        None, "Between hosts", "Login", usual="ssh with the same user and port", min_length=1
+    )
+    """Command by which a host reaches another."""
 
     @field_validator("hosts")
     @classmethod

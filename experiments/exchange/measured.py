@@ -25,9 +25,16 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.exchange.archive import is_safe_path
 from experiments.exchange.table import COUNTS, DECIMAL, Table, read_table
 from experiments.metrics import is_metric, why_impossible
-from experiments.specification.parameters import LINK_PARAMETERS, canonical, is_text, known_parameters, refusal
+from experiments.specification.parameters import (
+    LAUNCH_PARAMETERS,
+    LINK_PARAMETERS,
+    canonical,
+    is_text,
+    known_parameters,
+    refusal,
+)
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 MOST_TRIALS: Final = 2000
 MOST_RANKS: Final = 1_000_000
@@ -138,7 +145,7 @@ class DescribedRuns(_Described):
 
     def _value(self, name: str, value: Any, all_parameters: dict[str, Any]) -> Any:
         names = (
-            known_parameters(self.workload, all_parameters)
+            known_parameters(self.workload, all_parameters).difference(LAUNCH_PARAMETERS)
             if workloads.find(self.workload, all_parameters) is not None
             else set()
         )
@@ -208,7 +215,7 @@ def _text_paths(data: dict[str, Any]) -> Iterator[str]:
         names = known_parameters(workload, every) if workloads.find(workload, every) is not None else set()
         numeric = {name for name in (*names, *LINK_PARAMETERS) if not is_text(workload, name, every)} | {*COUNTS}
         yield from (f"{path}.{name}" for name in values if name not in numeric)
-        yield from (f"{path}.placeholders.{field}" for field in text_fields(values.get("placeholders")))
+        yield from (f"{path}.{field}" for field in text_paths(values))
 
 
 def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:

@@ -61,6 +61,9 @@ class _Conditions(_Shape):
     back_end: str = ""
     link_asked: str = ""
     oversubscription: str = ""
+    transport: str = ""
+    messages_by: str = ""
+    placement: str = ""
 
 
 class _Parameters(_Shape):

@@ -54,6 +54,7 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     cluster.require_ranks(*design.most_ranks(spec, plan))
     cluster.require_time(spec.time_limit_s)
     cluster.require_link(spec)
+    cluster.require_binding(spec)
     cluster.require_allocation(spec)
     return cluster
 
@@ -85,6 +86,9 @@ class Experiment(OfProject, models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="experiments"
     )
+    cloned_from = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, blank=True, editable=False, related_name="clones"
+    )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
     archived_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Time since which no list has it."
@@ -106,7 +110,13 @@ class Experiment(OfProject, models.Model):
 
     @classmethod
     def submit(
-        cls, spec: ExperimentSpec, *, project: Project, owner: Any = None, slug: str | None = None
+        cls,
+        spec: ExperimentSpec,
+        *,
+        project: Project,
+        owner: Any = None,
+        slug: str | None = None,
+        cloned_from: Experiment | None = None,
     ) -> Experiment:
         """Store a specification with its configurations and queued trials.
 
@@ -124,6 +134,7 @@ class Experiment(OfProject, models.Model):
             specification_hash=specification_hash(spec),
             tags=list(spec.tags),
             owner=owner,
+            cloned_from=cloned_from,
         )
         with transaction.atomic():
             experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
 from django.db import models, transaction
@@ -14,6 +14,9 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.specification.parameters import sentence
 from experiments.workloads.definition import ProgramDefinition
+
+_TAKEN: Final = frozenset({"new"})
+"""Addresses below /workloads/ that no program can have."""
 
 
 class Program(models.Model):
@@ -76,6 +79,10 @@ def read_definition(data: Any) -> ProgramDefinition:
     workload = workloads.find(definition.name)
     if workload is not None and not workload.registered:
         raise InvalidSpec([FieldError("name", f"a workload {definition.name!r} exists already")])
+    if definition.name in _TAKEN:
+        raise InvalidSpec(
+            [FieldError("name", f"{definition.name!r} is the address of a page of Rankwire: choose another name")]
+        )
     return definition
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.db.models import BooleanField, ExpressionWrapper
+from django.db.models.fields.json import KT
 
 from analysis.trust_level import FLAGGED
 from experiments.access import visible_experiments, visible_trials
@@ -115,9 +116,11 @@ def load_trials(members: Sequence[Member]) -> None:
     keys = {c.pk for m in members for c in m.configurations}
     own_trials = Trial.objects.filter(configuration__in=keys, kind=Kind.MEASURED)
     rows = own_trials.annotate(
-        is_excluded=excluded_as_disturbed(), is_disturbed=ExpressionWrapper(disturbed(), BooleanField())
+        is_excluded=excluded_as_disturbed(),
+        is_disturbed=ExpressionWrapper(disturbed(), BooleanField()),
+        transport=KT("conditions__transport"),
     ).only("pk", "configuration_id", "environment_id", "state", "superseded", "trust")
-    by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with `is_excluded` and `is_disturbed`
+    by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with the annotations
     for trial in rows.order_by("repetition", "attempt"):
         by_configuration[trial.configuration_id].append(trial)
     for member in members:

@@ -156,7 +156,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         names=names,
         points=points,
         at=point,
-        settings=settings_per_side([m.experiment for m in members], [m.at(names, point) for m in members]),
+        settings=settings_per_side([m.experiment for m in members], [m.at(names, point) for m in members], trials),
         environment=environments_per_side(trials),
         rows=rows,
         series=series,

@@ -7,7 +7,7 @@ compute does not match here. Negations move into the comparisons (``not a < b`` 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from django.db.models import BooleanField, Exists, Q, TextField, Value
@@ -41,19 +41,24 @@ _ORDER: Final = {"<": LessThan, "<=": LessThanOrEqual, ">": GreaterThan, ">=": G
 _LOOKUP: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 
-def read_conditions(text: str) -> Expression:
-    """Return the parsed conditions. Raise CannotExplore."""
+def condition(conditions: Expression, scope: str) -> Q:
+    """Return the condition for metrics of a scope. Raise CannotExplore."""
+    return _Question(scope).holds(conditions.tree)
+
+
+def metric_condition(conditions: Expression, scope: str) -> Q:
+    """Return the condition on the trial's own metrics of a scope. Raise CannotExplore."""
+    return _OfTrials(scope).holds(conditions.tree)
+
+
+def read_conditions(text: str, to_sql: Callable[[Expression, str], Q] = condition) -> Expression:
+    """Return the parsed conditions, checked by ``to_sql``. Raise CannotExplore."""
     try:
         conditions = Expression(text, vocabulary_of(text))
     except ValueError as error:
         raise CannotExplore(f"{error}.", field="where") from None
-    condition(conditions, "all")
+    to_sql(conditions, "all")
     return conditions
-
-
-def condition(conditions: Expression, scope: str) -> Q:
-    """Return the condition for metrics of a scope. Raise CannotExplore."""
-    return _Question(scope).holds(conditions.tree)
 
 
 class _Question:
@@ -158,6 +163,22 @@ class _Question:
 
     def _anything(self, node: Node) -> Any:
         return values.as_json(self._number(node)) if _is_number(node) else values.anything(_name(node))
+
+
+class _OfTrials(_Question):
+    """Converts comparisons of a metric with a number to SQL conditions on trials."""
+
+    def _test(self, left: Node, sign: str, right: Node) -> Q:
+        if isinstance(left, Constant):
+            left, sign, right = right, _MIRRORED.get(sign, sign), left
+        if not (isinstance(left, Name) and is_metric(left.name)):
+            raise _refused(f"{_source_of(left)} is not a metric; write for example elapsed_s < 10")
+        if not isinstance(right, Constant):
+            raise _refused(f"{left.name} needs a number on the other side, as in {left.name} < 10")
+        bound = _constant(right.value, left)
+        value = Q(value=bound) if sign in ("==", "!=") else Q(**{f"value__{_LOOKUP[sign]}": bound})
+        of_trial = values.measurements(left.name, self._scope)
+        return Q(Exists(of_trial.filter(~value if sign == "!=" else value)))
 
 
 def _is_number(node: Node) -> bool:

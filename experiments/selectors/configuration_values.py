@@ -12,7 +12,7 @@ from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast, Collate
 from django.db.models.lookups import Exact
 
-from experiments.models import Summary
+from experiments.models import Measurement, Summary
 from experiments.selectors.explorer_names import COLUMNS
 from experiments.specification.expressions import LARGEST, SMALLEST
 
@@ -59,6 +59,11 @@ def parameter(name: str) -> Any:
 def medians(name: str, scope: str) -> Any:
     """Return the summaries of a metric for the configuration of the outer query."""
     return Summary.objects.filter(configuration=OuterRef("pk"), metric=name, scope=scope)
+
+
+def measurements(name: str, scope: str) -> Any:
+    """Return the values of a metric for the trial of the outer query."""
+    return Measurement.objects.filter(trial=OuterRef("pk"), metric=name, scope=scope)
 
 
 def number(name: str, scope: str, *, is_metric: bool) -> Any:

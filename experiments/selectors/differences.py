@@ -37,9 +37,18 @@ class Difference:
         return tuple(index for index in range(len(self.values)) if index not in self.silent)
 
 
-def settings_per_side(experiments: Sequence[Experiment], rows: Sequence[Configuration | None]) -> list[Difference]:
-    """Return workload, cluster and parameters per side, differences first."""
+def settings_per_side(
+    experiments: Sequence[Experiment], rows: Sequence[Configuration | None], trials: Sequence[Sequence[Any]]
+) -> list[Difference]:
+    """Return workload, cluster and parameters per side, differences first.
+
+    ``trials`` have their ``transport``, which a specification may leave to the cluster.
+    """
     parameters = [dict(row.parameters) if row else {} for row in rows]
+    transports = [{t.transport for t in group if t.transport} for group in trials]
+    if all(transports):
+        for row_parameters, names in zip(parameters, transports, strict=True):
+            row_parameters.setdefault("transport", ", ".join(sorted(names)))
     keys = list(dict.fromkeys(key for row_parameters in parameters for key in row_parameters))
     published = {index for index, experiment in enumerate(experiments) if experiment.published}
     # without a setting, an experiment uses the default, which is a value; a publication may omit it

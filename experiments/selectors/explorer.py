@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any, Final
@@ -68,6 +68,8 @@ class Query:
     scope: str = "all"
     pooled: bool = True
     """True if all configurations of one position and colour form one cell."""
+    published_apart: bool = True
+    """True if a pooled cell is of measured or of published configurations only."""
 
 
 def check(query: Query) -> None:
@@ -106,6 +108,7 @@ class PivotCell:
     """Key of a single configuration; 0 for a pooled cell."""
     same: str = ""
     """Equal for single configurations that differ only in panel, experiment and cluster."""
+    published: bool = False
 
     @property
     def mean(self) -> float:
@@ -173,7 +176,7 @@ def _cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
         rows.annotate(x=_key(query.x), **{axis: _key(name) for axis, name in names.items() if axis != "x"})
         .exclude(x=None)
         .order_by()
-        .values(*names)
+        .values(*names, *(["experiment__published"] if query.published_apart else []))
         .annotate(
             # Only columns of the summaries' index: their rows are scattered over the table.
             configurations=Count("summaries__configuration_id"),
@@ -214,6 +217,7 @@ def _cell(row: Mapping[str, Any], values: Mapping[str, Any], samples: list[float
         high=row["high"],
         dots=tuple(samples if single else row["some"]),
         pooled=None if single else (row["mean"], row["spread"]),
+        published=row.get("experiment__published", False),
     )
 
 
@@ -222,21 +226,20 @@ def _configuration_cells(rows: QuerySet[Configuration], query: Query) -> Pivot:
     columns = {axis: F(COLUMNS[name]) for axis in ("x", "colour", "facet") if (name := getattr(query, axis)) in COLUMNS}
     ordered = rows.annotate(**{f"by_{axis}": column for axis, column in columns.items()}).order_by("-pk")
     fields = (f"summaries__{name}" for name in ("median", "minimum", "maximum", "samples"))
-    newest = ordered.values_list("pk", "experiment_id", "parameters", *fields, *(f"by_{axis}" for axis in columns))
+    of_experiment = ("experiment_id", "experiment__published")
+    newest = ordered.values_list("pk", *of_experiment, "parameters", *fields, *(f"by_{axis}" for axis in columns))
     listed = list(newest[: MOST_CELLS + 1])
     follows = _FOLLOW.get(query.x, (query.x,))
     cells = []
-    for pk, experiment, parameters, middle, low, high, samples, *by in listed[:MOST_CELLS]:
+    for pk, experiment, published, parameters, middle, low, high, samples, *by in listed[:MOST_CELLS]:
         axes = {axis: parameters.get(name) for axis in ("x", "colour", "facet") if (name := getattr(query, axis))}
         axes |= dict(zip(columns, by, strict=True))
         if axes["x"] is None:
             continue
         colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
         line = repr((experiment, sorted((k, v) for k, v in parameters.items() if k not in follows)))
-        dots = tuple(samples)
-        cells.append(
-            PivotCell(axes["x"], colour, axes.get("facet"), 1, len(dots), middle, low, high, dots, None, line, pk, same)
-        )
+        position, dots = (axes["x"], colour, axes.get("facet")), tuple(samples)
+        cells.append(PivotCell(*position, 1, len(dots), middle, low, high, dots, None, line, pk, same, published))
     return Pivot(cells, len(listed) > MOST_CELLS)
 
 
@@ -258,14 +261,15 @@ def _scatter(rows: QuerySet[Configuration], query: Query) -> Pivot:
     other = Q(summaries__metric=query.x, summaries__scope=query.scope)
     both = rows.annotate(across=FilteredRelation("summaries", condition=other)).filter(across__isnull=False)
     own_summary = (f"summaries__{name}" for name in ("n", "median", "minimum", "maximum"))
-    columns = ("pk", "parameters", "across__median", *own_summary)
+    columns = ("pk", "parameters", "experiment__published", "across__median", *own_summary)
     ordered = both.annotate(**{f"by_{axis}": key for axis, key in by.items()}).order_by("-pk")
     dots = list(ordered.values_list(*columns, *(f"by_{axis}" for axis in by))[: MOST_DOTS + 1])
     cells = []
-    for pk, parameters, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
+    for pk, parameters, published, x, n, middle, low, high, *values in dots[:MOST_DOTS]:
         axes = dict(zip(by, values, strict=True))
         colour, same = axes.get("colour"), _same(parameters, query, axes.get("colour"))
-        cells.append(PivotCell(x, colour, axes.get("facet"), 1, n, middle, low, high, (middle,), None, "", pk, same))
+        position = (x, colour, axes.get("facet"))
+        cells.append(PivotCell(*position, 1, n, middle, low, high, (middle,), None, "", pk, same, published))
     return Pivot(cells, len(dots) > MOST_DOTS, True)
 
 
@@ -276,10 +280,19 @@ class ConfigurationCounts:
     total: int
     workloads: list[tuple[str, int]]
     clusters: list[tuple[str, str, int]]
+    any_workload: list[tuple[str, int]]
+    """As ``workloads``, without the choice of workloads."""
 
 
-def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment] | None = None) -> ConfigurationCounts:
-    """Count configurations in two queries, from design sizes if ``designs`` is given."""
+def counts(
+    configurations: QuerySet[Configuration],
+    designs: QuerySet[Experiment] | None = None,
+    workloads: Collection[str] = (),
+) -> ConfigurationCounts:
+    """Count the configurations of ``workloads`` (empty: of all) in two queries.
+
+    Design sizes are summed if ``designs`` is given.
+    """
     rows: Iterable[tuple[str, int | None, int]]
     if designs is None:
         matching = configurations.order_by().values_list("experiment__workload", "experiment__cluster_id")
@@ -292,10 +305,12 @@ def counts(configurations: QuerySet[Configuration], designs: QuerySet[Experiment
     by_cluster: dict[tuple[str, str], int] = defaultdict(int)
     for workload, cluster, count in rows:
         by_workload[workload] += count
-        if cluster:
+        if cluster and (not workloads or workload in workloads):
             by_cluster[names[cluster]] += count
     clusters = [(slug, name, count) for (slug, name), count in sorted(by_cluster.items())]
-    return ConfigurationCounts(sum(by_workload.values()), sorted(by_workload.items()), clusters)
+    every = sorted(by_workload.items())
+    chosen = [(slug, count) for slug, count in every if not workloads or slug in workloads]
+    return ConfigurationCounts(sum(count for _, count in chosen), chosen, clusters, every)
 
 
 def flagged(configurations: QuerySet[Configuration], query: Query) -> int:

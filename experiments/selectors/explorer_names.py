@@ -11,6 +11,7 @@ from experiments.common.quantities import Dimension
 from experiments.metrics import described, is_metric
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
+    LAUNCH_PARAMETERS,
     LINK_PARAMETERS,
     RANKS,
     canonical,
@@ -50,7 +51,7 @@ def _parameters() -> tuple[dict[str, Dimension], frozenset[str], frozenset[str]]
     """Return dimensions, word parameters and all parameters, if workloads agree."""
     kinds: dict[str, list[tuple[Dimension | None, bool]]] = {}
     for workload in workloads.registry():
-        for name in (*CLUSTER_PARAMETERS, *LINK_PARAMETERS, *workload.parameters_type.model_fields):
+        for name in (*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *LINK_PARAMETERS, *workload.parameters_type.model_fields):
             kind = (dimension_of(workload.slug, name), is_text(workload.slug, name))
             kinds.setdefault(name, []).append(kind)
     agreed = {name: kind for name, (kind, *others) in kinds.items() if all(other == kind for other in others)}

@@ -122,9 +122,10 @@ def trials_of(user: Any, configuration: str, cluster: str) -> QuerySet[Trial]:
 def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> History:
     keys = {entry.environment for entry in entries if entry.environment}
     facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
-    points = [
-        HistoryPoint(entry.value, facts.get(entry.environment or 0, {}), f"trial {entry.trial}") for entry in entries
-    ]
+    points = []
+    for entry in entries:
+        stated = facts.get(entry.environment or 0, {})
+        points.append(HistoryPoint(entry.value, stated, f"trial {entry.trial}", stated.get("transport", "")))
     return detect_changes(points, expected={n for n, entry in enumerate(entries) if entry.trial in expected})
 
 

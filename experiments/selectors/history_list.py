@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from django.db.models import Count, F, FloatField, Max, QuerySet, Sum, Value
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Extract
 
 from analysis.statistics import History, HistoryPoint, detect_changes
@@ -28,6 +29,8 @@ SORTS: Final = ("newest", "trials", "hosts", "workload")
 
 _SAME: Final = {"hosts": "configuration__hosts", "workload": "experiment__workload"}
 """Sort keys equal in all configurations of a history, which share a hash."""
+EndedTrial = tuple[float, int, float, str]
+"""End (s), key, value and transport of a trial."""
 _ROW: Final = ("hash", "cluster__slug", "count", "experiments", "newest")
 
 
@@ -115,13 +118,14 @@ def histories_with_steps(user: Any, rows: Sequence[HistoryRow]) -> list[ListedHi
         .annotate(
             ended_s=Cast(Extract("ended_at", "epoch"), FloatField())
         )  # thousands of datetimes cost more than the query
-        .values_list("index", "pk", F("value"), "ended_s")[:MOST_TRIALS]
+        .annotate(transport=KeyTextTransform("transport", "environment__facts"))
+        .values_list("index", "pk", F("value"), "ended_s", "transport")[:MOST_TRIALS]
         for index, row in enumerate(rows)
     ]
-    trials: dict[int, list[tuple[float, int, float]]] = defaultdict(list)
-    for index, pk, value, ended_s in parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]:
+    trials: dict[int, list[EndedTrial]] = defaultdict(list)
+    for index, pk, value, ended_s, transport in parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]:
         if value is not None:
-            trials[index].append((ended_s, pk, value))
+            trials[index].append((ended_s, pk, value, transport or ""))
     marks = ExpectedChange.objects.filter(metric=METRIC, trial__configuration__hash__in={row.hash for row in rows})
     expected = set(marks.values_list("trial_id", flat=True))
     newest = Configuration.objects.select_related("experiment__cluster").in_bulk([row.newest for row in rows])
@@ -133,7 +137,7 @@ def histories_with_steps(user: Any, rows: Sequence[HistoryRow]) -> list[ListedHi
 
 
 def _listed_history(
-    row: HistoryRow, newest: Configuration, trials: Sequence[tuple[float, int, float]], expected: set[int]
+    row: HistoryRow, newest: Configuration, trials: Sequence[EndedTrial], expected: set[int]
 ) -> ListedHistory:
     history = _history(trials, expected)
     stepped_at = trials[history.changes[-1].index][1] if history.changes else None
@@ -144,6 +148,6 @@ def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _history(trials: Sequence[tuple[float, int, float]], expected: set[int]) -> History:
-    points = [HistoryPoint(value, {}, f"trial {pk}") for _, pk, value in trials]
-    return detect_changes(points, expected={n for n, (_, pk, _) in enumerate(trials) if pk in expected})
+def _history(trials: Sequence[EndedTrial], expected: set[int]) -> History:
+    points = [HistoryPoint(value, {}, f"trial {pk}", transport) for _, pk, value, transport in trials]
+    return detect_changes(points, expected={n for n, (_, pk, *_) in enumerate(trials) if pk in expected})

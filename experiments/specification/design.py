@@ -19,13 +19,16 @@ from experiments.specification import budget
 from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
+    LAUNCH_PARAMETERS,
     LINK_PARAMETERS,
     MAX_RANKS,
     RANKS,
     Link,
     canonical,
+    is_of_launch,
     sentence,
 )
+from experiments.specification.transport import AS_CLUSTER
 
 ETHERNET_HEADER_BYTES = 14
 MOST_WORK: Final = 2_000_000
@@ -178,6 +181,13 @@ def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
         return 1
 
 
+def launch_of(workload: str, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a configuration chooses of the launch; the cluster has the rest."""
+    return {
+        n: str(parameters[n]) for n in LAUNCH_PARAMETERS if n in parameters and is_of_launch(workload, n, parameters)
+    }
+
+
 def link_of(parameters: Mapping[str, Any]) -> Link:
     """Return the link of a configuration; parameters that it lacks are defaults."""
     fields = {name.removeprefix("link."): parameters[name] for name in LINK_PARAMETERS if name in parameters}
@@ -225,7 +235,9 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
     constants = {
         name: canonical(spec.workload, name, value, spec.parameters) for name, value in spec.parameters.items()
     }
-    return {**cluster, **defaults, **link, **constants}
+    # Left out unless the specification chooses: configurations that leave it to the cluster keep their hash.
+    launch = {name: value for name in LAUNCH_PARAMETERS if (value := getattr(spec, name)) != AS_CLUSTER}
+    return {**cluster, **defaults, **link, **launch, **constants}
 
 
 def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 from experiments.errors import FieldError, InvalidSpec
+from experiments.specification import placement, transport
 
 MAX_HOSTS: Final = 200_000
 MAX_RANKS: Final = 65_536
@@ -177,6 +178,8 @@ class Capture(Part):
 RANKS: Final = "ranks"
 """Name in filters for hosts times ranks per host."""
 CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
+LAUNCH_PARAMETERS: Final = ("transport", "bind", "distribution")
+"""Fields of a specification that can be swept too; a workload's own parameter of such a name takes precedence."""
 LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
 _LINK_DIMENSIONS: Final = {
     "link.bandwidth": BANDWIDTH,
@@ -199,12 +202,18 @@ _BASE_UNITS: Final = {
 def known_parameters(workload: str, constants: Mapping[str, Any] | None = None) -> set[str]:
     """Return the parameter names of a workload, of the cluster and of the link."""
     fields = workloads.get(workload, constants).parameters_type.model_fields
-    return {*fields, *CLUSTER_PARAMETERS, *LINK_PARAMETERS}
+    return {*fields, *CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *LINK_PARAMETERS}
+
+
+def is_of_launch(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> bool:
+    """Return whether a parameter is one of the launch, and not the workload's own."""
+    definition = workloads.find(workload, constants) if name in LAUNCH_PARAMETERS else None
+    return name in LAUNCH_PARAMETERS and (definition is None or name not in definition.parameters_type.model_fields)
 
 
 def dimension_of(workload: str, name: str, constants: Mapping[str, Any] | None = None) -> Dimension | None:
     """Return the kind of quantity of a known parameter; None for counts and words."""
-    if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS:
+    if name in LINK_PARAMETERS or name in CLUSTER_PARAMETERS or is_of_launch(workload, name, constants):
         return _LINK_DIMENSIONS.get(name)
     return dimension_of_unit(unit_of(workloads.get(workload, constants).parameters_type.model_fields[name]))
 
@@ -224,6 +233,8 @@ def is_text(workload: str, name: str, constants: Mapping[str, Any] | None = None
     """Return whether the values of a parameter are words, such as ``007``."""
     if name in LINK_PARAMETERS:
         return _holds_words(Link.model_fields[name.removeprefix("link.")].annotation)
+    if is_of_launch(workload, name, constants):
+        return True
     definition = workloads.find(workload, constants)
     field = None if definition is None else definition.parameters_type.model_fields.get(name)
     return field is not None and _holds_words(field.annotation)
@@ -259,6 +270,8 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
             return getattr(Link.model_validate({field: value}), field)
         except ValidationError as error:
             raise ValueError(sentence(error.errors()[0], name)) from None
+    if is_of_launch(workload, name, constants):
+        return transport.as_transport(value) if name == "transport" else placement.as_choice(name, value)
     model = workloads.get(workload, constants).parameters_type
     if model.model_fields[name].annotation in (int, float):
         refuse_bool(value)

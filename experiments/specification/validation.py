@@ -20,16 +20,18 @@ from experiments.specification import design, network_study
 from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
+    LAUNCH_PARAMETERS,
     LINK_PARAMETERS,
     MOST_ERRORS,
     Capture,
     Link,
     canonical,
+    is_of_launch,
     is_text,
     refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
-from experiments.workloads.template import text_fields
+from experiments.workloads.template import text_paths
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
 
@@ -88,7 +90,7 @@ def _texts(data: Any) -> Iterator[str]:
     for part, fields in (("parameters", parameters), ("sweep", sweep)):
         yield from (f"{part}.{name}" for name in fields if is_text(workload, name, parameters))
     if workload == "command":
-        yield from (f"parameters.placeholders.{path}" for path in text_fields(parameters.get("placeholders")))
+        yield from (f"parameters.{path}" for path in text_paths(parameters))
 
 
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
@@ -103,6 +105,8 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
         if name in LINK_PARAMETERS:
             yield FieldError(f"parameters.{name}", "a constant of the link belongs under link:, not under parameters:")
+        elif is_of_launch(spec.workload, name, spec.parameters):
+            yield FieldError(f"parameters.{name}", f"is a field of its own: write {name}: beside parameters:")
     for name in spec.sweep:
         if name in spec.parameters:
             yield FieldError(f"sweep.{name}", "is under parameters: too; a parameter is either constant or swept")
@@ -119,6 +123,13 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
+    for name in LAUNCH_PARAMETERS:
+        if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
+            continue
+        if not is_of_launch(spec.workload, name, spec.parameters):
+            yield FieldError(name, f"the workload has a parameter {name} of its own; rename that first")
+        elif name in spec.sweep:
+            yield FieldError(name, f"is under sweep: too; {name} is either constant or swept")
     if spec.deciding is not None and (wrong_metric := why_not_deciding(spec.deciding, workload.bind(spec.parameters))):
         yield FieldError("deciding", wrong_metric)
     try:
@@ -212,7 +223,7 @@ def _check_scaling(spec: ExperimentSpec) -> Iterator[FieldError]:
         return
     if grown not in spec.sweep:
         yield FieldError("grows_with_hosts", f"{grown!r} is not swept")
-    elif spec.scaling == "weak" and (grown in CLUSTER_PARAMETERS or grown in LINK_PARAMETERS):
+    elif spec.scaling == "weak" and grown in (*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *LINK_PARAMETERS):
         yield FieldError(
             "grows_with_hosts", f"{grown!r} is not a size of the problem; name a parameter of the workload"
         )

@@ -23,7 +23,7 @@ from experiments.workloads.definition import CONSTANTS, READING, CommandParamete
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.fields import parameter
 from experiments.workloads.kept_files import selected
-from experiments.workloads.outputs import Line, Text
+from experiments.workloads.outputs import Figure, Line, Text
 from experiments.workloads.patterns import search
 from experiments.workloads.template import RANKS, fill, fill_text, names_in_text, with_placeholders
 
@@ -105,21 +105,31 @@ def _parse(
     slug: str, extractors: Sequence[Extractor], definition: CommandParameters, output: str, files: Mapping[str, str]
 ) -> Parsed:
     printed = Text(output)
-    failed = _first_line(definition.failure, printed) if definition.failure else None
+    refuse_failed(printed, definition.success, definition.failure)
+    written = {name: Text.of(text, name) for name, text in files.items()}
+    figures = {f"{slug}.{extractor.name}": read_figure(extractor, printed, written) for extractor in extractors}
+    return Parsed({name: value for name, value in figures.items() if value is not None})
+
+
+def refuse_failed(printed: Text, success: str, failure: str) -> None:
+    """Raise OutputError if the standard output is that of a failed run."""
+    failed = _first_line(failure, printed) if failure else None
     if failed is not None:
         raise failed.refused("the program says that it failed")
-    if definition.success and _first_line(definition.success, printed) is None:
-        raise OutputError(f"no line of the standard output matches /{definition.success}/, which a good run prints")
-    written = {name: Text.of(text, name) for name, text in files.items()}
-    figures: dict[str, float] = {}
-    for extractor in extractors:
-        texts = [printed] if extractor.file is None else [written[name] for name in selected([extractor.file], files)]
-        value = extractor.read(*texts)
-        if value is not None:
-            figures[f"{slug}.{extractor.name}"] = value
-        elif extractor.required:
-            raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}")
-    return Parsed(figures)
+    if success and _first_line(success, printed) is None:
+        raise OutputError(f"no line of the standard output matches /{success}/, which a good run prints")
+
+
+def read_figure(extractor: Extractor, printed: Text, written: Mapping[str, Text]) -> Figure | None:
+    """Return a figure of the standard output or of written files by name.
+
+    None if it is not there and need not be. Raise OutputError.
+    """
+    texts = [printed] if extractor.file is None else [written[name] for name in selected([extractor.file], written)]
+    value = extractor.read(*texts)
+    if value is None and extractor.required:
+        raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}")
+    return value
 
 
 def _first_line(pattern: str, output: Text) -> Line | None:

@@ -100,7 +100,7 @@ class Extractor(BaseModel):
 
     def figure(self, slug: str) -> FigureOfMerit:
         """Return the description of the figure, named by the workload."""
-        label = self.label or self.name.replace("_", " ").capitalize()
+        label = self.label or _without_unit(self.name, self.unit).replace("_", " ").capitalize()
         definition = self.definition or f"{self.pick.capitalize()} of the numbers of {self._source_words()}."
         return FigureOfMerit(f"{slug}.{self.name}", label, self.unit, self.direction, definition)
 
@@ -108,7 +108,7 @@ class Extractor(BaseModel):
         """Return the figure of texts; None if none holds it. Raise OutputError."""
         try:
             values = [value for text in texts for value in self._values(text if isinstance(text, Text) else Text(text))]
-        except (ValueError, csv.Error) as error:
+        except (ValueError, csv.Error, RecursionError) as error:  # JSON of a thousand levels
             raise OutputError(f"{self.name}: {self._source_words()} gives no number: {error}") from None
         if not values:
             return None
@@ -204,6 +204,11 @@ class Extractor(BaseModel):
         file = f"in {self.file}" if self.file else "in the output"
         source = self.csv_column if self.json_pointer is None else self.json_pointer
         return f"/{self.regex}/ {file}" if self.regex else f"{source!r} {file}"
+
+
+def _without_unit(name: str, unit: str) -> str:
+    """Return a name without its unit, which pages show beside it: time_s is time."""
+    return name if unit == "1" else name.removesuffix(f"_{unit}")
 
 
 def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:

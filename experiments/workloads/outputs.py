@@ -18,8 +18,8 @@ from analysis.numbers import read_number
 from experiments.errors import OutputError
 
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-_TAG: Final = re.compile(r"^(?:\[[^\[\]\s]*\d+,\d+\](?:\[\S*?\])?)<std\w+>:? ?", re.MULTILINE)
-"""Of Open MPI and PRRTE: ``[1,0]<stdout>:``."""
+_TAG: Final = re.compile(r"^(?:\[[^\[\]\s,]*\d,\d+\](?:\[\S*?\])?)<std\w+>:? ?", re.MULTILINE)
+"""Of Open MPI and PRRTE: ``[1,0]<stdout>:``. A line costs linear time: no two parts match the same digits."""
 _NUMBER_TAG: Final = re.compile(r"^\s*(?:\[\d+\]|\d+:) ?")
 """Of Hydra (``[0] ``) and Slurm (``0: ``). Programs print such words too."""
 _WRONG: Final = {
@@ -116,12 +116,14 @@ class Text(str):
     """A text that a program printed or wrote."""
 
     file = ""
+    deadline: float | None = None
+    """Monotonic time after which searches in it fail; None: each has the time of `patterns.TIME_LIMIT_S`."""
 
     @classmethod
-    def of(cls, text: str, file: str = "") -> Text:
+    def of(cls, text: str, file: str = "", deadline: float | None = None) -> Text:
         """Return a text with the name of its file; empty for standard output."""
         made = cls(text)
-        made.file = file
+        made.file, made.deadline = file, deadline
         return made
 
     @cached_property
@@ -143,7 +145,8 @@ class Text(str):
         """The text without words such as ``0:``, perhaps a launcher's; None if unchanged."""
         if not any(_NUMBER_TAG.match(line.text) for line in self.lines):
             return None
-        return Text.of("\n".join(_NUMBER_TAG.sub("", line) for line in self.plain.split("\n")), self.file)
+        lines = (_NUMBER_TAG.sub("", line) for line in self.plain.split("\n"))
+        return Text.of("\n".join(lines), self.file, self.deadline)
 
     def line_at(self, offset: int) -> Line:
         """Return the line of a character of the plain text."""

@@ -92,11 +92,12 @@ class Placeholder(BaseModel):
         return int(number) if self.type == "integer" else number
 
 
-def text_fields(placeholders: Any) -> Iterator[str]:
-    """Yield the paths of texts in an unchecked definition of placeholders."""
+def text_paths(definition: Any) -> Iterator[str]:
+    """Yield the paths of texts among the placeholders of an unchecked definition."""
+    placeholders = definition.get("placeholders") if isinstance(definition, Mapping) else None
     for name, placeholder in placeholders.items() if isinstance(placeholders, Mapping) else ():
         if isinstance(placeholder, Mapping) and placeholder.get("type") == "text":
-            yield from (f"{name}.default", f"{name}.choices")
+            yield from (f"placeholders.{name}.default", f"placeholders.{name}.choices")
 
 
 def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -> type[Parameters]:

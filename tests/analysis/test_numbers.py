@@ -274,3 +274,23 @@ def test_read_number_refuses_what_is_no_whole_number(word: str, thousands: str) 
 def test_read_number_returns_the_written_float(value: float) -> None:
     assert numbers.read_number(repr(value)) == value
     assert numbers.read_number(f"{value:e}".replace("e", "D")) == float(f"{value:e}")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1_335_214.22, "B/s", "1335214.22 B/s"),
+        (0.0004583127, "s", "0.0004583127 s"),
+        (1e-9, "s", "0.000000001 s"),
+        (0.07, numbers.SHARE, "7 %"),
+        (476_209, "", "476209"),
+        (5.0, "1", "5"),
+        (-0.25, "s", "-0.25 s"),
+        (None, "s", ""),
+        (float("nan"), "s", ""),
+    ],
+)
+def test_exact_value_has_all_digits_in_the_base_unit(value, unit, text):
+    assert numbers.exact(value, unit) == text
+    assert numbers.Amount.of(value, unit) == numbers.amount(value, unit)
+    assert numbers.Amount.of(value, unit).exact == text

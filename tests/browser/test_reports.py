@@ -25,7 +25,7 @@ def experiment(person) -> Experiment:
 
 def test_a_part_is_inserted_previewed_and_saved(page, experiment, page_errors):
     page.goto(experiment.get_absolute_url())
-    page.locator("summary", has_text="Use in a report").click()
+    page.locator("summary", has_text="More actions").click()
     page.get_by_role("button", name="Create report").click()
     expect(page).to_have_url(
         f"**/reports/{Report.objects.get().pk}/edit/".replace("**", page.url.split("/reports/")[0])

@@ -27,6 +27,8 @@ def test_the_new_experiment_form_is_read_when_they_come(
 
 def test_the_explorer_follows_its_axes(page: Page, opened_early: OpenEarly, finished: Experiment) -> None:
     release = opened_early("/explore/?project=default")
+    for folded in ("#folded", "form.explore > details:last-of-type > summary"):
+        page.locator(folded).click()
     page.locator("#f-where").fill("hosts = 2")
     page.locator("#f-statistic").select_option("mean")
     release()

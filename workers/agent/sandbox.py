@@ -31,6 +31,8 @@ TEMPORARY = Path("/tmp")  # noqa: S108 - a file system of the sandbox's own
 HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
 """Directories that programs of this machine share, hidden besides those of the plan."""
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
+DEVICES = Path("/dev")
+"""Terminals of an ordinary user who runs the worker are open to its programs, which get an instance of their own."""
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
 READY = b"ready"
@@ -213,9 +215,12 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
     os.umask(0o022)
     granted = _open_granted(plan, directories)
     passwords = _password_file(user)
-    hidden = _outermost([*HIDDEN, *map(Path, plan.hidden), *(_closed_above(path, user) for path in granted)])
+    consoles = [] if user is not None else [path for path in DEVICES.glob("tty*") if path.stat().st_uid == os.geteuid()]
+    closed = [_closed_above(path, user) for path in granted]
+    hidden = _outermost([*HIDDEN, *consoles, *map(Path, plan.hidden), *closed])
     for path in hidden:
         _hide(path, plan.limits)
+    linux.mount("devpts", DEVICES / "pts", "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, "newinstance,ptmxmode=666")
     with contextlib.suppress(OSError):  # before Linux 6.9 for root only
         Path("/proc/sys/kernel/shmall").write_text(str(plan.limits["scratch_bytes"] // PAGE_BYTES))
     for path, descriptor in granted.items():

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from analysis.mpi.ways import Ways, sentence
 from analysis.numbers import amount, plural
 from workers.capture.dumpcap import CaptureReport
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
+from workers.trial.inside_mpi import profile_for, read_ways
+from workers.trial.rank_usage import read_rank_usage
 
 HELLO: Final = Path(__file__).with_name("hello.py")
 LIMIT_S: Final = 60.0
@@ -32,10 +35,12 @@ class HelloResult:
     ranks: list[dict[str, Any]]
     stderr: str
     elapsed_s: float
+    ways: Ways | None = None
 
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
     """Run one rank on each of ``hosts``. Raises TrialFailed if none can start."""
+    profile, _ = profile_for("summary", session)
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()
@@ -48,6 +53,7 @@ def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResul
             launch=session.usual_launch,
             workdir=directory / "work",
             report_dir=directory / "ranks",
+            profile=profile,
         )
         out, err = directory / "stdout", directory / "stderr"
         process = session.launch(job, stdout=out, stderr=err)
@@ -55,7 +61,9 @@ def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResul
             status = process.wait(LIMIT_S)
         finally:
             process.terminate(2.0)
-        return HelloResult(status, _parse_ranks(out.read_text(errors="replace")), _text_lines(err), process.elapsed_s)
+        ways = read_ways(job.report_dir, read_rank_usage(job.report_dir))
+        ranks = _parse_ranks(out.read_text(errors="replace"))
+        return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, ways)
 
 
 def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
@@ -65,7 +73,8 @@ def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> 
             name,
             "Did not end",
             f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quote(result.stderr)}",
-            "Usually a firewall between the hosts: MPI needs TCP ports 20000 to 21015 open among them, or another “Interface”.",
+            "Usually a firewall between the hosts: MPI needs open ports among them (TCP 20000 to 21015 with the transport tcp), "
+            "or another “Interface”.",
         )
     if result.status != 0:
         refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]
@@ -125,7 +134,8 @@ def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
     return ok(
         PING_PONG,
         f"{amount(times['small_s'], 's')}, {rate}",
-        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of a few.",
+        f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of a few. "
+        f"Messages went by: {sentence(result.ways)}.",
     )
 
 

@@ -23,6 +23,8 @@ from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
+from experiments.specification.placement import DEFAULTS
+from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
@@ -31,14 +33,18 @@ from workers.hosts.processes import LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
+from workers.launchers import mpi
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
+    DiskUse,
     Limits,
+    free_space,
     open_path,
     outermost,
     read_text,
     refused_container,
 )
+from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
@@ -79,6 +85,8 @@ class Session(ABC):
         self.launcher = launcher
         self.hosts = hosts
         self.facts = facts
+        self.knows_ports = launcher.usual_transport == TCP
+        """True if ports identify the MPI traffic of the prepared job."""
         self.offloads_left: Mapping[str, str] = {}
         """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()
@@ -106,12 +114,8 @@ class Session(ABC):
 
     def prepared(self, job: Job) -> Job:
         """Return the job with the launch command for its program; call before `capture`."""
+        self.knows_ports = self.launcher.transport(job).name == TCP
         return self.launcher.for_program(job)
-
-    @property
-    def knows_ports(self) -> bool:
-        """Return whether ports identify the MPI traffic of the prepared job."""
-        return True
 
     def argv(self, job: Job) -> list[str]:
         """Return the launch command as it runs on these hosts."""
@@ -169,6 +173,10 @@ class Session(ABC):
         """Return the limit that the job has reached, as a sentence; empty for none."""
         return ""
 
+    def fills_disk(self, job: Job) -> bool:
+        """Return whether the job may have reached a limit of the disk. Cheap."""
+        return False
+
     @abstractmethod
     def alive(self) -> bool:
         """Return whether the session can run another job."""
@@ -209,6 +217,7 @@ class MachineSession(Session):
     def __init__(self, launcher: Launcher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]) -> None:
         super().__init__(launcher, hosts, facts)
         self.agent = agent
+        self._disk = DiskUse(0, 0, 0)
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
@@ -216,7 +225,7 @@ class MachineSession(Session):
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
-        for stale in (*job.report_dir.glob("rank-*.json"), *job.report_dir.glob("rank-*.mpi")):
+        for stale in (path for end in ("json", "mpi", "ways") for path in job.report_dir.glob(f"rank-*.{end}")):
             stale.unlink()
         contained = refused_container(job.program) if self.confined else None
         reason = contained or self.missing(job.program[0], job.workdir, job.environment.get("PATH"))
@@ -235,6 +244,7 @@ class MachineSession(Session):
             counting = [job.profile.library] if job.profile else []
             granted = (*map(Path, job.wrapper), *counting, *self.needed, *program)
             readable = [path for path in granted if path.is_absolute()]
+            self._disk = DiskUse(0, 0, *free_space(job.workdir))
             return self.agent.spawn(
                 self.argv(job),
                 environment=self.environment_variables(),
@@ -280,8 +290,11 @@ class MachineSession(Session):
     def exceeded(self, job: Job) -> str:
         if not self.confined:
             return ""
-        disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
-        return job.limits.exceeded(self.agent.ask("use")[0], disk)
+        self._disk = job.limits.disk_use(outermost([job.workdir, job.report_dir]))
+        return job.limits.exceeded(self.agent.ask("use")[0], self._disk)
+
+    def fills_disk(self, job: Job) -> bool:
+        return self.confined and job.limits.may_be_exceeded(self._disk, job.workdir)
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
@@ -346,6 +359,27 @@ class Launcher(ABC):
         """The launch of a program whose MPI library is unknown."""
         return Launch()
 
+    @property
+    def usual_transport(self) -> str:
+        """The transport of jobs whose specification leaves it to the cluster."""
+        return getattr(self.settings, "transport", TCP)
+
+    def transport(self, job: Job) -> Transport:
+        """Return the transport of a job."""
+        return transport_of(job.transport or self.usual_transport)
+
+    def placement(self, job: Job) -> Placement:
+        """Return what ranks of a job are bound to, and their distribution."""
+        usual = {name: getattr(self.settings, name, default) for name, default in DEFAULTS.items()}
+        return Placement(job.bind or usual["bind"], job.distribution or usual["distribution"])
+
+    def launch_refusals(self, job: Job) -> list[str]:
+        """Return what the launch of a job cannot keep, in sentences."""
+        variables = {**getattr(self.settings, "environment", {}), **job.environment}
+        launch = job.launch or self.usual_launch
+        unbound = mpi.binding_refusal(launch, self.placement(job))
+        return [*mpi.refused_variables(launch, self.transport(job), variables), *unbound]
+
     def for_program(self, job: Job) -> Job:
         """Return the job with its program's launch, as far as this machine knows it."""
         return job
@@ -385,7 +419,7 @@ class Launcher(ABC):
         return Rehearsal(self.argv(job), [], ["TRIAL is the trial's own directory."])
 
     @abstractmethod
-    def recording(self) -> Recording:
+    def recording(self, job: Job) -> Recording:
         """Return what a capture here records. Pure."""
 
     @abstractmethod

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -45,11 +44,12 @@ def refused_container(program: Sequence[str]) -> str | None:
 
 
 class DiskUse(NamedTuple):
-    """Bytes and number of a trial's files and directories; free bytes of their disk."""
+    """Bytes and number of a trial's files and directories; both free on the disk."""
 
     bytes: int
     files: int
     free_bytes: int
+    free_files: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,18 +138,36 @@ class Limits:
         return ""
 
     def disk_use(self, directories: Sequence[Path]) -> DiskUse:
-        """Return the use of a trial's directories, counted until `files` is exceeded."""
+        """Return the use of a trial's directories, counted until a limit is exceeded."""
         total = count = 0
-        free_bytes = shutil.disk_usage(directories[0]).free
+        free_bytes, free_files = free_space(directories[0])
         for directory in directories:
             with contextlib.suppress(OSError):  # a program moved a directory meanwhile: the next look counts again
                 for entry in trees.walk(directory):
                     count += 1
-                    if count > self.files:
-                        return DiskUse(total, count, free_bytes)
                     with contextlib.suppress(FileNotFoundError):
                         total += entry.status.st_blocks * BLOCK_BYTES
-        return DiskUse(total, count, free_bytes)
+                    if count > self.files or total > self.disk_bytes + MIB:
+                        break
+        return DiskUse(total, count, free_bytes, free_files)
+
+    def may_be_exceeded(self, counted: DiskUse, directory: Path) -> bool:
+        """Return whether the disk lost what remained to the trial at its last count.
+
+        One system call, whatever the trial wrote, and also for files without a name.
+        """
+        free_bytes, free_files = free_space(directory)
+        return (
+            free_bytes < self.least_free_bytes
+            or counted.free_bytes - free_bytes > self.disk_bytes - counted.bytes
+            or counted.free_files - free_files > self.files - counted.files
+        )
+
+
+def free_space(directory: Path) -> tuple[int, int]:
+    """Return the free bytes and inodes of a disk for users without rights."""
+    status = os.statvfs(directory)
+    return status.f_bavail * status.f_frsize, status.f_favail
 
 
 def read_text(path: str, *, allowed: Callable[[int], bool] = lambda _: True) -> str:

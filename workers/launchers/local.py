@@ -6,6 +6,7 @@ import os
 from typing import Any, Final
 
 from experiments.cluster_kinds.local import Local, LocalSettings
+from experiments.specification.transport import TCP
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
 from workers.hosts.processes import LocalAgent
@@ -23,10 +24,13 @@ UNCONFINED: Final = (
 )
 
 
-class LocalSession(MachineSession):
-    """Session whose loopback has other traffic too: only MPI's ports are recorded."""
+def capture_filter(*, known_ports: bool) -> str:
+    """Return a filter of MPI's own ports if we set them, else of all TCP."""
+    return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}" if known_ports else "tcp"
 
-    capture_filter = f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
+
+class LocalSession(MachineSession):
+    """Session whose loopback has other traffic too."""
 
     def __init__(
         self, launcher: LocalLauncher, agent: LocalAgent, hosts: tuple[str, ...], facts: dict[str, Any]
@@ -35,7 +39,7 @@ class LocalSession(MachineSession):
         self.confined = launcher.confined
 
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
-        return Capture.start(self.agent, INTERFACE, self.capture_filter, snap_length)
+        return Capture.start(self.agent, INTERFACE, capture_filter(known_ports=self.knows_ports), snap_length)
 
 
 class LocalLauncher(Launcher):
@@ -67,19 +71,25 @@ class LocalLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
+        transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
-            return mpi.hydra(job, mpi.ClusterProperties(None, INTERFACE, launch.program), mpi.over_tcp(job, INTERFACE))
+            return mpi.hydra(
+                job, mpi.ClusterProperties(None, INTERFACE, launch.program, transport, placement, shared_cores=True)
+            )
+        version = job.open_mpi or openmpi.installed(launch.program)
         return [
             *(launch.program, "--allow-run-as-root"),
-            *openmpi.placement(job),
-            *openmpi.shared_cores(),
-            *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed(launch.program)),
-            *openmpi.exports(job),
+            *openmpi.placement(job, placement),
+            *openmpi.binding(job, placement.bind, version, shared_cores=True),
+            *openmpi.transport(job, INTERFACE, version, transport),
+            *openmpi.exports(job, transport),
             *job.wrapped_program(),
         ]
 
-    def recording(self) -> Recording:
-        return Recording(f"the loopback interface ({INTERFACE})", LocalSession.capture_filter)
+    def recording(self, job: Job) -> Recording:
+        return Recording(
+            f"the loopback interface ({INTERFACE})", capture_filter(known_ports=self.transport(job).name == TCP)
+        )
 
     def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
         problems = self.probe()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from experiments.specification.transport import TCP, Transport
 from workers.launchers import openmpi
-from workers.launchers.job import Job
+from workers.launchers.job import Job, Launch
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class ClusterProperties:
     remote_shell: str | None
     interface: str | None
     program: str
+    transport: Transport
+    placement: openmpi.Placement
     shared_cores: bool = False
 
 
@@ -28,55 +31,93 @@ def open_mpi(job: Job, cluster: ClusterProperties) -> list[str]:
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(cluster.program, "--allow-run-as-root"),
-        *openmpi.placement(job),
-        *(openmpi.shared_cores() if cluster.shared_cores else openmpi.unbound(job)),
+        *openmpi.placement(job, cluster.placement),
+        *openmpi.binding(job, cluster.placement.bind, version, shared_cores=cluster.shared_cores),
         *(openmpi.daemons(cluster.remote_shell, version, slurm=False) if cluster.remote_shell is not None else ()),
-        *openmpi.transport(job, cluster.interface, version),
-        *openmpi.exports(job),
+        *openmpi.transport(job, cluster.interface, version, cluster.transport),
+        *openmpi.exports(job, cluster.transport),
         *job.wrapped_program(),
     ]
 
 
-def hydra(job: Job, cluster: ClusterProperties, variables: Mapping[str, str] | None = None) -> list[str]:
-    """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra.
-
-    `variables` are the cluster's own; those of the job follow them.
-    """
-    variables_of_ranks = {**(variables or {}), **job.environment}
+def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
+    """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra."""
+    variables_of_ranks = {**hydra_variables(job, cluster), **job.environment}
     exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
+    bind, distribution = cluster.placement
+    target = f"core:{job.threads}" if bind == "core" and job.threads > 1 else bind
+    ranks_in_turn = 1 if distribution == "cyclic" else job.ranks_per_host
     launcher = ("fork",) if cluster.remote_shell is None else ("ssh", "-launcher-exec", cluster.remote_shell)
     return [
         *(cluster.program, "-launcher", *launcher),
         *(("-iface", cluster.interface) if cluster.interface is not None else ()),
-        *("-hosts", ",".join(job.hosts), "-ppn", str(job.ranks_per_host), "-n", str(job.ranks)),
+        *("-hosts", ",".join(job.hosts), "-ppn", str(ranks_in_turn), "-n", str(job.ranks)),
+        *(("-bind-to", target) if bind != "default" else ()),
         *exports,
+        *cluster.transport.arguments,
         *job.wrapped_program(),
     ]
 
 
-def over_tcp(job: Job, interface: str) -> dict[str, str]:
-    """Return variables that restrict MPICH's family to TCP.
+def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
+    """Return variables of the transport, and of ranks that share cores and yield."""
+    shared = {"I_MPI_PIN": "off", "I_MPI_THREAD_YIELD": "2"} if cluster.shared_cores else {}
+    if cluster.transport.name != TCP:
+        return {**shared, **cluster.transport.environment}
+    return {**shared, **over_tcp(job, cluster.interface)}
 
-    On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses. Virtual hosts share memory
-    that hosts of a cluster would not. Ranks share cores here: they are not bound, and yield while they wait.
+
+def over_tcp(job: Job, interface: str | None) -> dict[str, str]:
+    """Return variables that restrict MPICH's family to TCP, within a host too.
+
+    On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses.
     """
     first, count = job.btl_ports
     last = first + count - 1
     return {
         "FI_PROVIDER": "tcp",
-        "FI_TCP_IFACE": interface,
+        **({"FI_TCP_IFACE": interface, "UCX_NET_DEVICES": interface} if interface is not None else {}),
         "FI_TCP_PORT_HIGH_RANGE": str(last),
         "FI_TCP_PORT_LOW_RANGE": str(first),
         "I_MPI_FABRICS": "ofi",
         "I_MPI_OFI_PROVIDER": "tcp",
-        "I_MPI_PIN": "off",
-        "I_MPI_THREAD_YIELD": "2",
         "MPIR_CVAR_CH3_PORT_RANGE": f"{first}:{last}",
         "MPIR_CVAR_NOLOCAL": "1",
-        "UCX_NET_DEVICES": interface,
         "UCX_TCP_PORT_RANGE": f"{first}-{last}",
         "UCX_TLS": "tcp,self",
     }
+
+
+def binding_refusal(launch: Launch, placement: openmpi.Placement) -> list[str]:
+    """Return why ranks cannot be bound with this launch command."""
+    if placement.bind == "default" or launch.library in ("openmpi", "mpich"):
+        return []
+    return [
+        f"Ranks of {launch.library} cannot be bound by “bind”. Leave it at default, and set the library's own variables "
+        "under “Environment”, such as I_MPI_PIN_DOMAIN."
+    ]
+
+
+def refused_variables(launch: Launch, transport: Transport, variables: Mapping[str, str]) -> list[str]:
+    """Return why variables of the user would have no effect, in sentences."""
+    fixed: dict[str, str] = {}
+    if launch.library == "openmpi":
+        words = transport.arguments
+        parameters = [words[n + 1] for n, word in enumerate(words[:-1]) if word in openmpi.PARAMETER_OPTIONS]
+        by_transport = [*parameters, *(openmpi.TCP_PARAMETERS if transport.name == TCP else ())]
+        names = {
+            **dict.fromkeys(
+                openmpi.DAEMON_PARAMETERS, "Rankwire starts the library's daemons itself. Remove the variable."
+            ),
+            **dict.fromkeys(by_transport, f"the transport {transport.name} sets it. Choose the transport native."),
+        }
+        fixed = {prefix + name: why for name, why in names.items() for prefix in openmpi.VARIABLE_PREFIXES}
+    for name in transport.environment.keys() & variables.keys():
+        if variables[name] != transport.environment[name]:
+            fixed[name] = f"the transport {transport.name} sets it to another value. Remove one of them."
+    return [
+        f"The variable {name} would have no effect: {fixed[name]}" for name in sorted(fixed.keys() & variables.keys())
+    ]
 
 
 LIBRARIES: dict[str, Callable[[Job, ClusterProperties], list[str]]] = {
@@ -85,5 +126,3 @@ LIBRARIES: dict[str, Callable[[Job, ClusterProperties], list[str]]] = {
     "intelmpi": hydra,
     "mvapich2": hydra,
 }
-KNOWN_PORTS = ("openmpi",)
-"""Libraries whose ports we set on real hosts."""

@@ -10,12 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from experiments.specification.transport import TCP, Transport
 from workers.agent import machine
 from workers.hosts.programs import search_path
 from workers.launchers.job import Job
 
 OOB_PORTS = "21000-21015"  # mpirun and its daemons listen on every port of the range: keep it narrow
 OLDEST = 4  # assumed for a library without a version
+
+
+TCP_PARAMETERS = ("pml", "btl", "btl_tcp_if_include", "btl_tcp_port_min_v4", "btl_tcp_port_range_v4")
+DAEMON_PARAMETERS = (
+    "plm",
+    "ras",
+    *(f"plm_{part}_{name}" for part in ("rsh", "ssh") for name in ("agent", "no_tree_spawn")),
+)
+PARAMETER_OPTIONS = ("--mca", "-mca", "--gmca", "-gmca", "--prtemca")
+"""Options of a parameter on the command line, which has precedence over its variables."""
+VARIABLE_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_")
 
 
 class Runtime(NamedTuple):
@@ -26,13 +38,22 @@ class Runtime(NamedTuple):
     interface: str
 
 
+class Placement(NamedTuple):
+    """Binding of ranks, and their distribution over the hosts."""
+
+    bind: str = "default"
+    distribution: str = "block"
+
+
 ORTE = Runtime("--mca", "rsh", "oob_tcp_if_include")
 PRRTE = Runtime("--prtemca", "ssh", "prte_if_include")
+PRRTE_SINCE = 5
+_AS_USUAL = Placement()
 
 
 def runtime(version: int) -> Runtime:
     """Return the runtime of a version of the library."""
-    return ORTE if version < 5 else PRRTE
+    return ORTE if version < PRRTE_SINCE else PRRTE
 
 
 def major(text: str) -> int | None:
@@ -62,46 +83,51 @@ def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]
     return parameters(settings if slurm else {**settings, "ras": "^slurm"}, names.option)
 
 
-def transport(job: Job, interface: str | None, version: int) -> list[str]:
-    """Restrict MPI messages to TCP on one interface (None: any) and known ports.
+def transport(job: Job, interface: str | None, version: int, chosen: Transport) -> list[str]:
+    """Return the options of a transport, and of the daemons' own connections.
 
-    The library's daemons use the same interface and ports of their own.
+    TCP is restricted to one interface (None: any) and known ports, also between ranks of one host.
     """
     first, count = job.btl_ports
     names = runtime(version)
-    messages = {
-        "pml": "ob1",
-        "btl": "tcp,self",
-        "btl_tcp_if_include": interface,
-        "btl_tcp_port_min_v4": str(first),
-        "btl_tcp_port_range_v4": str(count),
-    }
+    over_tcp = dict(zip(TCP_PARAMETERS, ("ob1", "tcp,self", interface, str(first), str(count)), strict=True))
+    messages = over_tcp if chosen.name == TCP else {}
     control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    of_user = {name.removeprefix(prefix) for name in job.environment for prefix in VARIABLE_PREFIXES}
     return [
         *parameters({name: value for name, value in messages.items() if value is not None}),
-        *parameters({name: value for name, value in control.items() if value is not None}, names.option),
+        *parameters({n: value for n, value in control.items() if value is not None and n not in of_user}, names.option),
+        *chosen.arguments,
     ]
 
 
-def shared_cores() -> list[str]:
-    """Return options for more ranks than cores: unbound, and yielding while they wait.
+def binding(job: Job, bind: str, version: int, *, shared_cores: bool = False) -> list[str]:
+    """Return what each rank is bound to.
 
-    Bound and polling, a ping-pong takes 4000 us, not 14.
+    By default ranks with threads are not, as the library would bind them to one core. Ranks that share cores are not bound either, and
+    yield while they wait: bound and polling, a ping-pong takes 4000 us, not 14.
     """
-    return ["--bind-to", "none", *parameters({"mpi_yield_when_idle": "1"})]
+    if bind == "default":
+        bind = "none" if shared_cores or job.threads > 1 else ""
+    target = "package" if bind == "socket" and version >= PRRTE_SINCE else bind
+    return [
+        *(("--bind-to", target) if target else ()),
+        *(parameters({"mpi_yield_when_idle": "1"}) if shared_cores else ()),
+    ]
 
 
-def unbound(job: Job) -> list[str]:
-    """Return options for ranks with threads, which the library would bind to one core."""
-    return ["--bind-to", "none"] if job.threads > 1 else []
+def placement(job: Job, chosen: Placement = _AS_USUAL) -> list[str]:
+    """Return the number of ranks, the slots of each host, and their order.
 
-
-def placement(job: Job) -> list[str]:
-    """Return the number of ranks and the slots of each host, filled in order."""
+    A rank that is bound to cores has one for each of its threads.
+    """
     slots = ",".join(f"{host}:{job.ranks_per_host}" for host in job.hosts)
-    return ["-np", str(job.ranks), "--host", slots, "--map-by", "slot"]
+    order = "node" if chosen.distribution == "cyclic" else "slot"
+    cores = f":PE={job.threads}" if chosen.bind == "core" and job.threads > 1 else ""
+    return ["-np", str(job.ranks), "--host", slots, "--map-by", order + cores]
 
 
-def exports(job: Job) -> list[str]:
-    """Return `-x NAME=VALUE` for each variable of the job, by name."""
-    return [word for name in sorted(job.environment) for word in ("-x", f"{name}={job.environment[name]}")]
+def exports(job: Job, chosen: Transport) -> list[str]:
+    """Return `-x NAME=VALUE` for each variable of the transport and the job, by name."""
+    variables = {**chosen.environment, **job.environment}
+    return [word for name in sorted(variables) for word in ("-x", f"{name}={variables[name]}")]

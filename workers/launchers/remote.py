@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cluster_kinds.settings import HostSettings
+from experiments.specification.transport import TCP
 from workers.agent import machine, mpi_files
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.capture.remote import RemoteCapture
@@ -66,6 +67,8 @@ class HostsLauncher(Launcher):
             remote_shell=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
             program=launch.program,
+            transport=self.transport(job),
+            placement=self.placement(job),
             shared_cores=self.settings.shared_cores,
         )
         return mpi.LIBRARIES[launch.library](job, properties)
@@ -101,16 +104,16 @@ class HostsLauncher(Launcher):
             )
         return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
 
-    def recording(self) -> Recording:
+    def recording(self, job: Job) -> Recording:
         hosts = "every host" if self.settings.capture == "every" else "the first host"
         interface = self.settings.interface or "the interface towards the other hosts"
-        return Recording(f"{interface} of {hosts}", self.capture_filter(self.usual_launch.library))
+        return Recording(f"{interface} of {hosts}", self.capture_filter(known_ports=self.transport(job).name == TCP))
 
-    def capture_filter(self, library: str) -> str | None:
+    def capture_filter(self, *, known_ports: bool) -> str | None:
         """Return a filter of MPI's own ports if we set them; "": no filter."""
         if self.settings.capture_filter is not None:
             return self.settings.capture_filter or None
-        if library in mpi.KNOWN_PORTS:
+        if known_ports:
             return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}"
         return "not tcp port 22"
 
@@ -190,11 +193,8 @@ class RemoteSession(Session):
         variables = {**self.environment_variables(), **job.environment}
         answer, _ = self.first.ask("mpi", program=words, variables=variables, directory=str(self.scratch / "work"))
         self._launch = self._choose_launch(answer["loaded"])
+        self.knows_ports = self.launcher.transport(job).name == TCP
         return dataclasses.replace(job, launch=self._launch)
-
-    @property
-    def knows_ports(self) -> bool:
-        return self._launch.library in mpi.KNOWN_PORTS
 
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
@@ -228,7 +228,7 @@ class RemoteSession(Session):
             return RemoteCapture.on_host(
                 self.agents[host or self.hosts[0]],
                 self.interface,
-                self.launcher.capture_filter(self._launch.library),
+                self.launcher.capture_filter(known_ports=self.knows_ports),
                 command=self.settings.capture_command,
                 snap_length=snap_length,
             )

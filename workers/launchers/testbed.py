@@ -100,21 +100,24 @@ class TestbedLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
+        transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
-            properties = mpi.ClusterProperties(str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE, launch.program)
-            return mpi.hydra(job, properties, mpi.over_tcp(job, commands.HOST_INTERFACE))
+            agent, interface = str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE
+            return mpi.hydra(
+                job, mpi.ClusterProperties(agent, interface, launch.program, transport, placement, shared_cores=True)
+            )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [
             *(launch.program, "--allow-run-as-root"),
-            *openmpi.placement(job),
-            *openmpi.shared_cores(),
+            *openmpi.placement(job, placement),
+            *openmpi.binding(job, placement.bind, version, shared_cores=True),
             *openmpi.daemons(str(fabric.REMOTE_SHELL), version),
-            *openmpi.transport(job, commands.HOST_INTERFACE, version),
-            *openmpi.exports(job),
+            *openmpi.transport(job, commands.HOST_INTERFACE, version, transport),
+            *openmpi.exports(job, transport),
             *job.wrapped_program(),
         ]
 
-    def recording(self) -> Recording:
+    def recording(self, job: Job) -> Recording:
         return Recording(f"the bridge between the hosts ({commands.BRIDGE})")
 
     def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:

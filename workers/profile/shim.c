@@ -8,10 +8,13 @@
    is missing the calls are passed on and nothing is counted. wrappers.h is made of the table (workers/profile/source.py). */
 
 #define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/tcp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -869,6 +873,85 @@ static void note_tools(void) {
     }
 }
 
+/* What this process held at its end, as text: analysis/mpi/ways.py reads it. The lines of /proc/self/maps with a device, shared
+   memory or a component of the library; device files; TCP connections with their bytes: "tcp LOCAL PORT PEER PORT ACKED"; and
+   where the thread that began MPI ran, then and at its end: "placed CPU NODE SOCKET CORE ALLOWED". */
+
+static char placed_first[512], placed_last[512];
+
+static int topology(unsigned cpu, const char *what) {
+    char name[128];
+    int value = -1;
+    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    FILE *from = fopen(name, "re");
+    if (from && fscanf(from, "%d", &value) != 1) value = -1;
+    if (from) fclose(from);
+    return value;
+}
+
+static void note_place(char *text, size_t size) {
+    char line[512], allowed[256] = "?";
+    unsigned cpu = 0, node = 0;
+    int error = errno;
+    FILE *status = syscall(SYS_getcpu, &cpu, &node, NULL) ? NULL : fopen("/proc/thread-self/status", "re");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "Cpus_allowed_list: %255s", allowed) == 1) break;
+    if (status) {
+        fclose(status);
+        int socket = topology(cpu, "physical_package_id"), core = topology(cpu, "core_id");
+        snprintf(text, size, "placed %u %u %d %d %s\n", cpu, node, socket, core, allowed);
+    }
+    errno = error;
+}
+
+static int endpoint(int file, int peer, char *text, size_t size) {
+    union { struct sockaddr any; struct sockaddr_in four; struct sockaddr_in6 six; } at;
+    socklen_t length = sizeof at;
+    char address[INET6_ADDRSTRLEN];
+    if ((peer ? getpeername : getsockname)(file, &at.any, &length)) return 0;
+    int is_four = at.any.sa_family == AF_INET;
+    if (!is_four && at.any.sa_family != AF_INET6) return 0;
+    inet_ntop(at.any.sa_family, is_four ? (void *)&at.four.sin_addr : (void *)&at.six.sin6_addr, address, sizeof address);
+    return snprintf(text, size, "%s %d", address, ntohs(is_four ? at.four.sin_port : at.six.sin6_port)) > 0;
+}
+
+static void note_files(FILE *to) {
+    DIR *files = opendir("/proc/self/fd");
+    if (!files) return;
+    for (struct dirent *entry; (entry = readdir(files));) {
+        char local[64], peer[64], name[256];
+        struct tcp_info info;
+        socklen_t length = sizeof info;
+        int file = atoi(entry->d_name);
+        ssize_t size = readlinkat(dirfd(files), entry->d_name, name, sizeof name - 1);
+        if (size <= 0) continue;
+        name[size] = 0;
+        memset(&info, 0, sizeof info);
+        if (!strncmp(name, "/dev/", 5)) fprintf(to, "%s\n", name);
+        else if (!strncmp(name, "socket:", 7) && !getsockopt(file, IPPROTO_TCP, TCP_INFO, &info, &length)
+                 && endpoint(file, 0, local, sizeof local) && endpoint(file, 1, peer, sizeof peer))
+            fprintf(to, "tcp %s %s %llu\n", local, peer, (unsigned long long)info.tcpi_bytes_acked);
+    }
+    closedir(files);
+}
+
+static void note_ways(void) {
+    static char name[sizeof path + 8], line[4400], before[sizeof line];
+    int error = errno;
+    snprintf(name, sizeof name, "%s.ways", path);
+    FILE *to = room_for(1 << 20) ? fopen(name, "wxe") : NULL, *maps = to ? fopen("/proc/self/maps", "re") : NULL;
+    while (maps && fgets(line, sizeof line, maps)) {
+        char *file = strchr(line, '/');
+        if (!file || !strcmp(file, before)) continue;
+        strcpy(before, file);
+        if (!strncmp(file, "/dev/", 5) || !strncmp(file, "/SYSV", 5) || strstr(file, "/mca_")) fputs(file, to);
+    }
+    if (maps) fclose(maps);
+    if (is_main) note_place(placed_last, sizeof placed_last);
+    if (to) fputs(placed_first, to), fputs(placed_last, to), note_files(to), fclose(to);
+    errno = error;
+}
+
 static void begin(u64 called) {
     if (page || !*path) return;
     void *known = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program may hold a copy of its own, which is the one that counts */
@@ -901,6 +984,7 @@ static void begin(u64 called) {
     piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
     if (traced) identify_world(size);
     note_tools();
+    note_place(placed_first, sizeof placed_first);
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
     made->began = made->last = last = bin_began = ticks();
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
@@ -914,6 +998,7 @@ static void end(u64 now, u64 how) {
     }
     page->how = how;
     __atomic_store_n(&page->ended, now, __ATOMIC_RELEASE);
+    note_ways();
 }
 
 static word init_with(anything real, word a0, word a1, word a2, word a3) {

@@ -15,6 +15,7 @@ from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from analysis.mpi.streams import StreamAccumulator, Wire
 from analysis.mpi.waits import explained
+from analysis.mpi.ways import Ways, place_of, places_in_words, ways_of
 from analysis.numbers import amount
 from experiments.common import plain_files
 from experiments.errors import NotPlain
@@ -25,12 +26,13 @@ from workers.profile.library import library, library_path
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
+WAYS_LIMIT_BYTES: Final = 1 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
 _NO_TWIN: Final = (
     "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
 _NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
-_LEAST_BYTES: Final = 100_000
+LEAST_BYTES: Final = 100_000
 """Fewer could be the start of the job as well."""
 _SHARE: Final = 0.9
 """Of what ranks sent, at least so much must have been seen; its payload on the wire is larger than it, never smaller."""
@@ -50,6 +52,10 @@ class InsideMpi:
     """Every call of the ranks, if the trial keeps a trace."""
     tools: Sequence[str] = ()
     """Files of other tools whose functions replaced those of MPI; their work counts as time inside MPI."""
+    ways: Ways | None = None
+    """How messages went between the ranks; None: not known."""
+    places: str = ""
+    """How the ranks were placed, in words; empty: not known."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
@@ -89,7 +95,27 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
     missing = {metric: mpi_profile.NO_RUN_DELAY for metric in mpi_profile.RUN_DELAY_METRICS if metric not in metrics}
     tools = sorted({tool for profile_of_rank in profiles for tool in profile_of_rank.tools})
-    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN) | missing, calls_of(profiles), tools)
+    texts, hosts = _texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages}
+    places = {rank: place_of(text) for rank, text in texts.items()}
+    for row in tables["ranks"]:
+        row.update(places.get(row["rank"], {}))
+    missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
+    in_words = places_in_words(places, hosts)
+    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, ways_of(texts, hosts), in_words)
+
+
+def read_ways(report_dir: Path, usages: Sequence[RankUsage]) -> Ways | None:
+    """Return how messages went between the ranks; None if a report is missing."""
+    return ways_of(_texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages})
+
+
+def _texts_of_ways(report_dir: Path, usages: Sequence[RankUsage]) -> dict[int, str]:
+    texts = {}
+    for usage in usages:
+        with contextlib.suppress(NotPlain, OSError):
+            file = report_dir / f"rank-{usage.rank}.mpi.ways"
+            texts[usage.rank] = plain_files.read_text(file, limit_bytes=WAYS_LIMIT_BYTES)
+    return texts
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:
@@ -174,7 +200,7 @@ def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | 
     ``payload_bytes``: of the whole recording. Messages may take another network or shared memory.
     """
     sent = sent_between_hosts(tables)
-    if sent < _LEAST_BYTES or payload_bytes >= _SHARE * sent:
+    if sent < LEAST_BYTES or payload_bytes >= _SHARE * sent:
         return None
     return (
         f"ranks on different hosts sent each other {amount(sent, 'B')}, and {amount(payload_bytes, 'B')} were seen on the recorded "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,7 @@ from django.conf import settings
 from experiments.common import plain_files
 from experiments.models import Cluster
 from workers.agent import linux
-from workers.launchers.limits import Limits, private_files, whole_mib
+from workers.launchers.limits import Limits, free_space, private_files, whole_mib
 
 _LEAST_DISK_BYTES: Final = 64 << 20
 """Least limit on a disk that is nearly full, where writes fail by themselves."""
@@ -22,7 +21,7 @@ _HOLE: Final = 1 << 20
 
 def current_limits() -> Limits:
     """Return the limits of a trial that begins now."""
-    free = shutil.disk_usage(settings.VAR).free
+    free, free_files = free_space(Path(settings.VAR))
     keys = [
         Path(value)
         for cluster_settings in Cluster.objects.values_list("settings", flat=True)
@@ -34,7 +33,7 @@ def current_limits() -> Limits:
         processes=settings.TRIAL_PROCESSES,
         memory_bytes=settings.TRIAL_MEMORY_BYTES or None,
         disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
-        files=settings.TRIAL_FILES,
+        files=min(settings.TRIAL_FILES, free_files // 2 or settings.TRIAL_FILES),  # Btrfs reports no number
         least_free_bytes=min(settings.DISK_RESERVE_BYTES, free) // 2,
     )
 

@@ -21,6 +21,7 @@ from experiments import workloads
 from experiments.models import Kind, Trial
 from experiments.specification import ExperimentSpec, restore
 from experiments.specification.launch_plan import plan_launch
+from experiments.specification.placement import DEFAULTS
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
@@ -45,6 +46,8 @@ from workers.trial.rank_usage import RankUsage, ranks_by_address, read_rank_usag
 TERM_GRACE_S: Final = 5.0
 FIRST_PAUSES_S: Final = (0.25, 0.25, 0.5)
 """Until the first samples, so that the cores of quick trials' ranks are seen too; then one a second."""
+LOOK_S: Final = 0.1
+"""Between looks at the free disk: a program makes several thousand files in this time."""
 END_LIMIT_S: Final = 30.0
 """Open MPI takes three seconds to end a job of which a rank died, more on a busy machine; a time limit may be days."""
 
@@ -63,6 +66,7 @@ class Measured:
     """Ranks at each IP address; empty if unknown."""
     known_ports: bool
     """True if ports identify the packets of MPI."""
+    transport: str
     link_reasons: tuple[str, ...]
     """Differences between the link and what was requested, by its certificate or by the capture."""
     world: World
@@ -116,7 +120,13 @@ class TrialRun:
         job = session.prepared(
             job_of(self.plan, hosts=session.hosts, directory=self.directory, limits=bounds, profile=profile)
         )
+        if refused := session.launcher.launch_refusals(job):
+            raise TrialFailed(" ".join(refused))
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
+        of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
+        chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
+        # Facts of the cluster's settings; histories are split by the transport.
+        environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
             raise TrialFailed(reason)
@@ -154,6 +164,7 @@ class TrialRun:
             inputs,
             host_ranks=ranks_by_address(usages, addresses, self.plan.ranks),
             known_ports=session.knows_ports,
+            transport=session.launcher.transport(job).name,
             link_reasons=(*link_reasons, *recorded.reasons, *unseen, *lacking_cores),
             world=world,
             disturbances=disturbed,
@@ -180,7 +191,8 @@ class TrialRun:
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
         link = session.launcher.kind.link_in_words(self.plan.link)
-        return {**session.facts, "oversubscription": shared, "link_asked": link}
+        transport = self.plan.launch.get("transport") or session.launcher.usual_transport
+        return {**session.facts, "oversubscription": shared, "link_asked": link, "transport": transport}
 
     def _disturbances(
         self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
@@ -269,13 +281,15 @@ class TrialRun:
         ranks_ended = math.inf
         pauses_s = itertools.chain(FIRST_PAUSES_S, itertools.repeat(1.0))
         deadline, next_sample = time.monotonic() + self.spec.time_limit_s, time.monotonic() + next(pauses_s)
-        while process.wait(max(0.01, min(next_sample, deadline) - time.monotonic())) is None:
+        while process.wait(min(LOOK_S, max(0.01, min(next_sample, deadline) - time.monotonic()))) is None:
             self.heartbeat.check()
             now = time.monotonic()
             if now >= deadline:
                 process.terminate(TERM_GRACE_S)
                 limit = amount(self.spec.time_limit_s, "s")
                 raise self._failed(f"did not end within the time limit of {limit} and was stopped.")
+            if session.fills_disk(job):
+                self._require_within_limits(session, job, process)
             if now >= next_sample:
                 next_sample = now + next(pauses_s)
                 self._require_network(session)

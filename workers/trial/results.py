@@ -13,7 +13,8 @@ from django.conf import settings
 import analysis
 from analysis.catalogue import METRICS
 from analysis.mpi.calls import to_bytes
-from analysis.numbers import plural
+from analysis.mpi.ways import sentence
+from analysis.numbers import amount, plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
 from experiments import cluster_kinds
@@ -35,7 +36,7 @@ from workers.hosts.sampling import stored_shares
 from workers.launchers import BTL_PORTS
 from workers.trial import written
 from workers.trial.failure import with_output
-from workers.trial.inside_mpi import Explained, explain_waits, no_waits, why_unseen
+from workers.trial.inside_mpi import LEAST_BYTES, Explained, explain_waits, no_waits, sent_between_hosts, why_unseen
 from workers.trial.measure import Measured, TrialRun
 from workers.trial.rank_usage import ranks_on, run_metrics
 
@@ -44,8 +45,8 @@ _SILENT_WORLD: Final = (
     "each may have run alone"
 )
 _ON_STDERR: Final = ": found on standard error; only standard output is read"
-_FROM_PACKETS: Final = ("volume", "interarrival", "tcp")
-"""Sections of the catalogue that need a capture."""
+_PACKET_METRICS: Final = tuple(m.id for m in METRICS.values() if m.section in ("volume", "interarrival", "tcp"))
+"""Metrics that need a capture."""
 
 
 @dataclass(slots=True)
@@ -129,6 +130,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
+            **({"messages_by": sentence(measured.inside.ways)} if run.plan.ranks > 1 else {}),
+            **({"placement": measured.inside.places} if measured.inside.places else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
@@ -165,8 +168,7 @@ def _keep_unread(run: TrialRun, measured: Measured) -> Sequence[Artifact]:
 
 def _analyse(run: TrialRun, measured: Measured) -> _Packets:
     if measured.recorded.report is None or measured.recorded.file is None:
-        reason = measured.recorded.absent
-        return _Packets(not_available={m.id: reason for m in METRICS.values() if m.section in _FROM_PACKETS})
+        return _Packets(not_available=dict.fromkeys(_PACKET_METRICS, measured.recorded.absent))
     report = measured.recorded.report
     first, count = BTL_PORTS
     try:
@@ -190,10 +192,13 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         )
         level, reasons = TrustLevel.UNUSABLE, [sentence, *reasons]
     write_analysis(run.directory / ANALYSIS_NAME, {**result.to_dict(), "legacy_2011": _legacy(result)})
+    is_complete = not (report.died or report.limit_reached or report.dropped)
+    if is_complete and (elsewhere := _why_elsewhere(run, measured, result)):
+        return _Packets(not_available=dict.fromkeys(_PACKET_METRICS, elsewhere), trust=TrustLevel.GOOD)
     if doubts := _doubts(run, measured, result):
         level = worst(level, TrustLevel.DEGRADED)
         reasons += doubts
-    if run.plan.hosts == 1 and not result.metrics["packets"] and not report.died and not report.dropped:
+    if run.plan.hosts == 1 and not result.metrics["packets"] and is_complete:
         # An empty capture is the truth here, and nothing about it is doubtful.
         unused = dict.fromkeys(result.not_available, "all ranks are on one host: nothing crosses the network")
         return _Packets(result.metrics, result.mpi.metrics, unused, TrustLevel.GOOD)
@@ -201,6 +206,21 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
         *(result.metrics, result.mpi.metrics, result.not_available, level, tuple(reasons)),
         _mpi_packets(measured, result),
     )
+
+
+def _why_elsewhere(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> str:
+    """Return why the recorded packets are not those of MPI; "" if they may be."""
+    is_mpi = measured.world.checked and any(usage.mpi_libraries for usage in measured.usages)
+    if measured.known_ports or not is_mpi or bool(result.mpi.metrics.get("packets")) or result.roce is not None:
+        return ""
+    interface = (measured.environment.get("interface") or {}).get("name", "the recorded interface")
+    if run.plan.hosts == 1:
+        return f"no MPI connection was seen on {interface}: the ranks of one host used shared memory or another way"
+    sent = sent_between_hosts(measured.inside.tables)
+    if LEAST_BYTES <= sent <= result.metrics.get("payload_bytes", 0.0):
+        return ""  # a library whose connections are not recognised
+    amounts = f" (ranks sent each other {amount(sent, 'B')} between hosts)" if sent else ""
+    return f"MPI used another network than {interface}, where no MPI connection was seen{amounts}"
 
 
 def _doubts(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> list[str]:
@@ -286,7 +306,8 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
     ]
     if measured.inside.tables is not None:
         explained = {} if waits is None else {"waits": waits}
-        write_analysis(run.directory / MPI_PROFILE_NAME, {**measured.inside.tables, **explained})
+        ways = {} if measured.inside.ways is None else {"ways": measured.inside.ways.to_dict()}
+        write_analysis(run.directory / MPI_PROFILE_NAME, {**measured.inside.tables, **explained, **ways})
         files.append(("other", run.directory / MPI_PROFILE_NAME))
     if measured.inside.calls is not None:
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))

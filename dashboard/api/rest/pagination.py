@@ -9,10 +9,14 @@ from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination, LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+
+from dashboard.requests.keyset import InvalidPosition, Listing, slice_of
 
 MOST: Final = 500
 FURTHEST: Final = 10_000
 """A limit, as the database reads all rows before an offset."""
+_NO_CURSOR: Final = "is not one that a page gave as next or previous"
 _CURSOR: Final = {
     "name": "cursor",
     "required": False,
@@ -54,10 +58,36 @@ class CursorPages(CursorPagination):
         try:
             cursor: Cursor | None = super().decode_cursor(request)
         except NotFound:
-            raise ValidationError({"cursor": ["is not one that a page gave as next or previous"]}) from None
+            raise ValidationError({"cursor": [_NO_CURSOR]}) from None
         if cursor is not None and cursor.position is not None and not str(cursor.position).isdecimal():
-            raise ValidationError({"cursor": ["is not one that a page gave as next or previous"]})
+            raise ValidationError({"cursor": [_NO_CURSOR]})
         return cursor
+
+
+class _ListingPages:
+    """Pages of a listing by cursor: ``after.POSITION`` or ``before.POSITION``."""
+
+    def __init__(self, listing: Listing, request: Request, limit: int) -> None:
+        if "offset" in request.query_params:
+            raise ValidationError({"offset": ["is not possible in the order of a metric: follow `next`"]})
+        side, _, position = request.query_params.get("cursor", "").strip().partition(".")
+        if side not in ("", "after", "before") or bool(side) != bool(position):
+            raise ValidationError({"cursor": [_NO_CURSOR]})
+        try:
+            sides = {"after": "", "before": "", side or "after": position}
+            self.page = slice_of(listing, after=sides["after"], before=sides["before"], most=limit)
+        except InvalidPosition:
+            raise ValidationError({"cursor": [_NO_CURSOR]}) from None
+        self._address = request.build_absolute_uri()
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """Return the rows with the addresses of the pages beside them, or null."""
+        neighbours = {"next": ("after", self.page.later), "previous": ("before", self.page.earlier)}
+        addresses = {
+            name: replace_query_param(self._address, "cursor", f"{side}.{position}") if position else None
+            for name, (side, position) in neighbours.items()
+        }
+        return Response({**addresses, "results": data})
 
 
 class Pagination(LimitOffsetPagination):
@@ -67,9 +97,13 @@ class Pagination(LimitOffsetPagination):
     max_limit = MOST
 
     def __init__(self) -> None:
-        self._pages: CursorPages | None = None
+        self._pages: CursorPages | _ListingPages | None = None
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
+        """Return the page of a queryset or `Listing`. Raise ValidationError."""
+        if isinstance(queryset, Listing):
+            self._pages = _ListingPages(queryset, request, self.get_limit(request) or self.default_limit)
+            return self._pages.page.rows
         if "cursor" not in request.query_params:
             far = self.get_offset(request) > MOST and isinstance(queryset, QuerySet)
             rows: Any = _ByKeys(queryset) if far else queryset

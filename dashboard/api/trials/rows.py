@@ -16,13 +16,23 @@ from rest_framework.response import Response
 
 from dashboard.api.rest import etag, fields, schema
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, one_of, refuse_unknown
-from dashboard.api.serializers import CancelledSerializer, TrialDetailSerializer, TrialSerializer, with_everything
+from dashboard.api.serializers import (
+    CancelledSerializer,
+    ListedTrialSerializer,
+    TrialDetailSerializer,
+    TrialSerializer,
+    with_everything,
+)
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
+from dashboard.filters.fields import metric_order
 from dashboard.panels.trial.siblings import around, differing
 from dashboard.requests import ranges
+from dashboard.requests.columns import names_in
+from dashboard.requests.trials import by_metric
 from experiments import access
 from experiments.files import read_analysis, read_mpi_profile
+from experiments.metrics import is_metric
 from experiments.models import Measurement, Trial
 
 _NUMBER: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
@@ -61,6 +71,15 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     other = serializers.CharField(allow_blank=True)
 
 
+METRICS: Final = "metrics"
+MOST_METRICS: Final = 100
+_METRICS_PARAMETER: Final = OpenApiParameter(
+    METRICS,
+    {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_METRICS},
+    explode=False,
+    style="form",
+    description="Names of metrics, separated by commas: each row has their values (of the traffic `scope`).",
+)
 _LISTED: Final = (
     *("kind", "repetition", "attempt", "superseded", "state", "trust", "message"),
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "experiment__slug", "cluster__slug"),
@@ -83,27 +102,44 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
     lookup_value_regex = "[0-9]{1,18}"
     filter_backends = (StrictFilterBackend,)
     filterset_class = TrialFilter
-    more_parameters = (fields.NAME,)
+    more_parameters = (fields.NAME, METRICS)
     cursor_ordering = "pk"
 
     def get_queryset(self) -> Any:
         trials = access.visible_trials(self.request.user, super().get_queryset())
         if self.action == "list":
-            return trials.only(*_LISTED).order_by("pk")
+            listed = trials.only(*_LISTED).order_by("pk")
+            return listed.prefetch_related("as_array__names") if METRICS in self.request.query_params else listed
         return trials
 
     def get_serializer_class(self) -> type[TrialSerializer]:
-        return TrialSerializer if self.action == "list" else TrialDetailSerializer
+        return ListedTrialSerializer if self.action == "list" else TrialDetailSerializer
 
     def get_serializer_context(self) -> dict[str, Any]:
         context = dict(super().get_serializer_context())
         if self.action in ("list", "retrieve"):
             context[fields.NAME] = fields.chosen(self.request, self.get_serializer_class())
+        if self.action == "list":
+            context[METRICS] = _requested_metrics(self.request), self._scope
         return context
 
+    def paginate_queryset(self, queryset: Any) -> Any:
+        """Return the rows of a page, perhaps by a metric. Raise ValidationError."""
+        is_metric_order, metric, descending = metric_order(clean(self.request, "ordering"))
+        if not is_metric_order:
+            return super().paginate_queryset(queryset)
+        if not is_metric(metric):
+            raise ValidationError({"ordering": ["the order of a metric is the only one: ordering=metric:NAME"]})
+        listing: Any = by_metric(queryset, metric, descending=descending, scope=self._scope)
+        return super().paginate_queryset(listing)
+
+    @property
+    def _scope(self) -> str:
+        return clean(self.request, "scope") or str(Measurement.Scope.ALL)
+
     @extend_schema(
-        parameters=[fields.parameter(TrialSerializer)],
-        responses={200: TrialSerializer(many=True), **schema.errors(400)},
+        parameters=[fields.parameter(ListedTrialSerializer), _METRICS_PARAMETER],
+        responses={200: ListedTrialSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List trials in the order of submission."""
@@ -200,3 +236,15 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         if names is None or _FROM_OTHER_TABLES & set(names):
             return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()
+
+
+def _requested_metrics(request: Request) -> tuple[str, ...]:
+    """Return the metrics of ``metrics``. Raise ValidationError."""
+    names = names_in(request.query_params.getlist(METRICS))
+    if METRICS in request.query_params and not names:
+        raise ValidationError({METRICS: ["names no metric"]})
+    if wrong := [name for name in names if not is_metric(name)]:
+        raise ValidationError({METRICS: [f"{wrong[0][:60]!r} is not a metric"]})
+    if len(names) > MOST_METRICS:
+        raise ValidationError({METRICS: [f"at most {MOST_METRICS} metrics fit in one row"]})
+    return names

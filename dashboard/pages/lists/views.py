@@ -56,6 +56,8 @@ class ListViews:
 
     page: str
     everything: str
+    all_query: str
+    """Query string of everything: the explorer opens on one workload."""
     query: str
     rows: Sequence[ListView]
 
@@ -73,7 +75,8 @@ def views_of(request: HttpRequest, page: str) -> ListViews:
     position = ("after", "before") if page == SavedView.Page.TRIALS else ("page",)  # not part of a view
     query = without(request.GET, *position)
     views = [ListView(view, view.query == query, view.owner_id == request.user.pk) for view in rows]
-    return ListViews(page, _ALL[page], query, views)
+    all_query = "workload=" if page == SavedView.Page.EXPLORE else ""
+    return ListViews(page, _ALL[page], all_query, query, views)
 
 
 def _visible(user: Any) -> QuerySet[SavedView]:

@@ -10,7 +10,7 @@ from django.utils.text import slugify
 
 from dashboard.panels.new.form import Field
 from experiments.cluster_kinds import ClusterKind
-from experiments.cluster_kinds.form import Setting, form_of, settings_from, texts_of
+from experiments.cluster_kinds.form import Setting, checked, form_of, settings_from, texts_of
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Cluster
 
@@ -73,9 +73,33 @@ class ClusterForm:
 
     @property
     def groups(self) -> list[Group]:
-        """Return the groups of settings of the kind; none for kinds without settings."""
+        """Return the settings that are required or usually set, by heading."""
+        return self._groups(first=True)
+
+    @property
+    def advanced(self) -> list[Group]:
+        """Return the other settings, by heading."""
+        return self._groups(first=False)
+
+    @property
+    def changed(self) -> list[str]:
+        """Return the labels of advanced settings that differ from their default."""
+        fields = (field for group in self.advanced for field in group.fields)
+        return [
+            field.label for field in fields if field.value != field.usual and (field.value or field.shape == "check")
+        ]
+
+    @property
+    def advanced_count(self) -> int:
+        return sum(len(group.fields) for group in self.advanced)
+
+    @property
+    def has_advanced_errors(self) -> bool:
+        return any(field.errors for group in self.advanced for field in group.fields)
+
+    def _groups(self, *, first: bool) -> list[Group]:
         groups: dict[str, Group] = {}
-        for setting in form_of(self.kind):
+        for setting in (setting for setting in form_of(self.kind) if setting.first is first):
             group = groups.setdefault(setting.group, Group(setting.group, _PURPOSES.get(setting.group, ""), []))
             group.fields.append(self._field(setting))
         return list(groups.values())
@@ -122,8 +146,8 @@ class ClusterForm:
 
     def _stored(self) -> dict[str, str]:
         if self.cluster is None:
-            return {"enabled": "on"}
-        texts = texts_of(self.kind, self.cluster.settings)
+            return {**checked(self.kind), "enabled": "on"}
+        texts = checked(self.kind) | texts_of(self.kind, self.cluster.settings)
         return {**texts, "name": self.cluster.name, "enabled": "on" if self.cluster.enabled else ""}
 
     def _field(self, setting: Setting) -> SettingField:

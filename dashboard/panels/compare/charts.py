@@ -10,7 +10,7 @@ from dashboard.charts.compare import MemberChange, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
-from dashboard.labels import parameter_label
+from dashboard.labels import axis_label
 from dashboard.panels.compare.sentences import lower_first, point_name
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
@@ -28,14 +28,20 @@ def charts(compared: Compared) -> list[Chart]:
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
-    parameter = ", ".join(map(parameter_label, compared.names))
+    parameter = ", ".join(axis_label(name, compared.baseline.experiment.workload) for name in compared.names)
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
     return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
 
 
 def _side_by_side(compared: Compared, metric: str) -> Chart:
     lines = [
-        Line(_series_name(m), [m.label], [v], [m.label], configurations=[_configuration(compared, m, compared.at)])
+        Line(
+            _series_name(compared, m),
+            [m.label],
+            [v],
+            [m.label],
+            configurations=[_configuration(compared, m, compared.at)],
+        )
         for m, v in zip(compared.members, compared.series[metric][compared.at], strict=True)
     ]
     chart = _chart(compared, metric, lines, "Member", joined=False, subtitle="median and range")
@@ -48,7 +54,7 @@ def _overlaid(compared: Compared, metric: str, parameter: str) -> Chart:
     x = _axis(compared, points)
     lines = [
         Line(
-            _series_name(m),
+            _series_name(compared, m),
             x,
             [compared.series[metric][point][number] for point in points],
             [_key(compared, point) for point in points],
@@ -81,8 +87,9 @@ def _configuration(compared: Compared, member: Member, point: Point) -> int:
     return configuration.pk if configuration else 0
 
 
-def _series_name(member: Member) -> str:
-    return f"{member.label}  {shortened(member.name, _LONGEST_NAME)}"
+def _series_name(compared: Compared, member: Member) -> str:
+    shared = any(m.name == member.name and m.experiment != member.experiment for m in compared.members)
+    return f"{member.label}  {shortened(member.experiment.slug if shared else member.name, _LONGEST_NAME)}"
 
 
 def _decades(compared: Compared, metric: str) -> bool:
@@ -119,7 +126,7 @@ def _change(compared: Compared, metric: str, parameter: str) -> Chart:
                 ends = (c.ratio_interval.low, c.ratio_interval.high) if c.ratio_interval else (None, None)
                 key, configuration = _key(compared, point), _configuration(compared, member, point)
                 ratios.append(Ratio(x, c.ratio, *ends, key, configuration))
-        series.append(MemberChange(_series_name(member), number, ratios))
+        series.append(MemberChange(_series_name(compared, member), number, ratios))
     values = [point.value for line in series for point in line.points]
     in_times = bool(values) and min(values) > 0 and max(*values, *(1 / v for v in values)) >= MANY_TIMES
     quantity, base = described(metric).label, compared.baseline.label

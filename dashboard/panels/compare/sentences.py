@@ -27,6 +27,8 @@ class Against:
 
     member: Member
     sentences: Sequence[str]
+    counted: str
+    """Counts of changed metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,13 @@ def answer(compared: Compared) -> Answer:
     others = [member for member in compared.members if member is not compared.baseline]
     if metric is None:
         verdict = "Nothing to compare: no deciding metric was measured on more than one side."
-        return Answer(verdict, [Against(member, [_counted(compared, member)]) for member in others])
+        return Answer(verdict, [Against(member, [], _counted(compared, member)) for member in others])
     over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
-        return Answer(over[alone.label], [Against(alone, [*sentences, _counted(compared, alone)])])
-    details = [Against(member, [over[member.label], _counted(compared, member)]) for member in others]
+        return Answer(over[alone.label], [Against(alone, sentences, _counted(compared, alone))])
+    details = [Against(member, [over[member.label]], _counted(compared, member)) for member in others]
     return Answer(_of_many(compared, metric), details)
 
 

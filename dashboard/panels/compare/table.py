@@ -87,7 +87,7 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float) -> dict[str, 
         if member is not compared.baseline:
             name = f"{member.label} against {compared.baseline.label}"
             against.append((name, _against(row, number, widest)))
-    return {"row": row, "unit": scale.unit, "values": values, "against": against}
+    return {"row": row, "unit": scale.unit, "values": values, "against": against, "changed": _changed(row)}
 
 
 def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from dashboard.charts.parts import Published, Scale
-from dashboard.labels import parameter_label, parameters_sentence
+from dashboard.labels import axis_label, own_unit, parameter_label, parameters_sentence
 from experiments.selectors import ConfigurationRow
 from experiments.selectors.designs import is_ladder
 
@@ -35,13 +35,16 @@ def x_parameter(rows: Sequence[ConfigurationRow], swept: Sequence[str], *, in_st
     return STEP if in_steps and distinct(best) < len(rows) and is_ladder(rows) else best
 
 
-def groups_without(rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str) -> dict[str, list[ConfigurationRow]]:
+def groups_without(
+    rows: Sequence[ConfigurationRow], swept: Sequence[str], x: str, workload: str = ""
+) -> dict[str, list[ConfigurationRow]]:
     """Group rows by the values of the parameters that are not on the x axis."""
     if x == STEP or len({repr(row.parameters.get(x)) for row in rows}) == len(rows):
         return {"": list(rows)}
     groups: dict[str, list[ConfigurationRow]] = {}
     for row in rows:
-        groups.setdefault(parameters_sentence(row.parameters, [name for name in swept if name != x]), []).append(row)
+        others = [name for name in swept if name != x]
+        groups.setdefault(parameters_sentence(row.parameters, others, workload), []).append(row)
     return groups
 
 
@@ -56,13 +59,13 @@ class XAxis:
     """Number of every configuration, for STEP."""
 
     @classmethod
-    def of(cls, parameter: str, rows: Sequence[ConfigurationRow]) -> XAxis:
+    def of(cls, parameter: str, rows: Sequence[ConfigurationRow], workload: str) -> XAxis:
         if parameter == STEP:
             return cls(STEP, "Step", None, {row.pk: number for number, row in enumerate(rows, start=1)})
         unit = _AXIS_UNITS.get(parameter)
         if unit is None:
-            bytes_of = " (B)" if parameter.endswith("_bytes") else ""
-            return cls(parameter, parameter_label(parameter) + bytes_of, None)
+            bytes_of = " (B)" if parameter.endswith("_bytes") and not own_unit(parameter, workload) else ""
+            return cls(parameter, axis_label(parameter, workload) + bytes_of, None)
         scale = Scale.of([value for row in rows if (value := row.parameters.get(parameter)) is not None], unit)
         return cls(parameter, f"{parameter_label(parameter)} ({scale.unit})", scale)
 

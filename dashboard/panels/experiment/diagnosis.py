@@ -16,7 +16,7 @@ from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
 from dashboard.help.terms import words_of
-from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.labels import parameter_label, parameters_sentence, sentence_and_rest, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
 from experiments.metrics import find
@@ -41,6 +41,11 @@ STRENGTH: Final = {
     "open": ("warn", "Inconclusive"),
 }
 """(Tone, word) of the strength of an answer."""
+MOST_FINDINGS: Final = 3
+"""Findings on the first screen; the others are folded."""
+_CORES: Final = "oversubscribed"
+_OFF: Final = ("descheduled", "off")
+"""The rule that explains parts of a change in one plain sentence: ranks that share cores."""
 _ALONE: Final = 0.95
 """Level of the intervals of a table outside the answer."""
 _STRENGTH: Final = {"weak": "weak evidence", "moderate": "", "strong": "", "printed": ""}
@@ -72,20 +77,31 @@ def diagnosis_context(
     diagnosis: CachedDiagnosis, results: Results, panels: Mapping[str, tuple[str, str]]
 ) -> dict[str, Any]:
     """Contents of the diagnosis fragments; causes link to one of the `panels`."""
-    study = diagnosis.study
+    study, answer = diagnosis.study, diagnosis.answer
+    verdict, reason = sentence_and_rest(answer.sentence)
+    plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
+    reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain))
+    causes = [
+        *(_cause(cause, panels) for cause in causes_of(answer)),
+        *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
+    ]
+    folded = [
+        (f"More on {title}", [fact for fact in diagnosis.facts if fact.fold == fold]) for fold, title in FOLDS.items()
+    ]
+    details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
+    more = [("", details)] if details else []
+    more += [(title, [_find(fact, results, panels) for fact in facts]) for title, facts in folded if facts]
+    parts = _parts(answer)
     return {
-        "answer": diagnosis.answer,
+        "answer": answer,
+        "verdict": verdict,
+        "reason": " ".join(filter(None, reasons)),
         "strength": STRENGTH[diagnosis.answer.strength],
         "settle": _settle(diagnosis),
-        "causes": [
-            *(_cause(cause, panels) for cause in causes_of(diagnosis.answer)),
-            *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
-        ],
-        "parts": _parts(diagnosis.answer),
-        "folds": [
-            (title, [_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == fold])
-            for fold, title in FOLDS.items()
-        ],
+        "causes": causes[:MOST_FINDINGS],
+        "more": more,
+        "more_title": _more_title(sum(len(finds) for _, finds in more), parts),
+        "parts": parts,
         "key_figures": diagnosis.key_figures,
         "intervals": diagnosis.answer.scatter is not None,
         "cannot_tell": study.report.cannot_tell,
@@ -144,6 +160,12 @@ def _change_words(part: ChangePart) -> str:
     low, high = (None if end is None else round(end, _LEAST_DECIMAL) for end in (part.low_s, part.high_s))
     interval = None if low is None else Interval(low, high, 0.95, "")
     return numbers.with_interval(round(part.change_s, _LEAST_DECIMAL), interval, "s", _DIGITS)
+
+
+def _more_title(count: int, parts: Sequence[Mapping[str, str]]) -> str:
+    by_part = "change by part" if parts else ""
+    words = " and ".join(filter(None, (f"more findings ({count})" if count else "", by_part)))
+    return words[:1].upper() + words[1:]
 
 
 def _settle(diagnosis: CachedDiagnosis) -> str:

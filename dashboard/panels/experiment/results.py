@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis import numbers
@@ -30,6 +30,8 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
+_BESIDE_ANSWER = ("speedup", "where-time-goes")
+MOST_BESIDE_ANSWER = 3
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
@@ -114,6 +116,16 @@ class Results:
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
 
+    def split(self, sections: Sequence[Section]) -> tuple[Section | None, list[Section]]:
+        """Return the three charts beside the answer, and all others."""
+        answering = next((section for section in sections if section.element == self.answered_by), None)
+        if answering is None:
+            return None, list(sections)
+        leading, *others = answering.charts
+        first = [leading, *sorted(others, key=lambda chart: chart.element not in _BESIDE_ANSWER)][:MOST_BESIDE_ANSWER]
+        rest = [(section, [chart for chart in section.charts if chart not in first]) for section in sections]
+        return replace(answering, charts=first), [replace(section, charts=charts) for section, charts in rest if charts]
+
     def _deciding_chart(self) -> list[Chart]:
         metric = deciding_metric(self.experiment.workload, self.experiment.specification)
         if self.experiment.is_imported and not self.has(metric):
@@ -125,7 +137,7 @@ class Results:
     def _time_charts(self) -> list[Chart]:
         if not (self._fills or any(map(self.has, TIME))):
             return []
-        if len(groups_without(self.rows, self.swept, self.parameter)) < 2:
+        if len(groups_without(self.rows, self.swept, self.parameter, self.experiment.workload)) < 2:
             names = {"elapsed_s": "Elapsed", "cpu_mean_rank_s": "CPU per rank"}
             return [self._chart("time", "Elapsed and CPU time", *TIME, names=names, quantity="Time", fastest=True)]
         return [self._chart("elapsed", "Elapsed time", TIME[0]), self._chart("cpu", "CPU time per rank", TIME[1])]
@@ -172,8 +184,9 @@ class Results:
     ) -> Chart:
         names = names or {}
         rows, swept, x = self._axis(metrics[0])
-        groups = groups_without(rows, swept, x)
-        axis = XAxis.of(x, [*rows, *(row for overlay in self.overlays for row in overlay.rows)])
+        groups = groups_without(rows, swept, x, self.experiment.workload)
+        axis_rows = [*rows, *(row for overlay in self.overlays for row in overlay.rows)]
+        axis = XAxis.of(x, axis_rows, self.experiment.workload)
         lines = [
             line_of(group or self._name(names.get(metric, "Measured")), axis.values(rows), rows, metric)
             for metric in metrics
@@ -221,7 +234,7 @@ class Results:
 
     def point(self, row: ConfigurationRow) -> str:
         """Return a configuration in words: its swept values, or its hosts."""
-        return parameters_sentence(row.parameters, self.swept or ["hosts"])
+        return parameters_sentence(row.parameters, self.swept or ["hosts"], self.experiment.workload)
 
     def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
@@ -232,14 +245,14 @@ class Results:
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]
         )
-        best = self._best()
+        best, workload = self._best(), self.experiment.workload
         page = Slice.of(first, len(self.rows))
         rows = self.rows[page.first - 1 : page.last]
         most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
             "page": page,
             "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
-            "names": [parameter_label(name) for name in names],
+            "names": [parameter_label(name, workload) for name in names],
             "ranks": any(row.ranks for row in self.rows),
             "columns": columns,
             "rows": [
@@ -247,7 +260,7 @@ class Results:
                     "row": row,
                     "best": best is not None and row.pk == best.pk,
                     "point": self.point(row),
-                    "values": [value_words(name, row.parameters.get(name)) for name in names],
+                    "values": [value_words(name, row.parameters.get(name), workload) for name in names],
                     "cells": [column.cell(row) for column in columns],
                     "strip": trial_dots(row.trials, most),
                 }

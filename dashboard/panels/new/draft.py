@@ -18,11 +18,22 @@ from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
 from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, display_value, is_text
 from experiments.specification.ranges import expand_values
+from experiments.specification.transport import as_swept, as_transport
 from experiments.specification.yaml_lines import Dumper, YamlDocument, dump
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
-    *("certificate", "profile", "order", "time_limit_s", "allocation", "disturbed"),
+    *(
+        "certificate",
+        "transport",
+        "bind",
+        "distribution",
+        "profile",
+        "order",
+        "time_limit_s",
+        "allocation",
+        "disturbed",
+    ),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
@@ -41,7 +52,16 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
         return draft_from_post(post)
     text = post.get("yaml", "")
     parse_yaml(text, max_trials=max_trials)
-    return expanded(YamlDocument(text).data)
+    return _transports_as_text(expanded(YamlDocument(text).data))
+
+
+def _transports_as_text(draft: dict[str, Any]) -> dict[str, Any]:
+    """Return a valid draft with its transports as texts, which the form shows."""
+    if isinstance(draft.get("transport"), Mapping):
+        draft = {**draft, "transport": as_transport(draft["transport"])}
+    if "transport" in (sweep := draft.get("sweep") or {}):
+        draft = {**draft, "sweep": {**sweep, "transport": as_swept(sweep["transport"])}}
+    return draft
 
 
 def draft_from_post(post: QueryDict) -> dict[str, Any]:
@@ -120,9 +140,10 @@ def _typed(text: str) -> Any:
     return int(text) if text.removeprefix("-").isdecimal() and len(text) < 20 else text
 
 
-def _sweep_from_post(post: QueryDict) -> dict[str, str]:
+def _sweep_from_post(post: QueryDict) -> dict[str, Any]:
     rows = zip(post.getlist("sweep_name"), post.getlist("sweep_values"), strict=False)
-    return {name: values.strip() for name, values in rows if name}
+    sweep: dict[str, Any] = {name: values.strip() for name, values in rows if name}
+    return {name: as_swept(text) if name == "transport" else text for name, text in sweep.items()}
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:

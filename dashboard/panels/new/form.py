@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from dashboard.labels import parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
@@ -15,7 +15,8 @@ from experiments.errors import FieldError
 from experiments.metrics import deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
-from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
+from experiments.specification.placement import WantedBind
 from experiments.specification.ranges import expand_values
 
 Texts = Sequence[str]
@@ -70,6 +71,7 @@ class SweepRow:
         return cls(name, text, len(values), expanded, errors)
 
 
+_BOUND = {"cluster": "Default of the cluster", "default": "As the MPI library does", "none": "Nothing"}
 # Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
@@ -126,6 +128,13 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     ),
     "control": ("Control", "", ()),
     "ideal": ("Ideal network", "", ()),
+    "transport": ("Transport", "", ()),
+    "bind": ("Bind ranks to", "", tuple((word, _BOUND.get(word, word)) for word in get_args(WantedBind))),
+    "distribution": (
+        "Distribution",
+        "",
+        (("cluster", "Default of the cluster"), ("block", "Host after host"), ("cyclic", "Hosts in turn")),
+    ),
     "profile": (
         "Inside MPI",
         "",
@@ -168,7 +177,10 @@ class Form:
         if name == "time_limit_s" and isinstance(value, int | float):
             text = f"{int(value) if float(value).is_integer() else value} s"
         if name == "grows_with_hosts":
-            choices = [("", "nothing"), *((n, parameter_label(n)) for n in self._mapping("sweep") if n != "hosts")]
+            choices = [
+                ("", "nothing"),
+                *((n, parameter_label(n, self.workload)) for n in self._mapping("sweep") if n != "hosts"),
+            ]
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
@@ -196,6 +208,16 @@ class Form:
     @property
     def workload(self) -> str:
         return str(self.draft.get("workload", ""))
+
+    @property
+    def newer_version(self) -> dict[str, int] | None:
+        """Return the chosen and the latest version of a registered program if they differ."""
+        program = workloads.find(self.workload)
+        if program is None or not program.registered:
+            return None
+        latest = program.parameters_type.model_fields["version"].default
+        chosen = self._mapping("parameters").get("version", latest)
+        return {"chosen": chosen, "latest": latest} if isinstance(chosen, int) and chosen < latest else None
 
     @property
     def workload_fields(self) -> list[Field]:
@@ -299,9 +321,13 @@ class Form:
     @property
     def sweepable(self) -> Choices:
         """Return the parameters for a sweep: cluster, workload, link."""
-        names = [*CLUSTER_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]
+        names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]))
         unknown = [name for name in self._mapping("sweep") if name not in names]
-        return [(name, parameter_label(name)) for name in [*names, *unknown]]
+        return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
+
+    @property
+    def has_launch_options(self) -> bool:
+        return any(self.draft.get(name) or self.errors.get(name) for name in LAUNCH_PARAMETERS)
 
     @property
     def has_study_options(self) -> bool:

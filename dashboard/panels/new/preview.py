@@ -66,12 +66,12 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
     kinds = [trial.kind for trial in plan.trials]
     rows = []
     for i, point in enumerate(plan.configurations[:MOST_ROWS]):
-        values = [value_words(name, point.parameters[name]) for name in spec.sweep]
+        values = [value_words(name, point.parameters[name], spec.workload) for name in spec.sweep]
         rows.append(PreviewRow(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
     return Preview(
-        names=[parameter_label(name) for name in spec.sweep],
+        names=[parameter_label(name, spec.workload) for name in spec.sweep],
         rows=rows,
         configurations=len(plan.configurations),
         trials=kinds.count("measured"),

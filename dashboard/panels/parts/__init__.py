@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from dashboard.panels.parts.curves import curves_part
 from dashboard.panels.parts.effects import effects_part
-from dashboard.panels.parts.envelope import envelope_part, envelope_summary
+from dashboard.panels.parts.envelope import envelope_part
 from dashboard.panels.parts.grid import grid_part
 from dashboard.panels.parts.inside_mpi import inside_mpi_part
-from dashboard.panels.parts.ladder import ladder_part, ladder_summary
+from dashboard.panels.parts.ladder import ladder_part
 from dashboard.panels.parts.measured import Measured
-from dashboard.panels.parts.phases import phases_part, phases_summary
-from dashboard.panels.parts.rating import rating_part, rating_summary
+from dashboard.panels.parts.phases import phases_part
+from dashboard.panels.parts.rating import rating_part
 
-__all__ = ["SHORT_TITLES", "Measured", "Part", "parts_of", "summary_of"]
+__all__ = ["SHORT_TITLES", "Measured", "Part", "parts_of"]
 
 Build = Callable[[Measured, Mapping[str, str]], dict[str, Any] | None]
 
@@ -33,6 +33,8 @@ class Part:
     title: str
     template: str
     context: Mapping[str, Any]
+    opens: bool
+    """The part belongs beside the answer."""
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
@@ -59,15 +61,9 @@ _OPENS: Final[Mapping[str, str]] = {
 
 def parts_of(measured: Measured, targets: Mapping[str, str], question: str = "") -> list[Part]:
     """Return the parts that the data fit, in order. ``asked`` are user's targets."""
-    parts = []
-    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != _OPENS.get(question)):
+    parts, first = [], _OPENS.get(question)
+    for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != first):
         context = build(measured, targets)
         if context is not None:
-            parts.append(Part(element, title, f"parts/_{element}.html", context))
+            parts.append(Part(element, title, f"parts/_{element}.html", context, element == first))
     return parts
-
-
-def summary_of(measured: Measured) -> list[tuple[str, str]]:
-    """Return the results of the parts in a few lines, without fits."""
-    summaries = (envelope_summary, ladder_summary, rating_summary, phases_summary)
-    return [line for summarise in summaries for line in summarise(measured)]

@@ -88,7 +88,7 @@ def efficiency_trees(measured: Measured) -> list[Tree]:
     if not rows or measured.main.experiment.published:
         return []
     weak = measured.main.experiment.specification.get("scaling") == "weak"
-    groups = groups_without(rows, swept_parameters(measured.main.rows), "hosts")
+    groups = groups_without(rows, swept_parameters(measured.main.rows), "hosts", measured.main.experiment.workload)
     return [_tree(name, group, weak=weak) for name, group in groups.items()]
 
 

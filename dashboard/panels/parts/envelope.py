@@ -49,22 +49,6 @@ def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, A
     }
 
 
-def envelope_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return the result of each link in a line."""
-    test = measured.workload.load_test if measured.workload else None
-    if test is None:
-        return []
-    rated = _envelope(measured.main, test, FACTOR, virtual=_virtual(measured.main, measured))
-    return [
-        (
-            _link(row.capacity),
-            f"{numbers.plural(row.largest_acceptable, 'job')} accepted; used up first: {_first(row.saturation)}",
-        )
-        for row in rated.rows
-        if row.largest_acceptable is not None
-    ]
-
-
 def _virtual(source: ResultSource, measured: Measured) -> bool:
     return source is measured.main and measured.hosts_share_a_machine
 

@@ -14,7 +14,7 @@ from analysis.statistics import Interval
 from dashboard.charts.maps import Cells, Keys, contour, difference_map, heat_map
 from dashboard.charts.parts import MOST_SERIES, Figure, Scale, log_ticks, ticks
 from dashboard.charts.sweep import over_parameter, x_axis
-from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.labels import axis_label, parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import XAxis
 from dashboard.panels.experiment.results import line_of
 from dashboard.panels.parts.measured import Measured, ResultSource
@@ -151,8 +151,8 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     look: dict[str, Any] = {
         "x": [value_words(grid.x, value) for value in grid.values(grid.x)],
         "y": [value_words(grid.y, value) for value in grid.values(grid.y)],
-        "x_title": parameter_label(grid.x),
-        "y_title": parameter_label(grid.y),
+        "x_title": axis_label(grid.x, measured.main.experiment.workload),
+        "y_title": axis_label(grid.y, measured.main.experiment.workload),
         "of": grid.keys(grid.rows),
     }
     ends = (min(everything), max(everything))
@@ -224,7 +224,7 @@ def _lines(
     achieved: Mapping[int, Mapping[str, float]] | None,
 ) -> Figure:
     rows = [row for family in families.values() for row in family]
-    axis = XAxis.of(x, rows)
+    axis = XAxis.of(x, rows, measured.main.experiment.workload)
     lines, published = [], []
     for name, family in families.items():
         ordered = sorted(family, key=lambda row: row.parameters[x])

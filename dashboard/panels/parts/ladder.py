@@ -54,18 +54,6 @@ def ladder_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
     }
 
 
-def ladder_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return the best step in a line."""
-    metric = measured.deciding
-    if metric is None or not is_ladder(measured.main.with_metric(metric)):
-        return []
-    steps = ladder(_steps(measured.main, metric), higher_is_better=measured.higher_is_better(metric))
-    best = next(step for step in reversed(steps) if step.is_best_so_far)
-    unit = find(metric, measured.main.experiment.specification).unit
-    gained = "" if best.against_first is None else f", {numbers.times(best.against_first.factor)} the first"
-    return [("Best step", f"{best.number} of {len(steps)}: {numbers.amount(best.value, unit)}{gained}")]
-
-
 def _steps(source: ResultSource, metric: str) -> list[Trialled]:
     return [Trialled(row.parameters, row.values[metric]) for row in source.with_metric(metric)]
 

@@ -71,39 +71,6 @@ def _measured(
     }
 
 
-def phases_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return the gain of each method at the most nodes in a line."""
-    phases = measured.workload.phases if measured.workload else None
-    by_method = {} if phases is None else _by_method(measured, phases)
-    if phases is None:
-        return []
-    if not by_method:
-        return _printed_summary(measured, phases)
-    gains = _gains(by_method, phases, measured)
-    most = max(row["nodes"] for row in gains)
-    return [
-        (
-            f"{row['method'].capitalize()}, {numbers.plural(most, 'node')}",
-            f"{row['faster']} times shorter than {phases.baseline}, {row['more_bandwidth']} bandwidth",
-        )
-        for row in gains
-        if row["nodes"] == most and "faster" in row
-    ]
-
-
-def _printed_summary(measured: Measured, phases: Phases) -> list[tuple[str, str]]:
-    table = _printed(measured.main, phases)
-    return [
-        (
-            f"{row['method'].capitalize()}, {numbers.plural(row['nodes'], 'node')}",
-            f"{row['faster']} times shorter than {phases.baseline}"
-            + (f", {row['more_bandwidth']} bandwidth" if row["more_bandwidth"] != numbers.NOTHING else "")
-            + (f" ({kind})" if (kind := dict(row["conditions"]).get("kind", "measured")) != "measured" else ""),
-        )
-        for row in (table["rows"] if table else ())
-    ]
-
-
 def _by_method(measured: Measured, phases: Phases) -> dict[str, list[ConfigurationRow]]:
     by_method: dict[str, list[ConfigurationRow]] = defaultdict(list)
     for row in measured.main.with_metric(phases.first):

@@ -31,23 +31,6 @@ def rating_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
     return {"tables": tables}
 
 
-def rating_summary(measured: Measured) -> list[tuple[str, str]]:
-    """Return lines on the best rate."""
-    metric = measured.workload.gflops if measured.workload else None
-    if metric is None or not measured.main.with_metric(metric):
-        return []
-    table = _table(measured.main, metric)
-    best = next(row for row in table["rows"] if row["best"])
-    unit = table["currency"]
-    priced = zip(table["prices"], best["prices"], strict=True)
-    lines = (
-        ("Of theoretical peak", best["peak"], "%"),
-        *((f"Price per GFLOP/s{when and f', {when}'}", price, unit) for when, price in priced),
-        ("MFLOP/s per watt", best["power"], ""),
-    )
-    return [(name, numbers.with_unit(words, unit)) for name, words, unit in lines if words != numbers.NOTHING]
-
-
 def _table(source: ResultSource, metric: str) -> dict[str, Any]:
     facts, rows = cluster_facts(source.experiment), source.with_metric(metric)
     names = swept_parameters(rows)

@@ -44,6 +44,12 @@ def between_address(trial: int, kind: str) -> str:
     return f"{reverse('trial-between', args=[trial])}?of={kind}&from=*&to=*"
 
 
+def connection_filter(flow: Mapping[str, Any]) -> str:
+    """Return the display filter of one connection, in both directions."""
+    hosts = [_address(flow[f"host_{end}"], "addr") for end in "ab"]
+    return " && ".join([*hosts, *(f"tcp.port == {flow[f'port_{end}']}" for end in "ab")])
+
+
 def _meant(labels: Sequence[str], name: str) -> Sequence[str]:
     first, _, last = name.partition(JOINED)
     if first not in labels or (last or first) not in labels:

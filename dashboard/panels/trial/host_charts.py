@@ -33,7 +33,9 @@ def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[s
         if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
             continue
         lines = [_line(samples, number, index) for number in range(len(samples.hosts))]
-        views.append((name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit, leads=leads)))
+        views.append(
+            (name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit, leads=leads, zero_s=samples.began_s))
+        )
     return views
 
 

@@ -54,9 +54,9 @@ def _row(pair: Sequence[int], hosts: Mapping[int, str], wire: Mapping[tuple[str,
     return {
         "name": f"{numbers.grouped(source)} → {numbers.grouped(target)}",
         "hosts": " → ".join(dict.fromkeys(filter(None, (hosts.get(source, ""), hosts.get(target, ""))))),
-        "messages": numbers.grouped(messages),
-        "bytes": numbers.amount(size, "B") if size else numbers.NOTHING,
-        "wire": _ONE_HOST if together else numbers.amount(carried, "B") if carried else _NOT_TOLD,
+        "messages": numbers.Amount.of(messages, ""),
+        "bytes": numbers.Amount.of(size, "B") if size else numbers.NOTHING,
+        "wire": _ONE_HOST if together else numbers.Amount.of(carried, "B") if carried else _NOT_TOLD,
     }
 
 
@@ -79,7 +79,7 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
         "other_functions": _others(other, window_s),
         "sizes": message_sizes(profile["sizes"]),
-        "over_time": inside_over_time(profile["inside"]),
+        "over_time": inside_over_time(profile["inside"], ranks[0].get("began_s")),
         "messages": messages_by_pair(
             profile, read_analysis(trial), leads=between_address(trial.pk, "rank") if has_packets else ""
         ),
@@ -93,12 +93,12 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
 def _function(row: Mapping[str, Any], window_s: float, ranks: int) -> dict[str, Any]:
     return {
         "name": row["name"],
-        "time": numbers.amount(row["seconds"], "s"),
-        "share": numbers.amount(row["seconds"] / window_s, numbers.SHARE),
-        "calls": numbers.grouped(row["calls"]),
-        "per_call": numbers.amount(row["seconds"] / row["calls"], "s"),
-        "longest": numbers.amount(row["longest_s"], "s"),
-        "bytes": numbers.amount(row["bytes"], "B") if row["bytes"] else numbers.NOTHING,
+        "time": numbers.Amount.of(row["seconds"], "s"),
+        "share": numbers.Amount.of(row["seconds"] / window_s, numbers.SHARE),
+        "calls": numbers.Amount.of(row["calls"], ""),
+        "per_call": numbers.Amount.of(row["seconds"] / row["calls"], "s"),
+        "longest": numbers.Amount.of(row["longest_s"], "s"),
+        "bytes": numbers.Amount.of(row["bytes"], "B") if row["bytes"] else numbers.NOTHING,
         "max_rank": numbers.grouped(row["max_rank"]) if ranks > 1 else "",
     }
 

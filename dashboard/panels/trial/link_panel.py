@@ -36,8 +36,8 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "way": f"{row['source']} → {row['target']}",
         "quantity": str(row["quantity"]).replace("rate of a short burst", "Rate of a short burst"),
-        "asked": numbers.amount(row.get("asked"), unit),
-        "achieved": numbers.amount(row.get("achieved"), unit),
+        "asked": numbers.Amount.of(row.get("asked"), unit),
+        "achieved": numbers.Amount.of(row.get("achieved"), unit),
         "interval": numbers.between(interval[0], interval[1], unit) if interval else "",
         "tolerance": row.get("tolerance", ""),
         "state": words,

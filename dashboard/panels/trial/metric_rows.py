@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.catalogue import METRICS
-from dashboard.panels.trial.output import Mark
 from experiments.metrics import find, is_metric
 
 _SECTIONS = {
@@ -47,13 +46,16 @@ def missing_rows(not_available: Mapping[str, str]) -> list[dict[str, str]]:
     return rows
 
 
-def metric_rows(values: Mapping[str, float], marks: Mapping[str, Mark]) -> list[dict[str, Any]]:
-    """Return values by id with label, unit and line, the workload's metrics first."""
+def metric_rows(values: Mapping[str, float], printed_by: str) -> list[dict[str, Any]]:
+    """Return values by id with label and unit, the workload's metrics first.
+
+    ``printed_by``: the workload, if the output is stored from which its figures were read; else ''.
+    """
     order = {identifier: number for number, identifier in enumerate(METRICS)}
     rows = []
     for identifier in sorted(values, key=lambda name: (order.get(name, -1), name)):
         row: dict[str, Any] = {"id": identifier, "value": values[identifier], "label": identifier, "unit": ""}
-        row["mark"] = marks.get(identifier)
+        row["is_printed"] = bool(printed_by) and identifier.startswith(f"{printed_by}.")
         if not is_metric(identifier):  # measured by an earlier version under another name
             rows.append(row | {"section": "No longer in the catalogue"})
             continue

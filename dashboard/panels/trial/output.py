@@ -1,104 +1,157 @@
-"""Texts that a trial's program printed and wrote, and the lines of its figures."""
+"""Parts of the texts that a trial printed and wrote, and lines of its figures."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from django.conf import settings
+
+from analysis import numbers
 from experiments import workloads
 from experiments.common.plain_files import decoded
 from experiments.errors import NotPlain, OutputError, StoreUnavailable, Tampered
 from experiments.metrics import find
 from experiments.models import Artifact, State, Trial
 from experiments.workloads.kept_files import selected
-from experiments.workloads.outputs import Figure
+from experiments.workloads.outputs import Figure, Line
 
-SHOWN_BYTES: Final = 200_000
-"""Of longer texts the end is shown, which has the cause of a failure; the lines of figures are not marked."""
+SHOWN_LINES: Final = 2_000
+"""Of longer texts the end is shown, which has the cause of a failure, or the lines around the requested one."""
+SHOWN_CHARACTERS: Final = 2_000
+MOST_MATCHES: Final = 200
+_MARKED_BYTES: Final = 4_000_000
+"""The figures of longer outputs are not looked up unless one is requested: parsing takes a second."""
 _PRINTED: Final = (Artifact.Kind.STDOUT, Artifact.Kind.STDERR, Artifact.Kind.INPUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """The line of a figure, and its place on the page."""
+class ShownLine:
+    """A line as the page shows it."""
 
     number: int
-    file: str
-    """Empty for standard output."""
-    anchor: str
+    text: str
+    omitted: int
+    """Characters beyond SHOWN_CHARACTERS."""
+    figures: str
+    """Labels of the figures that were read from it."""
+    is_match: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ShownText:
-    """A file of a trial as its page shows it."""
+    """A part of a file, and the lines of the file that match a search."""
 
     artifact: Artifact
-    text: str
-    is_cut: bool
-    marks: dict[str, Mark] = field(default_factory=dict)
-    """By metric."""
+    lines: Sequence[ShownLine] = ()
+    total: int = 0
+    line: int | None = None
+    """The requested line, or the first match."""
+    matches: Sequence[ShownLine] = ()
+    match_count: int = 0
+    problem: str = ""
 
     @property
-    def lines(self) -> int:
-        return self.text.count("\n")
+    def first(self) -> int:
+        return self.lines[0].number if self.lines else 0
 
-    def pieces(self) -> Iterator[tuple[str, str, str]]:
-        """Yield text, anchor and labels of marked lines, and the text between two."""
-        labels: dict[int, list[str]] = {}
-        for metric, mark in self.marks.items():
-            labels.setdefault(mark.number, []).append(find(metric).label)
-        anchors = {mark.number: mark.anchor for mark in self.marks.values()}
-        lines = enumerate(re.split(r"(?<=\n)", self.text), 1)
-        for anchor, group in groupby(lines, lambda line: anchors.get(line[0], "")):
-            numbered = list(group)
-            yield "".join(line for _, line in numbered), anchor, ", ".join(labels.get(numbered[0][0], ()))
+    @property
+    def last(self) -> int:
+        return self.lines[-1].number if self.lines else 0
 
 
-def texts_of(trial: Trial, artifacts: Sequence[Artifact]) -> list[ShownText]:
-    """Return printed texts, input files, and the written files that hold figures."""
+def text_files(trial: Trial, artifacts: Sequence[Artifact]) -> list[Artifact]:
+    """Return printed texts, input files and parsed files, the most useful first."""
     workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
-    stored = {artifact.name: artifact for artifact in artifacts if artifact.removed_at is None}
-    written = selected(workload.outputs, stored) if workload else []
-    texts = {name: _read(a) for name, a in stored.items() if a.kind in _PRINTED or name in written}
-    excerpts = {name: text for name, text in texts.items() if text is not None}
-    if workload and trial.state == State.FINISHED and not any(text.is_cut for text in excerpts.values()):
-        _mark(excerpts, _figures(workload, trial, excerpts, written))
-    return [text for name, text in excerpts.items() if text.artifact.kind in _PRINTED or text.marks]
+    stored = [artifact for artifact in artifacts if artifact.removed_at is None]
+    written = selected(workload.outputs, [artifact.name for artifact in stored]) if workload else []
+    texts = [artifact for artifact in stored if artifact.kind in _PRINTED or artifact.name in written]
+    is_failed = trial.state == State.FAILED
+
+    def rank(artifact: Artifact) -> tuple[bool, bool, int]:
+        order = _PRINTED.index(artifact.kind) if artifact.kind in _PRINTED else len(_PRINTED)
+        cause_first = is_failed and artifact.kind == Artifact.Kind.STDERR
+        return not artifact.size_bytes, not cause_first, order
+
+    return sorted(texts, key=rank)
 
 
-def _read(artifact: Artifact) -> ShownText | None:
-    is_cut = artifact.size_bytes > SHOWN_BYTES
+def line_of(trial: Trial, files: Sequence[Artifact], metric: str) -> tuple[Artifact, int] | None:
+    """Return the file and the line from which a figure was read; None if unknown."""
+    line = _figures(trial, files).get(metric)
+    artifact = next((artifact for artifact in files if line and artifact.name == line.file), None)
+    return (artifact, line.number) if artifact and line else None
+
+
+def shown_text(
+    trial: Trial, files: Sequence[Artifact], artifact: Artifact, *, line: int | None = None, words: str = ""
+) -> ShownText:
+    """Return the part of a file around ``line`` or the first match, else its end."""
     try:
-        with artifact.intact() as file, file.open("rb") as stream:
-            stream.seek(max(0, artifact.size_bytes - SHOWN_BYTES))
-            return ShownText(artifact, decoded(stream.read()), is_cut)
+        text = _content(artifact)
     except FileNotFoundError:
-        return None
+        return ShownText(artifact, problem=f"{artifact.name} is missing on disk.")
     except (Tampered, NotPlain, StoreUnavailable) as error:
-        return ShownText(artifact, f"({error})", False)
+        return ShownText(artifact, problem=str(error))
+    texts = text.removesuffix("\n").split("\n") if text else []
+    total = len(texts)
+    sought = words.casefold()
+    matches = [number for number, row in enumerate(texts, 1) if sought in row.casefold()] if sought else []
+    line = min(max(1, line), total) if line and total else matches[0] if matches else None
+    last = min(total, max(SHOWN_LINES, line + SHOWN_LINES // 2)) if line else total
+    labels = _labels(trial, files, artifact)
+    matching = set(matches)
+
+    def part(number: int) -> ShownLine:
+        full = texts[number - 1].removesuffix("\r")
+        omitted = max(0, len(full) - SHOWN_CHARACTERS)
+        return ShownLine(
+            number, full[:SHOWN_CHARACTERS], omitted, ", ".join(labels.get(number, ())), number in matching
+        )
+
+    return ShownText(
+        artifact,
+        lines=[part(number) for number in range(max(1, last - SHOWN_LINES + 1), last + 1)],
+        total=total,
+        line=line,
+        matches=[part(number) for number in matches[:MOST_MATCHES]],
+        match_count=len(matches),
+    )
 
 
-def _figures(
-    workload: workloads.WorkloadDefinition, trial: Trial, excerpts: Mapping[str, ShownText], written: Sequence[str]
-) -> Mapping[str, float]:
-    """Return the figures of the shown texts; {} if today's parser refuses them."""
-    output = next((text.text for text in excerpts.values() if text.artifact.kind == Artifact.Kind.STDOUT), "")
-    files = {name: excerpts[name].text for name in written if name in excerpts}
-    try:
-        requested = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
-        return workload.read(output, files, requested).figures
-    except (OutputError, ValueError, LookupError, TypeError):  # a parser of a user's module may raise others
+def _content(artifact: Artifact) -> str:
+    longest = 2 * settings.OUTPUT_LIMIT_BYTES  # as trials store at most
+    if artifact.size_bytes > longest:
+        raise NotPlain(f"{artifact.name} has more than {numbers.amount(longest, 'B')}: download it.")
+    return decoded(artifact.content())
+
+
+def _labels(trial: Trial, files: Sequence[Artifact], artifact: Artifact) -> Mapping[int, list[str]]:
+    """Return the labels of the figures of a file by line."""
+    labels: dict[int, list[str]] = {}
+    if sum(file.size_bytes for file in files) <= _MARKED_BYTES:
+        for metric, line in _figures(trial, files).items():
+            if line.file == artifact.name:
+                labels.setdefault(line.number, []).append(find(metric).label)
+    return labels
+
+
+def _figures(trial: Trial, files: Sequence[Artifact]) -> dict[str, Line]:
+    """Return the first line of each figure, with the name of its file.
+
+    {} if today's parser refuses the output.
+    """
+    workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
+    stdout = next((artifact for artifact in files if artifact.kind == Artifact.Kind.STDOUT), None)
+    if workload is None or trial.state != State.FINISHED:
         return {}
-
-
-def _mark(excerpts: Mapping[str, ShownText], figures: Mapping[str, float]) -> None:
-    stdout = next((name for name, text in excerpts.items() if text.artifact.kind == Artifact.Kind.STDOUT), "")
-    places = {name: f"text-{number}" for number, name in enumerate(excerpts, 1)}
-    for metric, value in figures.items():
-        for line in value.lines[:1] if isinstance(value, Figure) else ():
-            name = line.file or stdout
-            if name in excerpts:
-                excerpts[name].marks[metric] = Mark(line.number, line.file, f"{places[name]}-line-{line.number}")
+    requested = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
+    try:
+        written = {artifact.name: _content(artifact) for artifact in files if artifact.kind not in _PRINTED}
+        figures = workload.read(_content(stdout) if stdout else "", written, requested).figures
+    except (Tampered, NotPlain, OSError, OutputError, ValueError, LookupError, TypeError):
+        return {}  # a parser of a user's module may raise others than OutputError
+    lines = {metric: value.lines[0] for metric, value in figures.items() if isinstance(value, Figure) and value.lines}
+    name = stdout.name if stdout else ""
+    return {metric: Line(line.number, line.text, line.file or name) for metric, line in lines.items()}

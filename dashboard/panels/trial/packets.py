@@ -16,6 +16,15 @@ from experiments.models import Artifact, Trial
 LAST_FRAME: Final = 10**9
 _LAST_S: Final = 1e9
 LONGEST_FILTER: Final = 1000
+KINDS: Final = (
+    ("data", "TCP with payload"),
+    ("ack", "TCP without payload"),
+    ("handshake", "opens or ends a connection"),
+    ("problem", "retransmitted, out of order, full window"),
+    ("datagram", "UDP, RoCE"),
+    ("other", "everything else"),
+)
+"""The kinds of ``analysis.capture.listing`` and their meanings."""
 _UNNAMED: Final = ("data", "fake-field-wrapper")
 
 
@@ -36,7 +45,7 @@ class PacketQuery:
 
     def address(self, **other: str) -> str:
         """Return the query of the address, without empty fields."""
-        fields = {name: getattr(self, name) for name in self.__slots__} | other
+        fields = {"tab": "packets"} | {name: getattr(self, name) for name in self.__slots__} | other
         return urlencode({name: value for name, value in fields.items() if value})
 
     @property

@@ -21,7 +21,7 @@ class Tile:
 
     metric: str
     label: str
-    value: str
+    value: float | None
     unit: str
     dots: Dots | None
     words: str
@@ -36,10 +36,9 @@ def tile_of(
 ) -> Tile:
     description = find(metric)
     value = values.get(metric)
-    number, unit = numbers.quantity(value, description.unit)
     if value is None:
         reason = trial.not_available.get(metric, "not measured")
-        return Tile(metric, description.label, number, unit, None, reason)
+        return Tile(metric, description.label, None, "", None, reason)
     others = [other for pk, other in repetitions if pk != trial.pk]
     # A full-size published value would compress all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
@@ -52,7 +51,7 @@ def tile_of(
             if difference
             else f"the median of {len(repetitions)} is 0"
         )
-    return Tile(metric, description.label, number, unit, repetition_dots(value, others, near), words)
+    return Tile(metric, description.label, value, description.unit, repetition_dots(value, others, near), words)
 
 
 def published_here(trial: Trial) -> dict[str, Any]:

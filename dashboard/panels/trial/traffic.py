@@ -8,7 +8,7 @@ from typing import Any
 from analysis import numbers
 from dashboard.charts.traffic import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
-from dashboard.panels.trial.between import between_address
+from dashboard.panels.trial.between import between_address, connection_filter
 from experiments.files import read_analysis
 from experiments.models import Trial
 
@@ -67,7 +67,9 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
         return {"analysis": False, "counters": counters}
     sizes = analysis.get("size_histogram") or {}
     mean = values.get("throughput_Bps")
-    throughput = throughput_over_time(series.get("wire_bytes") or [], series.get("bin_s") or 1.0, mean_bytes_per_s=mean)
+    throughput = throughput_over_time(
+        series["wire_bytes"], series.get("bin_s") or 1.0, mean_bytes_per_s=mean, zero_s=series.get("start_s")
+    )
     gaps = analysis.get("interarrival") or {}
     ccdf = gaps.get("ccdf") or {}
     return {
@@ -111,8 +113,20 @@ def _flows(flows: list[dict[str, Any]]) -> dict[str, Any]:
     largest = sorted(flows, key=lambda flow: -flow["wire_bytes"])[:MOST_FLOWS]
     return {
         "flows": [
-            {**flow, "share": flow["wire_bytes"] / total, "percent": 100 * flow["wire_bytes"] / total}
+            {
+                **flow,
+                "name": _between(flow),
+                "filter": connection_filter(flow),
+                "share": flow["wire_bytes"] / total,
+                "percent": 100 * flow["wire_bytes"] / total,
+            }
             for flow in largest
         ],
         "flow_count": len(flows),
     }
+
+
+def _between(flow: Mapping[str, Any]) -> str:
+    if flow.get("rank_a") is None or flow.get("rank_b") is None:
+        return f"{flow['host_a']} ↔ {flow['host_b']}"
+    return f"ranks {flow['rank_a']} ↔ {flow['rank_b']}"

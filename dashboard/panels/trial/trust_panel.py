@@ -37,7 +37,7 @@ def trust_rows(
         if metric.id == OBSERVER:
             words = (observer["difference"], "") if observer else ("", _NO_CONTROL)
         elif (value := values.get(metric.id, counters.get(metric.id))) is not None:
-            words = (numbers.amount(value, metric.unit), "")
+            words = (numbers.Amount.of(value, metric.unit), "")
         else:
             words = ("", trial.not_available.get(metric.id, _NOT_COUNTED))
         rows.append(TrustRow(metric.id, metric.label, *words))

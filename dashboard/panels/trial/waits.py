@@ -92,8 +92,8 @@ def _row(name: str, hosts: str, pairs: Sequence[Sequence[float]]) -> dict[str, A
     return {
         "name": name,
         "hosts": hosts,
-        "waits": numbers.grouped(sum(pair[2] for pair in pairs)),
-        "time": numbers.amount(whole_s, "s"),
+        "waits": numbers.Amount.of(sum(pair[2] for pair in pairs), ""),
+        "time": numbers.Amount.of(whole_s, "s"),
         "shares": [_share(part_s / whole_s) for part_s in seconds],
     }
 
@@ -102,7 +102,7 @@ def _share(part: float) -> str:
     if not part:
         return numbers.NOTHING
     least = numbers.amount(_LEAST_SHARE, numbers.SHARE)
-    return f"< {least}" if part < _LEAST_SHARE else numbers.amount(part, numbers.SHARE)
+    return f"< {least}" if part < _LEAST_SHARE else numbers.Amount.of(part, numbers.SHARE)
 
 
 def _sentence(pairs: Sequence[Sequence[float]], causes: Sequence[str], windows_s: Mapping[int, float]) -> str:

@@ -15,6 +15,8 @@ import analysis
 from analysis.capture.dissect import check_filter, dissect
 from analysis.capture.listing import list_packets
 from analysis.capture.tshark import running
+from tests.analysis.capture_files import Frame, pcapng
+from tests.analysis.frames import ethernet, ipv4, tcp, udp
 from tests.analysis.oracles.tools import tshark_fields
 
 
@@ -79,6 +81,31 @@ def test_list_packets_covers_the_selected_frames(mpi_capture: Path) -> None:
     assert [line.number for line in everything] == list(range(1, len(everything) + 1))
     assert list_packets(mpi_capture, frames=(5, 10**9), limit=3) == everything[4:7]
     assert list_packets(mpi_capture, frames=(2, 3)) == everything[1:3]
+
+
+def test_list_packets_names_kind_and_connection(tmp_path: Path) -> None:
+    data = tcp(seq=2, flags=0x18, payload=b"x" * 100)
+    back = {"source": "10.0.0.2", "destination": "10.0.0.1"}
+    packets = [
+        ipv4(tcp(seq=1, flags=0x02)),
+        ipv4(tcp(20_000, 40_000, seq=1, ack=2, flags=0x12), **back),
+        ipv4(data),
+        ipv4(tcp(20_000, 40_000, seq=2, ack=102), **back),
+        ipv4(data),
+        ipv4(tcp(seq=102, ack=2, flags=0x11)),
+        ipv4(tcp(50_000, seq=1, flags=0x04)),
+        ipv4(udp(4791, 4791, b"x"), protocol=17),
+    ]
+    frames = [ethernet(packet) for packet in packets]
+    frames.append(ethernet(b"\0\1\x08\0\6\4\0\1" + bytes(20), kind=0x0806))
+    file = tmp_path / "packets.pcapng"
+    file.write_bytes(pcapng([Frame.whole(10**18 + at * 10**6, frame) for at, frame in enumerate(frames)]))
+    lines = list_packets(file)
+    assert [line.kind for line in lines] == [
+        *("handshake", "handshake", "data", "ack", "problem", "handshake", "handshake", "datagram", "other")
+    ]
+    assert [line.connection for line in lines] == [*["tcp.stream == 0"] * 6, "tcp.stream == 1", "udp.stream == 0", ""]
+    assert list_packets(file, display_filter=lines[0].connection) == lines[:6]
 
 
 def test_a_filter_and_a_range_hold_together_and_the_limit_ends_the_search(mpi_capture: Path) -> None:

@@ -36,3 +36,23 @@ def test_it_answers_before_it_draws_and_folds_what_one_side_has(
     page.keyboard.press("Enter")
     expect(fold.get_by_role("row", name="CPU time s")).to_be_visible()
     assert page_errors == []
+
+
+def test_search_shows_rows_by_name_and_differences_only(page: Page, address: str, page_errors: list[str]) -> None:
+    page.goto(address)
+    rows = page.locator("#metrics tbody tr:visible, #configuration tbody tr:visible, #environment tbody tr:visible")
+    search = page.get_by_role("searchbox", name="Find a setting, fact or metric")
+    before = rows.count()
+    search.fill("cpu rank")
+    expect(page.get_by_role("row", name="CPU time per rank")).to_be_visible()
+    assert {"cpu" in text.lower() for text in rows.locator("th").all_inner_texts()} == {True}
+    search.fill("nothing of this name")
+    expect(rows).to_have_count(0)
+    search.fill("")
+    expect(rows).to_have_count(before)
+    page.get_by_label("Differences only").check()
+    expect(
+        page.locator("#metrics tbody tr[data-same]:visible, #configuration tbody tr[data-same]:visible")
+    ).to_have_count(0)
+    expect(page.locator("#configuration .differs").first).to_be_visible()
+    assert page_errors == []

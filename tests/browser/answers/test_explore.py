@@ -36,8 +36,11 @@ def test_it_explores_selects_and_compares(page: Page, measured: Experiment, page
     page.select_option("#f-colour", "link.mtu")
     expect(page.locator(".legendtext")).to_have_count(2)
     assert "colour=link.mtu" in page.url
+    page.locator("#folded").click()
     page.fill("#f-where", "hosts = 2")
     expect(page.locator("#answer")).to_contain_text("2 configurations match")
+    expect(page.locator("#folded")).to_have_text("Filters (2)")
+    page.keyboard.press("Escape")
     for box in page.locator("#answer input[name=of]").all():
         box.check()
     page.get_by_role("button", name="Compare selected").click()

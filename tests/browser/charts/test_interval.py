@@ -35,15 +35,15 @@ def trial(person: User) -> Trial:
 
 def test_written_it_zooms_and_lists_with_the_keyboard_alone(page: Page, trial: Trial, page_errors: list[str]) -> None:
     page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(trial.get_absolute_url())
-    plot = page.locator(".plot[data-figure=figure-throughput]")
+    page.goto(f"{trial.get_absolute_url()}?tab=time")
+    plot = page.locator("#throughput .plot")
     expect(plot.locator(".main-svg").first).to_be_attached()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_label("From", exact=True).focus()
     page.keyboard.type("3.5")
     page.keyboard.press("Tab")
-    page.wait_for_function("() => document.querySelector('.plot').layout.xaxis.range[0] === 3.5")
+    page.wait_for_function("() => document.querySelector('#throughput .plot').layout.xaxis.range[0] === 3.5")
     page.keyboard.press("Enter")
     locator = page.locator("#packet-rows").get_by_role("button")
     expect(locator).to_have_count(5)

@@ -41,6 +41,7 @@ def test_hosts_are_tested_before_they_take_experiments(
     hands.type("Hosts", "n1, n2")
     hands.type("User", settings["user"], is_step=False)
     hands.type("Private key", settings["key"], is_step=False)
+    hands.press("Advanced")
     hands.type("ssh configuration", settings["config"], is_step=False)
     hands.type("Between hosts", " ".join(settings["agent"]), is_step=False)
     hands.type("Interface", "eth0")

@@ -21,7 +21,7 @@ def test_a_report_is_shared_by_a_link(
 ) -> None:
     page = hands.page
     page.goto(f"/experiments/{fast}/")
-    hands.press("Use in a report")
+    hands.press("More actions")
     hands.press("Create report")
     page.wait_for_url("**/reports/*/edit/")
     hands.type("Title", "What the exchange takes")

@@ -42,7 +42,7 @@ def things(finished: Experiment, person) -> dict[str, dict[str, object]]:
         "network/": {"slug": study.slug},
         "network/predictions/": {"pk": factories.prediction(finished).pk},
         "clusters/": {"slug": "testbed"},
-        "workloads/": {"name": "solver"},
+        "workloads/": {"name": "solver", "slug": "water"},
         "help/": {"name": "terms"},
         "tasks/": {"pk": task.pk},
         "reports/": {"pk": report.pk, "number": 1},

@@ -66,7 +66,7 @@ def _report(installation: Installation, camera: Camera, slug: str) -> str:
     address = f"reports/?text={slug}"
     if not (reports := installation.ask(address)["results"]):
         with camera.opened(f"/experiments/{slug}/", 1440, 900) as page:
-            page.locator("summary", has_text="Use in a report").click()
+            page.locator("summary", has_text="More actions").click()
             page.get_by_role("button", name="Create report").click()
             page.wait_for_url("**/reports/*/edit/")
         reports = installation.ask(address)["results"]

@@ -43,10 +43,13 @@ _LISTS: Final = (
     Refusal("cursor", "is not one that a page gave as next or previous", _STORED),
     Refusal("offset|ordering", "cannot be given with cursor.*", _BESIDE),
     Refusal("workload", "Select a valid choice.*", _STORED),
-    Refusal("metric|counted", "(.* )?is not a metric.?", _STORED),
+    Refusal("metric|counted|metrics", "(.* )?is not a metric.?|names no metric", _STORED),
+    Refusal("ordering", "Select a valid choice.*|the order of a metric is the only one.*", _STORED),
+    Refusal("offset", "is not possible in the order of a metric.*", _BESIDE),
     Refusal("x|y|colour|facet", ".*is not (the name of )?a (parameter|metric).*", _STORED),
     Refusal("columns", "columns: .* is not a metric.", _STORED),
     Refusal("where", "Conditions: .*", _GRAMMAR),
+    Refusal("where_metrics", ".*", _GRAMMAR),
     Refusal("every", "every: rows are configurations.*", _BESIDE),
 )
 _SPECIFICATION: Final = (

@@ -56,7 +56,14 @@ def test_no_page_leaves_a_mark_or_a_name_unexplained(
     point = trial.configuration.hash
     addresses = [
         *("/", "/experiments/", "/trials/", "/studies/", "/history/", "/clusters/", "/clusters/testbed/", "/quotas/"),
-        *("/explore/", "/workloads/", "/networks/", "/network/", experiment.get_absolute_url()),
+        *(
+            "/explore/?workload=water",
+            "/workloads/",
+            "/workloads/water/",
+            "/networks/",
+            "/network/",
+            experiment.get_absolute_url(),
+        ),
         f"/experiments/{experiment.slug}/diagnosis/",
         *(trial.get_absolute_url(), f"/history/{point}/testbed/?metric=elapsed_s", f"/network/{experiment.slug}/"),
         factories.prediction(experiment).get_absolute_url(),

@@ -17,6 +17,7 @@ from tests.dashboard.explorer import pivoted, question
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
 
 ADDRESS = "/explore/"
+TRANSFER = "pingpong.transfer_time_s"
 
 
 def commit() -> None:
@@ -159,13 +160,57 @@ def test_it_draws_panels_and_shows_every_swept_parameter_on_the_page(measured, p
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(measured, submit, run, page, django_assert_num_queries):
     with django_assert_num_queries(9):
-        page.get(ADDRESS)
+        page.get(ADDRESS, {"workload": ""})
     for number in range(3):
         submit(name=f"More {number}")
     run()
     commit()
     with django_assert_num_queries(9):
-        page.get(ADDRESS)
+        page.get(ADDRESS, {"workload": ""})
+
+
+def test_explorer_opens_on_the_workload_measured_last(measured, page):
+    assert page.get(ADDRESS).url == f"{ADDRESS}?workload=water"
+    Experiment.objects.filter(pk=measured[1].pk).update(workload="pingpong")
+    answer = page.get(ADDRESS, follow=True)
+    assert answer.request["QUERY_STRING"] == "workload=pingpong"
+    choices = answer.context["choices"]
+    assert choices["of"] == "Ping-pong"
+    assert {slug: chosen for slug, _, _, chosen in choices["workloads"]} == {
+        "pingpong": True,
+        **dict.fromkeys(["water", "hpl", "concurrent-readers", "data-staging"], False),
+    }
+    Trial.objects.filter(experiment__published=False).update(state="cancelled")
+    assert page.get(ADDRESS).status_code == 200
+
+
+@pytest.mark.parametrize("statistic", ["each", "median"])
+def test_published_values_have_a_panel_of_their_own(measured, page, person, statistic):
+    query = {"workload": "water", "statistic": statistic}
+    charts = page.get(ADDRESS, query).context["charts"]
+    assert [chart.title.partition(", ")[2] for chart in charts] == ["", "published"]
+    drawn = [
+        [y for t in chart.figure["data"] for x, y in zip(t["x"], t["y"], strict=True) if x == 4] for chart in charts
+    ]
+    assert max(drawn[0]) < 10 < min(drawn[1])
+    (four,) = [
+        c for c in client_of(person).get("/api/v1/explore/", {"workload": "water"}).json()["cells"] if c["x"] == 4
+    ]
+    assert four["configurations"] == 4, "REST pools all of a position"
+
+
+@pytest.mark.parametrize(
+    ("query", "x_type", "y_type"),
+    [
+        ({}, None, None),
+        ({"ylog": "1", "xlog": "1"}, "log", "log"),
+        ({"workload": "pingpong", "x": TRANSFER, "y": TRANSFER}, "log", "log"),
+        ({"workload": "pingpong", "x": TRANSFER, "y": TRANSFER, "xlog": "0", "ylog": "0"}, None, None),
+    ],
+)
+def test_axes_are_logarithmic_if_their_values_span_a_decade(measured, page, query, x_type, y_type):
+    layout = page.get(ADDRESS, {"workload": "water", **query}).context["charts"][0].figure["layout"]
+    assert (layout["xaxis"].get("type"), layout["yaxis"].get("type")) == (x_type, y_type)
 
 
 def test_other_projects_are_hidden(measured, page, person):

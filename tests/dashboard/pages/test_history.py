@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Trial, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -49,6 +49,25 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert len(data["trials"]) == 12
 
 
+def test_a_history_does_not_mix_transports(submit, page, person):
+    submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
+    for number in range(8):
+        trial = Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
+        trial.start_running(command=["mpirun"], conditions={})
+        trial.start_analysing()
+        environment = {"kernel": "6.8", "transport": "native" if number >= 4 else "tcp"}
+        value = 2.0 * (1 + 0.002 * (number % 3))
+        trial.finish(TrialResult({"all": {"elapsed_s": value}}, {}, "good", environment=environment))
+        Trial.objects.filter(pk=trial.pk).update(ended_at=timezone.now() - timedelta(days=8 - number))
+    connection.check_constraints()
+    history = page.get(address(trial.configuration)).context["found"].history
+    assert [(change.index, change.environment) for change in history.changes] == [(4, {"transport": ("tcp", "native")})]
+    assert history.baseline.first == 4
+    assert not history.flagged
+    (listed,) = client_of(person).get("/api/v1/history/").json()["results"]
+    assert listed["steps"] == 1
+
+
 def test_expected_step_is_not_flagged(stepped, page):
     first = page.get(address(stepped)).context["found"].entries[6].trial
     query = {"metric": "elapsed_s", "trial": first}
@@ -72,6 +91,25 @@ def test_only_submitters_mark_steps(stepped, client, library):
     assert client.post(address(stepped, "mark/"), query).status_code == 404
 
 
-@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
+def test_metric_is_found_by_its_label_and_an_unknown_one_is_refused(stepped, page):
+    assert page.get(address(stepped), {"metric": "elapsed TIME"}).url == f"{address(stepped)}?metric=elapsed_s"
+    assert "Elapsed time" in page.get(address(stepped)).context["metrics"]
+    answer = page.get(address(stepped), {"metric": "nonsense"}, follow=True)
+    assert answer.context["found"].metric == "elapsed_s"
+    assert "nonsense" in " ".join(map(str, answer.context["messages"]))
+
+
+def test_settings_are_grouped_and_swept_ones_come_first(stepped, page):
+    settings = dict(page.get(address(stepped)).context["settings"])
+    assert list(settings) == ["Swept", "Size", "Program", "Link"]
+    assert settings["Swept"] == [("Hosts", "2")]
+    assert sum(map(len, settings.values())) == len(stepped.parameters)
+    assert [label for label, _ in settings["Link"][:2]] == ["Bandwidth", "Delay"]
+    assert [label for label, _ in settings["Program"]] == ["Molecules", "Steps", "Temperature"]
+    Configuration.objects.filter(pk=stepped.pk).update(parameters=stepped.parameters | {"link.mtu": 9000})
+    assert dict(page.get(address(stepped)).context["settings"])["Link"][0] == ("MTU", "9\u202f000 B")
+
+
+@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "/history/none/testbed/?metric=nonsense"])
 def test_unknown_histories_are_not_found(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
 from django.urls import reverse
+from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
 from experiments.models import Program
@@ -19,11 +21,20 @@ FORM = {
     "name": "solver",
     "title": "A solver",
     "program": "/opt/solver control '--steps={steps}'",
-    "placeholders": "steps: {type: integer, minimum: 1, default: 100}",
-    "inputs": "control: |\n  title = {steps} steps",
+    "placeholders.0.name": "steps",
+    "placeholders.0.type": "integer",
+    "placeholders.0.default": "100",
+    "placeholders.0.allowed": "1..",
+    "inputs.0.name": "control",
+    "inputs.0.text": "title = {steps} steps\r\n",
     "threads": "2",
-    "extract": "- {name: time_s, unit: s, direction: lower, regex: 'time (\\S+)'}",
-    "keep": "['*.log']",
+    "extract.0.name": "time_s",
+    "extract.0.unit": "s",
+    "extract.0.direction": "lower",
+    "extract.0.regex": r"time (\S+)",
+    "extract.0.pick": "last",
+    "extract.0.required": "yes",
+    "keep": "*.log",
 }
 
 
@@ -35,7 +46,7 @@ def maintainer(page, person):
 
 def test_form_registers_a_program(maintainer):
     response = maintainer.post(reverse("program-new"), FORM)
-    assert response.url == reverse("workloads"), text_of(response)
+    assert response.url == reverse("workload", args=["solver"]), text_of(response)
     stored = Program.latest("solver")
     assert stored.definition == {
         "name": "solver",
@@ -47,11 +58,34 @@ def test_form_registers_a_program(maintainer):
         "extract": [{"name": "time_s", "unit": "s", "direction": "lower", "regex": r"time (\S+)"}],
         "keep": ["*.log"],
     }
-    listed = text_of(maintainer.get(reverse("workloads")))
-    assert "A solver" in listed
-    assert reverse("program", args=["solver"]) in listed
-    assert "Time s" in listed
-    assert "parameters.steps" in text_of(maintainer.get(reverse("new") + "?workload=solver"))
+    new = reverse("new") + "?workload=solver"
+    page = text_of(maintainer.get(response.url))
+    assert reverse("program", args=["solver"]) in page
+    assert new in page
+    assert reverse("workload", args=["solver"]) in text_of(maintainer.get(reverse("workloads")))
+    assert "parameters.steps" in text_of(maintainer.get(new))
+
+
+def test_page_of_a_program_shows_its_parameters_first(maintainer):
+    more = {"placeholders.1.name": "mode", "placeholders.1.type": "text", "placeholders.1.allowed": "fast, slow"}
+    maintainer.post(reverse("program-new"), {**FORM, **more, "program": "/opt/solver {steps} {mode}"})
+    context = maintainer.get(reverse("workload", args=["solver"])).context
+    rows = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
+    assert rows[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
+    assert [name for name, *_ in rows[2:]] == ["threads", "version"]
+    assert context["version"] == 1
+
+
+def test_form_leads_on_to_a_new_experiment(maintainer):
+    response = maintainer.post(reverse("program-new"), {**FORM, "start": "on"})
+    assert response.url == reverse("new") + "?workload=solver"
+
+
+def test_blank_rows_are_no_rows(maintainer):
+    blank = {"extract.1.name": " ", "extract.1.direction": "neutral", "extract.7.regex": "", "parts.0.program": ""}
+    maintainer.post(reverse("program-new"), {**FORM, **blank})
+    assert len(Program.latest("solver").definition["extract"]) == 1
+    assert "parts" not in Program.latest("solver").definition
 
 
 def test_it_writes_the_latest_version_back_into_the_form(maintainer):
@@ -65,27 +99,43 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "field", "words"),
     [
-        ({"extract": "- {name: time_s, regex: 'no group'}"}, "needs a group"),
-        ({"extract": "- {name: ["}, "cannot be read"),
-        ({"placeholders": "steps: {type: text, default: 007}"}, "write 7 or '007'"),
-        ({"placeholders": "steps: {type: integer, default: 010}"}, "write 8 or '010'"),
-        ({"placeholders": "steps: 1\nsteps: 2"}, "'steps' is given twice"),
-        ({"environment": "A: yes"}, "write true or 'yes'"),
-        ({"program": "/opt/solver 'open"}, "cannot be read: No closing quotation"),
-        ({"placeholders": ""}, "{steps} is not defined under placeholders"),
-        ({"name": "water"}, "a workload 'water' exists already"),
-        ({"threads": "many"}, "must be a whole number"),
+        ({"extract.0.regex": "no group"}, "extract.0.regex", "needs a group"),
+        ({"extract.0.regex": "(?=x)(y)"}, "extract.0.regex", "look-around"),
+        ({"extract.0.regex": ""}, "extract.0.regex", "give one of regex"),
+        ({"extract.0.name": ""}, "extract.0.name", "is missing"),
+        ({"extract.0.factor": "many"}, "extract.0.factor", "must be a number"),
+        ({"extract.3.name": "time_s", "extract.3.regex": "(x)"}, "extract.3.name", "is given twice"),
+        ({"placeholders.0.default": "many"}, "placeholders.0.default", "must be a number"),
+        ({"placeholders.0.allowed": "200.."}, "placeholders.0.default", "at least 200"),
+        ({"placeholders.0.name": "Hosts"}, "placeholders.0.name", "cannot be the name of a placeholder"),
+        ({"placeholders.1.name": "idle"}, "placeholders.1.name", "changes nothing"),
+        ({"environment": "MODE"}, "environment", "is not NAME=value"),
+        ({"program": "/opt/solver 'open"}, "program", "cannot be read: No closing quotation"),
+        ({"placeholders.0.name": ""}, "placeholders.0.name", "is missing"),
+        ({"name": "water"}, "name", "a workload 'water' exists already"),
+        ({"name": "new"}, "name", "a page of Rankwire"),
+        ({"threads": "many"}, "threads", "must be a whole number"),
+        ({"inputs.0.name": "my deck"}, "inputs.0.name", "cannot be the name of an input file"),
+        ({"clusters": "lab: ["}, "clusters", "cannot be read"),
     ],
 )
-def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, words):
+def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field, words):
     response = maintainer.post(reverse("program-new"), {**FORM, **wrong})
     assert response.status_code == 422
-    text = unescape(response.content.decode())
-    assert words in text
-    assert "A solver" in text
+    page = html.fromstring(response.content)
+    (element,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
+    assert words in element.text_content()
+    assert page.xpath("//input[@name='title']/@value") == ["A solver"]
+    assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None
+
+
+def test_errors_under_advanced_open_it(maintainer):
+    for wrong, opened in (({"threads": "many"}, 1), ({"program": "'"}, 0)):
+        page = html.fromstring(maintainer.post(reverse("program-new"), {**FORM, **wrong}).content)
+        assert len(page.xpath("//details[@class='advanced' and @open]")) == opened
 
 
 def test_input_files_can_be_uploaded(maintainer):
@@ -94,11 +144,6 @@ def test_input_files_can_be_uploaded(maintainer):
     assert maintainer.post(reverse("program-new"), form).status_code == 302
     texts = {"control": "title = {steps} steps\n", "in.deck": "run {steps}\nend\n", "notes": "none"}
     assert Program.latest("solver").definition["inputs"] == texts
-    address = reverse("program", args=["solver"])
-    text = "control: |\n  title = {steps} steps\nnotes: none\nin.deck: |\n  run {steps}\n  end"
-    assert "in.deck: |\n  run {steps}\n  end" in text_of(maintainer.get(address))
-    assert maintainer.post(address, {**FORM, "inputs": text}).status_code == 302
-    assert Program.latest("solver").version == 1, "what is shown says the same when it is sent again"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +160,153 @@ def test_invalid_input_files_are_refused_at_the_field(maintainer, name, content,
     assert words in unescape(response.content.decode())
 
 
+def sent(page):
+    """Return what a browser sends of the form as it is."""
+    (form,) = page.xpath("//form[@id='program']")
+    areas = {area.get("name") for area in form.xpath(".//textarea")}
+    # A browser drops the line feed after the tag, and lxml does not.
+    return {name: text.removeprefix("\n") if name in areas else text for name, text in form.form_values()}
+
+
+def test_an_unchanged_form_is_no_new_version(maintainer):
+    """Numbers keep their notation: 5.0 and 5 are different definitions."""
+    definition = {
+        "name": "solver",
+        "program": ["/opt/solver", "{a}", "{b}", "{c}"],
+        "placeholders": {
+            "a": {"default": 5.0, "minimum": 1.0, "maximum": 10, "choices": [5.0, 6]},
+            "b": {"type": "text", "choices": [1, "x, y", 'say "so"'], "default": "1"},
+            "c": {"type": "number", "title": "Factor", "unit": "s", "description": "Of time", "maximum": 1e3},
+        },
+        "inputs": {"deck": "\n a\n\n"},
+        "decks": {"x": "/data/a=/b"},
+        "environment": {"MODE": " fast "},
+        "parts": [{"from_rank": 1, "program": ["./x", "a b"]}],
+        "clusters": {"lab": {"binary": "/opt/s", "modules": []}},
+        "extract": [
+            {"name": "n", "csv_column": "N", "delimiter": ";", "file": "a.csv", "required": False, "at_most": 1e-6},
+            {"name": "m", "json_pointer": "/m", "pick": "mean", "factor": 1e-6, "thousands": " "},
+        ],
+        "success": "Done",
+    }
+    Program.register(definition)
+    address = reverse("program", args=["solver"])
+    page = html.fromstring(maintainer.get(address).content)
+    posted = sent(page)
+    assert maintainer.post(address, posted).status_code == 302
+    assert Program.latest("solver").version == 1
+    assert Program.latest("solver").definition == definition
+
+
+def test_form_takes_the_largest_program(maintainer):
+    definition = {
+        "name": "large",
+        "program": ["/opt/large", *(f"{{p{n}}}" for n in range(50))],
+        "placeholders": {f"p{n}": {"default": n} for n in range(50)},
+        "extract": [{"name": f"f{n}", "regex": f"f{n} (x)", "at_most": n} for n in range(100)],
+        "inputs": {f"deck-{n}": f"run {n}\n" for n in range(50)},
+    }
+    Program.register(definition)
+    address = reverse("program", args=["large"])
+    posted = sent(html.fromstring(maintainer.get(address).content))
+    assert maintainer.post(address, posted | {"title": "Large"}).status_code == 302
+    assert Program.latest("large").definition == {**definition, "title": "Large"}
+
+
+def test_yaml_fills_the_form_and_comes_back(maintainer):
+    maintainer.post(reverse("program-new"), FORM)
+    download = maintainer.get(reverse("program-yaml", args=["solver"]))
+    assert "attachment" in download["Content-Disposition"]
+    text = download.content.replace(b"name: solver", b"name: solver-2")
+    filled = maintainer.post(reverse("program-new"), {"fill": "on", "yaml": SimpleUploadedFile("s.yaml", text)})
+    page = html.fromstring(filled.content)
+    posted = sent(page)
+    assert maintainer.post(reverse("program-new"), posted).url == reverse("workload", args=["solver-2"])
+    assert Program.latest("solver-2").definition == {**Program.latest("solver").definition, "name": "solver-2"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"name: [", "line 1: not valid YAML"),
+        (b"name: s\nprogram: [a]\nshape: round\n", "shape: is not a known field"),
+        (b"name: s\nprogram: [a, '{t}']\nplaceholders: {t: {type: text, default: 010}}\n", "write 8 or '010'"),
+        (b"- a", "a program is a mapping"),
+        (b"\xff", "is not UTF-8 text"),
+    ],
+)
+def test_form_refuses_yaml_that_is_no_program(maintainer, content, words):
+    upload = {**FORM, "fill": "on", "yaml": SimpleUploadedFile("s.yaml", content)}
+    response = maintainer.post(reverse("program-new"), upload)
+    assert response.status_code == 422
+    page = html.fromstring(response.content)
+    assert words in page.xpath("//*[@id='err-yaml']")[0].text_content()
+    assert page.xpath("//input[@name='title']/@value") == ["A solver"]
+
+
+OUTPUT = "start\ntime 0.5 s\ntime 0.25 s\nenergy 3\n"
+"""Output of a run of the solver."""
+
+
+def read(client, **more):
+    response = client.post(reverse("program-output"), {**FORM, "sample": OUTPUT, **more})
+    assert response.status_code == 200
+    return response
+
+
+def test_output_shows_what_each_pattern_reads(maintainer):
+    more = {"extract.1.name": "energy", "extract.1.regex": r"energy (\S+)", "extract.2.name": "power", "success": "end"}
+    response = read(maintainer, **more, **{"extract.2.regex": r"power (\S+)"})
+    figures = response.context["figures"]
+    assert [(figure.value, figure.lines) for figure in figures] == [(0.25, [3]), (3.0, [4]), (None, [])]
+    page = html.fromstring(response.content)
+    assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3"]
+    assert "is not in the output" in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
+    assert "no line of the standard output matches /end/" in response.context["refused"]
+    assert Program.latest("solver") is None
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"extract.0.regex": "time ("}, "cannot be read"),
+        ({"extract.0.regex": "time"}, "needs a group"),
+        ({"extract.0.regex": r"time (\d+)"}, "is a part of"),
+        ({"extract.0.regex": "(start)"}, "is no number"),
+        ({"extract.0.unit": "ms"}, "set factor to 1000"),
+        ({"extract.0.regex": "", "extract.0.json_pointer": "/a", "sample": "[" * 50_000}, "gives no number"),
+    ],
+)
+def test_output_shows_the_error_at_the_pattern(maintainer, more, words):
+    page = html.fromstring(read(maintainer, **more).content)
+    assert words in page.xpath("//*[@id='err-extract-0-regex']")[0].text_content()
+
+
+def test_output_reads_the_figures_of_a_written_file(maintainer):
+    more = {"extract.1.name": "rate", "extract.1.json_pointer": "/rate", "extract.1.file": "*.json"}
+    figures = read(maintainer, **more, sample='{"rate": 7}', sample_file="a.json").context["figures"]
+    assert [figure.value for figure in figures] == [None, 7.0]
+    assert figures[0].reading is None
+
+
+@pytest.mark.parametrize("sample", ["a" * 100_000, "a\n" * 50_000, "[1" + "1" * 99_000 + "<stdout>: a"])
+def test_output_is_read_in_bounded_time(maintainer, sample):
+    patterns = {f"extract.{n}.name": f"f{n}" for n in range(50)} | {
+        f"extract.{n}.regex": "(a?){200}(a*a*a*a*b)" for n in range(50)
+    }
+    begun = time.monotonic()
+    read(maintainer, **patterns, sample=sample)
+    assert time.monotonic() - begun < 10
+
+
+def test_output_refuses_a_longer_text(maintainer):
+    assert "at most 100000 are read" in read(maintainer, sample="a" * 100_001).context["refused"]
+
+
 def test_submitters_may_run_but_not_register(page):
     assert page.get(reverse("program-new")).status_code == 403
     assert page.post(reverse("program-new"), FORM).status_code == 403
+    assert page.post(reverse("program-output"), FORM).status_code == 403
 
 
 def test_an_edited_experiment_keeps_its_version(maintainer):

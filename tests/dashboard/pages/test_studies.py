@@ -67,5 +67,5 @@ def test_it_answers_the_page_of_studies_with_a_fixed_number_of_queries(page, run
         page.post(reverse("study-run", args=["water-quick"]))
     run()
     page.get(reverse("studies"))
-    with django_assert_num_queries(35):
+    with django_assert_num_queries(10):
         page.get(reverse("studies"))

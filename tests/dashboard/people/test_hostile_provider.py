@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 import pytest
@@ -27,7 +27,7 @@ OIDC = {"RANKWIRE_OIDC_CLIENT_ID": "rankwire", "RANKWIRE_OIDC_SECRET": "a secret
 
 
 class Provider(BaseHTTPRequestHandler):
-    """Believes every code; ``token`` and ``info`` change its answers."""
+    """Takes a nonce as its code; ``token`` and ``info`` change its answers."""
 
     token: ClassVar[dict[str, Any] | None] = {}
     info: ClassVar[dict[str, Any]] = {}
@@ -48,13 +48,14 @@ class Provider(BaseHTTPRequestHandler):
         )
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
+        sent = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         claims = {
             "iss": f"http://localhost:{self.server.server_port}",
             "aud": "rankwire",
             "sub": "1",
             "iat": int(time.time()),
             "exp": int(time.time()) + 60,
+            "nonce": sent["code"][0],
         }
         answer = {"access_token": "any", "token_type": "Bearer"}
         if self.token is not None:
@@ -89,7 +90,8 @@ def provider(settings: Any, library: Project, monkeypatch: pytest.MonkeyPatch) -
 def come_back(client: Client, query: str = "", **changes: str) -> Any:
     """As a browser does that the provider sends back at once."""
     away = parse_qs(urlsplit(client.post(f"/account/oidc/oidc/login/{query}")["Location"]).query)
-    return client.get("/account/oidc/oidc/login/callback/", {"code": "any", "state": away["state"][0], **changes})
+    (code,), (state,) = away["nonce"], away["state"]
+    return client.get("/account/oidc/oidc/login/callback/", {"code": code, "state": state, **changes})
 
 
 def is_signed_in(client: Client) -> bool:
@@ -109,6 +111,9 @@ def test_answers_as_the_standard_has_them_sign_in(provider: str) -> None:
         pytest.param({"aud": "another"}, id="for another client"),
         pytest.param({"exp": 1}, id="of the past"),
         pytest.param({"sub": "2"}, id="of another user"),
+        pytest.param({"nonce": "another"}, id="of another session"),
+        pytest.param({"nonce": None}, id="of no session"),
+        pytest.param({"aud": ["rankwire", "another"], "azp": "another"}, id="issued to another client"),
         pytest.param(None, id="missing"),
     ],
 )
@@ -130,6 +135,20 @@ def test_state_of_another_session_signs_in_no_user(provider: str, state: str) ->
         state = parse_qs(urlsplit(away).query)["state"][0]
     come_back(client, state=state)
     assert not is_signed_in(client)
+
+
+def test_id_token_of_another_session_signs_in_no_user(provider: str) -> None:
+    client, other = Client(), Client()
+    away = other.post("/account/oidc/oidc/login/")["Location"]
+    assert come_back(client, code=parse_qs(urlsplit(away).query)["nonce"][0]).status_code in (401, 403)
+    assert not is_signed_in(client)
+
+
+def test_query_of_a_link_changes_no_parameter_for_the_provider(provider: str, client: Client) -> None:
+    query = urlencode({"auth_params": "nonce=known&state=known&redirect_uri=https://evil.example"})
+    away = parse_qs(urlsplit(client.post(f"/account/oidc/oidc/login/?{query}")["Location"]).query)
+    assert "known" not in away["nonce"] + away["state"]
+    assert away["redirect_uri"] == ["http://testserver/account/oidc/oidc/login/callback/"]
 
 
 def test_callback_redirects_to_no_other_site(provider: str) -> None:

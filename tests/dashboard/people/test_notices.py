@@ -111,8 +111,9 @@ def test_home_lists_events_until_they_are_marked_as_seen(
     assert answer in response.context["happened"][1]["sentence"]
     until = response.context["happened_until"]
     later = Report.write(experiment.project, "Another", "text", {}, by=person)
-    response = page.post("/events/seen/", {"until": until}, headers={"HX-Request": "true"})
-    assert later.title in response.text
+    response = page.post("/events/seen/", {"until": until}, follow=True)
+    assert [row["title"] for row in response.context["happened"]] == [later.title]
+    assert [row.experiment for row in response.context["recent"]] == [experiment]
     page.post("/events/seen/", {"until": 10**17})
     Report.write(experiment.project, "A third", "text", {}, by=person)
     assert "A third" in page.get("/").text  # a number that nothing has yet hides nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 from auditlog.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from lxml import html
 
+from dashboard.reports.parts import Source
+from dashboard.reports.rendering import freeze, pieces_of
 from experiments.models import Experiment, Membership, Project, Report, ShareLink
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments import factories
@@ -42,7 +47,7 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
     assert "hosts are virtual" in text
     words = text_of(page.get(f"/reports/{report.pk}/"))
     sentence = " ".join(diagnosis_of(experiment).answer.sentence.split())
-    assert sentence in text_of(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
+    assert sentence.split(". ")[0] in text_of(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
     assert words.count(sentence) == 2  # in the pinned answer, and among the conclusions
     assert 'id="figure-part-' in words
     assert "Configurations, table" in words
@@ -183,6 +188,51 @@ def test_a_part_is_pinned_at_the_end_of_a_report(page: Client, report: Report, e
     page.post(address, {"part": part, "report": report.pk})
     assert report.versions.latest("number").text.endswith(f"\n\n{part}\n")
     assert page.post(address, {"part": "{{ answer x }}", "report": report.pk}).status_code == 400
+
+
+def test_a_chart_is_pinned_from_the_page_that_draws_it(
+    page: Client, report: Report, experiment: Experiment, submit: Callable[..., Experiment], run: Callable[..., None]
+) -> None:
+    other = submit(name="Other")
+    run()
+    connection.check_constraints()  # as a commit does: triggers summarise
+    addresses = {
+        experiment.get_absolute_url(): "c-time",
+        f"/compare/?of=e:{experiment.slug},e:{other.slug}": "c-change",
+        "/explore/?workload=water&project=default&y=packets&facet=experiment": "c-pivot-1",
+    }
+    for address, panel in addresses.items():
+        document = html.fromstring(page.get(address).content.decode())
+        (link,) = document.xpath(f"//*[@id='{panel}']//a[@aria-label='Pin chart to a report']/@href")
+        form = html.fromstring(page.get(link).content.decode()).xpath("//main//form")[0]
+        part = dict(form.form_values())["part"]
+        answer = page.post(link, {"part": part, "report": report.pk}, follow=True)
+        pinned = answer.context["pieces"][-1]
+        drawn = json.loads(document.get_element_by_id(f"figure-{panel[2:]}").text)
+        assert [trace["y"] for trace in pinned.charts[0].figure["data"]] == [trace["y"] for trace in drawn["data"]]
+    assert report.versions.count() == 4
+
+
+def test_a_chart_is_pinned_to_a_new_report(page: Client, experiment: Experiment, library: Project) -> None:
+    part = {"part": f"{{{{ chart {experiment.slug} time }}}}"}
+    assert page.post("/reports/pin/", part).status_code == 400, "a new report needs a title"
+    page.post("/reports/pin/", part | {"title": "Fresh"})
+    fresh = Report.objects.get(title="Fresh")
+    assert (fresh.current.text, fresh.project) == (f"{part['part']}\n", library)
+    for wrong in ("{{ explore colour=nosuch.-&x=1 pivot-0 }}", "{{ chart nosuch time }}", "words", ""):
+        assert page.post("/reports/pin/", {"part": wrong, "title": "Wrong"}).status_code == 400, wrong
+    assert not Report.objects.filter(title="Wrong").exists()
+
+
+def test_pinned_charts_of_explore_show_what_the_reader_may_see(experiment: Experiment, person: User) -> None:
+    connection.check_constraints()  # as a commit does: triggers summarise
+    text = "{{ explore workload=water&project=default pivot-0 }}\n\n{{ explore workload=water pivot-0 frozen }}"
+    frozen = freeze(text, Source(person), {})
+    visitor = factories.person("visitor")
+    live, stored = pieces_of(text, Source(person), frozen)
+    assert live.charts
+    assert stored.charts
+    assert [bool(piece.charts) for piece in pieces_of(text, Source(visitor), frozen)] == [False, False]
 
 
 def test_it_leaves_as_markdown(page: Client, report: Report) -> None:

@@ -133,7 +133,7 @@ def test_patterns_that_explode_elsewhere_end_here(monkeypatch):
         Placeholder(type="text", pattern="(a+)+", default="a" * 60 + "!")
     assert time.process_time() - started < 1
     monkeypatch.setattr(patterns, "TIME_LIMIT_S", 0.0)
-    with pytest.raises(OutputError, match="searching took longer than 0 s"):
+    with pytest.raises(OutputError, match="searching took too long"):
         Extractor(name="rate", regex="([0-9])").read("1 2 3")
 
 

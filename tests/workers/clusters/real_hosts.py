@@ -80,6 +80,7 @@ class SshHosts:
             "agent": ["ssh", "-F", str(self.inner_config), "-i", str(self.key)],
             "interface": "eth0",
             "shared_cores": True,
+            "transport": "tcp",
             **more,
         }
 
@@ -150,7 +151,8 @@ class Slurm:
         """Cluster.settings of this Slurm, its commands run on n1."""
         ssh = self.hosts.settings()
         login = {"host": "n1", **{name: ssh[name] for name in ("user", "key", "config")}}
-        return {"login": login, "partition": "short", "interface": "eth0", "shared_cores": True, **more}
+        shared = {"interface": "eth0", "shared_cores": True, "transport": "tcp"}
+        return {"login": login, "partition": "short", **shared, **more}
 
     def ask(self, *argv: str) -> str:
         """Return the output of one of Slurm's commands on n1."""

@@ -21,6 +21,17 @@ from workers.launchers.slurm import SlurmLauncher, sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
 from workers.testbed.plan import address
 
+FIRST_HOST = words("""
+    mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot
+    --mca plm rsh --mca plm_rsh_agent /trial/rsh --mca plm_rsh_no_tree_spawn 1 --mca ras ^slurm
+""")
+OVER_TCP = words("""
+    --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth2
+    --mca btl_tcp_port_min_v4 30000 --mca btl_tcp_port_range_v4 100
+""")
+CONTROL = words("--mca oob_tcp_if_include eth2 --mca oob_tcp_dynamic_ipv4_ports 21000-21015")
+EXPORTS = ["-x", "A=two words", "-x", "OMP_NUM_THREADS=1"]
+
 
 def test_the_testbed_launcher_pins_mpi_to_the_virtual_network() -> None:
     command = words("""
@@ -54,16 +65,88 @@ def test_the_local_launcher_pins_mpi_to_the_loopback_interface() -> None:
 
 
 def test_the_ssh_launcher_starts_the_first_host_which_reaches_the_others() -> None:
+    launcher = launchers.get("ssh", {**SSH, "interface": "eth2", "transport": "tcp"})
+    assert launcher.argv(WATER) == [*FIRST_HOST, *OVER_TCP, *CONTROL, *EXPORTS, *RANK]
+
+
+@pytest.mark.parametrize("kind", ["ssh", "slurm", "pbs", "lsf", "flux", "gridengine"])
+def test_real_hosts_leave_the_network_to_the_library(kind: str) -> None:
+    settings = {"ssh": SSH, "gridengine": {"parallel_environment": "whole"}}.get(kind, {})
+    launcher = launchers.get(kind, {**settings, "interface": "eth2"})
+    assert launcher.argv(WATER) == [*FIRST_HOST, *CONTROL, *EXPORTS, *RANK]
+    job = dataclasses.replace(WATER, transport="tcp")
+    assert launcher.argv(job) == [*FIRST_HOST, *OVER_TCP, *CONTROL, *EXPORTS, *RANK]
+
+
+def test_a_transport_of_ones_own_adds_its_variables_and_arguments() -> None:
+    job = dataclasses.replace(WATER, transport="ucx: UCX_TLS=tcp,self --mca pml ucx")
     launcher = launchers.get("ssh", {**SSH, "interface": "eth2"})
-    command = words("""
-        mpirun --allow-run-as-root -np 4 --host n1:2,n2:2 --map-by slot
-        --mca plm rsh --mca plm_rsh_agent /trial/rsh --mca plm_rsh_no_tree_spawn 1 --mca ras ^slurm
-        --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth2
-        --mca btl_tcp_port_min_v4 30000 --mca btl_tcp_port_range_v4 100
-        --mca oob_tcp_if_include eth2 --mca oob_tcp_dynamic_ipv4_ports 21000-21015
-    """)
-    exports = ["-x", "A=two words", "-x", "OMP_NUM_THREADS=1"]
-    assert launcher.argv(WATER) == [*command, *exports, *RANK]
+    exports = ["-x", "A=two words", "-x", "OMP_NUM_THREADS=1", "-x", "UCX_TLS=tcp,self"]
+    assert launcher.argv(job) == [*FIRST_HOST, *CONTROL, "--mca", "pml", "ucx", *exports, *RANK]
+    over_hydra = launchers.get("ssh", {**SSH, "mpi": "mpich"}).argv(dataclasses.replace(job, transport="x: A=b -v"))
+    assert over_hydra[-len(RANK) - 1 :] == ["-v", *RANK]
+
+
+def test_native_hydra_shares_memory_and_over_tcp_it_does_not() -> None:
+    launcher = launchers.get("ssh", {**SSH, "mpi": "mpich", "interface": "eth2"})
+    assert not {"MPIR_CVAR_NOLOCAL", "UCX_TLS", "FI_PROVIDER"} & {*launcher.argv(WATER)}
+    command = launcher.argv(dataclasses.replace(WATER, transport="tcp"))
+    assert command[command.index("MPIR_CVAR_NOLOCAL") + 1] == "1"
+    assert command[command.index("UCX_NET_DEVICES") + 1] == "eth2"
+
+
+@pytest.mark.parametrize(
+    ("transport", "variable", "part"),
+    [
+        ("tcp", "OMPI_MCA_btl", "the transport tcp sets it"),
+        ("ucx: --mca pml ucx", "OMPI_MCA_pml", "the transport ucx sets it"),
+        ("ucx: UCX_TLS=rc", "UCX_TLS", "the transport ucx sets it to another value"),
+        ("native", "OMPI_MCA_plm", "Rankwire starts the library's daemons itself"),
+    ],
+)
+def test_a_variable_without_effect_is_refused(transport: str, variable: str, part: str) -> None:
+    launcher = launchers.get("ssh", {**SSH, "environment": {variable: "x"}})
+    (refusal,) = launcher.launch_refusals(dataclasses.replace(WATER, transport=transport))
+    assert refusal.startswith(f"The variable {variable} would have no effect: ")
+    assert part in refusal
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "bind", "threads", "expected"),
+    [
+        ("openmpi", 4, "socket", 1, "--map-by node --bind-to socket"),
+        ("openmpi", 5, "socket", 1, "--map-by node --bind-to package"),
+        ("openmpi", 4, "core", 2, "--map-by node:PE=2 --bind-to core"),
+        ("openmpi", 4, "none", 1, "--map-by node --bind-to none"),
+        ("openmpi", 4, "default", 2, "--map-by node --bind-to none"),
+        ("openmpi", 4, "default", 1, "--map-by node"),
+        ("mpich", 4, "numa", 1, "-ppn 1 -n 4 -bind-to numa"),
+        ("mpich", 4, "core", 2, "-ppn 1 -n 4 -bind-to core:2"),
+        ("mpich", 4, "default", 2, "-ppn 1 -n 4"),
+    ],
+)
+def test_ranks_are_bound_and_distributed(library: str, version: int, bind: str, threads: int, expected: str) -> None:
+    launcher = launchers.get("ssh", {**SSH, "mpi": library, "distribution": "cyclic"})
+    job = dataclasses.replace(WATER, environment={}, bind=bind, threads=threads, open_mpi=version)
+    command = launcher.argv(job)
+    assert f" {expected} " in f" {' '.join(command)} "
+    assert ("bind-to" in " ".join(command)) == ("bind-to" in expected)
+    assert launcher.launch_refusals(job) == []
+
+
+def test_a_binding_that_the_launch_command_cannot_keep_is_refused() -> None:
+    launcher = launchers.get("ssh", {**SSH, "mpi": "intelmpi"})
+    (refusal,) = launcher.launch_refusals(dataclasses.replace(WATER, bind="core"))
+    assert refusal.startswith("Ranks of intelmpi cannot be bound by “bind”.")
+    assert launcher.launch_refusals(WATER) == []
+
+
+def test_variables_of_the_user_win_over_native() -> None:
+    variables = {"OMPI_MCA_btl": "self,vader", "UCX_TLS": "rc", "OMPI_MCA_oob_tcp_if_include": "ib0"}
+    launcher = launchers.get("ssh", {**SSH, "interface": "eth2"})
+    job = dataclasses.replace(WATER, environment=variables)
+    assert launcher.launch_refusals(job) == []
+    assert not {"btl", "oob_tcp_if_include"} & {*launcher.argv(job)}
 
 
 def test_hydra_launches_mpich_and_its_relatives() -> None:
@@ -135,7 +218,7 @@ def test_the_preview_of_slurm_shows_what_is_asked_of_it_and_what_only_the_nodes_
         "python3 -I -S /scratch/rankwire-RANDOM/rank.py /scratch/rankwire-RANDOM/ranks lmp -in in.water"
     )
     assert "--mca plm_rsh_agent /scratch/rankwire-RANDOM/rsh" in " ".join(rehearsal.argv)
-    assert "--mca btl_tcp_if_include INTERFACE" in " ".join(rehearsal.argv)
+    assert "--mca oob_tcp_if_include INTERFACE" in " ".join(rehearsal.argv)
     assert rehearsal.notes == [
         "n1 to n2 are the nodes that Slurm allocates and names.",
         "/scratch/rankwire-RANDOM is made on every host, under a random name.",

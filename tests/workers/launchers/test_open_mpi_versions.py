@@ -46,7 +46,7 @@ def test_it_leaves_slurm_out_on_real_hosts() -> None:
         --prtemca plm ssh --prtemca plm_ssh_agent /trial/rsh --prtemca plm_ssh_no_tree_spawn 1 --prtemca ras ^slurm
         {network("eth2")}
     """)
-    assert launchers.get("ssh", {**SSH, "interface": "eth2"}).argv(JOB) == [*command, *RANK]
+    assert launchers.get("ssh", {**SSH, "interface": "eth2", "transport": "tcp"}).argv(JOB) == [*command, *RANK]
 
 
 def test_without_a_known_interface_the_library_chooses() -> None:

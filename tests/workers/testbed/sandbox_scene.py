@@ -94,6 +94,7 @@ of_the_same_trial = traced(child)
 os.kill(child, signal.SIGKILL)
 outside = [pid for pid in range(2, 5000) if pid != os.getpid() and pid not in pids() and pid != child and traced(pid)]
 report({"descriptors": names, "first": first, "others": others, "of_the_same_trial": of_the_same_trial, "outside": outside,
+        "terminal": opened(os.environ["TERMINAL"]), "own_terminal": os.openpty(), "oom_score": int(read("/proc/self/oom_score_adj")),
         "status": read("/proc/self/status").decode(), "shmall": int(read("/proc/sys/kernel/shmall"))})
 import mmap
 memory = mmap.mmap(-1, 32 << 20)
@@ -119,7 +120,11 @@ class Scene:
     def start(self, *argv: str, path: str = "/usr/bin") -> int:
         return spawn.start(
             spawn.Order(
-                list(argv), {"PATH": path}, str(self.work), descriptors=[self.nothing] * 3, sandbox=self.sandbox
+                list(argv),
+                {"PATH": path, "TERMINAL": os.environ["TERMINAL"]},
+                str(self.work),
+                descriptors=[self.nothing] * 3,
+                sandbox=self.sandbox,
             )
         )
 

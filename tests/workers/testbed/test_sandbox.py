@@ -36,7 +36,7 @@ def open_directory() -> Iterator[Path]:
 
 
 @pytest.fixture(params=["root", "ordinary"])
-def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Callable[[str], dict[str, Any]]:
+def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Iterator[Callable[[str], dict[str, Any]]]:
     """Plays an attack in a copy of the code and returns what it reached."""
     is_root = os.geteuid() == 0
     if request.param == "root" and not is_root:
@@ -48,6 +48,10 @@ def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Callable[[
                 shutil.copy(file, open_directory / package)
     shutil.copy(sandbox_scene.__file__, open_directory)
     prefix = UNSHARE if request.param == "root" else (*(BECOME if is_root else ()), *ORDINARY)
+    terminals = os.openpty()
+    terminal = os.ttyname(terminals[1])
+    if is_root and request.param == "ordinary":
+        os.chown(terminal, NOBODY, NOBODY)
     scene = open_directory / "scene"
     scene.mkdir()
     scene.chmod(0o777)
@@ -55,12 +59,15 @@ def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Callable[[
     def play(attack: str) -> dict[str, Any]:
         argv = [*prefix, "/usr/bin/python3", "-S", str(open_directory / "sandbox_scene.py"), attack, str(scene)]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(open_directory), sandbox_scene.SECRET: "1"}
+        environment["TERMINAL"] = terminal
         done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
-    return play
+    yield play
+    for end in terminals:
+        os.close(end)
 
 
 def test_program_cannot_touch_a_process_that_has_not_become_its_program(
@@ -92,6 +99,9 @@ def test_program_inherits_its_streams_alone_and_sees_its_own_trial_alone(
     assert seen["others"] == {}
     assert seen["outside"] == []
     assert scene["alive"]
+    assert not seen["terminal"]
+    assert seen["own_terminal"]
+    assert seen["oom_score"] == 1000
     assert seen["of_the_same_trial"], "debuggers of a trial's own programs work"
     status = dict(line.split(":\t", 1) for line in seen["status"].splitlines() if ":\t" in line)
     assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}

@@ -25,7 +25,9 @@ NEWER = {
     "futex_requeue": 456,
 }
 """Than the table of Debian 12; libseccomp may know them."""
-BY_ARGUMENTS = {"clone", "socket", "socketpair"}
+BY_ARGUMENTS = {"clone", "fallocate", "ioctl", "socket", "socketpair"}
+PREALLOCATION = (0x40305828, 0x4030582A, 0x40305839)
+"""FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE: fallocate(2) under other names."""
 NEVER = """
 acct add_key adjtimex bpf chroot clock_adjtime clock_settime clone3 create_module delete_module fanotify_init finit_module fsconfig
 fsmount fsopen fspick get_kernel_syms init_module io_uring_enter io_uring_register io_uring_setup ioperm iopl kcmp kexec_file_load
@@ -71,6 +73,24 @@ def test_filter_refuses_every_call_of_another_architecture(program: bytes, archi
 
 def test_filter_refuses_every_call_of_x32(program: bytes) -> None:
     assert {verdict(program, X32 + number, X86_64) for number in range(1024)} == {NOT_THERE}
+
+
+def test_filter_refuses_disk_that_no_byte_was_written_to(program: bytes, numbers: dict[str, int]) -> None:
+    unsupported = seccomp.REFUSE | errno.EOPNOTSUPP  # for which posix_fallocate writes
+    assert {verdict(program, numbers["fallocate"], X86_64, [3, mode, 0, 1 << 40]) for mode in range(256)} == {
+        unsupported
+    }
+    for high in (0, 1 << 32):
+        for request in PREALLOCATION:
+            assert verdict(program, numbers["ioctl"], X86_64, [3, high | request]) == NOT_THERE
+        for request in (
+            0x5401,
+            0x5413,
+            0x541B,
+            0x8912,
+            0x40049409,
+        ):  # TCGETS, TIOCGWINSZ, FIONREAD, SIOCGIFCONF, FICLONE
+            assert verdict(program, numbers["ioctl"], X86_64, [3, high | request]) == ALLOWED
 
 
 @pytest.mark.parametrize("high", [0, 1 << 32])

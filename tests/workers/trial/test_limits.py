@@ -158,6 +158,59 @@ time.sleep(40)
     assert not (trial_directory(trial) / "work").exists()
 
 
+@pytest.fixture
+def without_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only looks at the free disk can end a trial."""
+    monkeypatch.setattr(measure, "FIRST_PAUSES_S", (3600.0,))
+
+
+def test_files_that_are_made_faster_than_counted_end_the_trial(
+    ended: Callable[..., Trial], settings: Any, without_samples: None
+) -> None:
+    settings.TRIAL_FILES = 3000
+    trial = ended("""
+import os
+for directory in range(30):
+    os.mkdir(f"{directory}")
+    for number in range(10_000):
+        os.close(os.open(f"{directory}/{number}", os.O_CREAT | os.O_WRONLY))
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert "It made more than the 3000 files and directories that a trial may have" in trial.message
+    assert not (trial_directory(trial) / "work").exists()
+
+
+def test_100_gib_of_files_end_the_trial(ended: Callable[..., Trial], settings: Any, without_samples: None) -> None:
+    settings.TRIAL_DISK_BYTES = 64 << 20
+    trial = ended("""
+for number in range(3200):
+    with open(f"{number}", "wb") as stream:
+        for _ in range(32): stream.write(bytes(1 << 20))
+""")
+    assert trial.state == State.FAILED, trial.traceback
+    assert f"It wrote more than the {size(64 << 20)} that a trial may have on disk." in trial.message
+
+
+def test_disk_is_not_allocated_without_writing(ended: Callable[..., Trial], settings: Any) -> None:
+    settings.TRIAL_DISK_BYTES = 8 << 20
+    trial = ended(f"""
+import ctypes, errno, os
+file = os.open("a", os.O_CREAT | os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.fallocate(file, 0, ctypes.c_long(0), ctypes.c_long(1 << 20)) == -1
+assert ctypes.get_errno() == errno.EOPNOTSUPP
+os.posix_fallocate(file, 0, 1 << 20)
+assert os.stat("a").st_size == 1 << 20
+for allocate in (os.posix_fallocate, lambda file, _, length: os.truncate("a", length)):
+    try:
+        raise SystemExit(allocate(file, 0, 100 << 30))
+    except OSError as error:
+        assert error.errno == errno.EFBIG, error
+{GOOD}
+""")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+
+
 def test_directories_of_any_depth_are_removed_with_their_trial(ended: Callable[..., Trial]) -> None:
     trial = ended(f"""
 import os

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from lxml import html
 
 from experiments.cluster_kinds import registry
 from experiments.cluster_kinds.form import form_of
@@ -38,6 +39,46 @@ def test_it_asks_for_every_setting_of_the_kind(set_up: Client, kind: str) -> Non
     for setting in form_of(chosen):
         assert f'name="{setting.path}"' in text
     assert "{" not in text.partition("<main")[2].partition("</main>")[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("ssh", ["hosts", "user", "key"]),
+        ("slurm", ["login.host", "login.user", "login.key", "partition", "account"]),
+        ("gridengine", ["login.host", "login.user", "login.key", "parallel_environment", "queue"]),
+        ("local", []),
+    ],
+)
+def test_form_shows_few_settings_and_the_others_with_their_defaults(
+    set_up: Client, kind: str, first: list[str]
+) -> None:
+    page = html.fromstring(set_up.get(reverse("cluster-new"), {"kind": kind}).content)
+    (advanced,) = page.xpath("//details[@class='advanced']")
+    folded = {field.get("name"): field for field in advanced.xpath(".//*[@name]")}
+    assert "open" not in advanced.attrib
+    (chosen,) = [row for row in registry() if row.name == kind]
+    settings = form_of(chosen)
+    assert [setting.path for setting in settings if setting.path not in folded] == first
+    for setting in settings:
+        if setting.shape in ("text", "words") and setting.path in folded:
+            assert folded[setting.path].get("placeholder") == setting.usual
+
+
+def test_form_names_changed_advanced_settings_and_opens_at_their_errors(set_up: Client) -> None:
+    set_up.post(reverse("cluster-new"), {**RACK, "port": "2222"})
+    edit = reverse("cluster-edit", args=["bench-rack"])
+    assert set_up.get(edit).context["form"].changed == ["Port"]
+    page = html.fromstring(set_up.post(edit, {**RACK, "port": "many"}).content)
+    assert "open" in page.xpath("//details[@class='advanced']")[0].attrib
+
+
+def test_a_box_that_is_checked_by_default_can_be_unchecked(set_up: Client) -> None:
+    form = {"name": "Bare", "kind": "local", "enabled": "on"}
+    form_page = html.fromstring(set_up.get(reverse("cluster-new"), {"kind": "local"}).content)
+    assert "checked" in form_page.xpath("//*[@name='confined']")[0].attrib
+    set_up.post(reverse("cluster-new"), form)
+    assert Cluster.objects.get(slug="bare").settings == {"confined": False}
 
 
 def test_it_stores_a_cluster_and_shows_it(set_up: Client) -> None:

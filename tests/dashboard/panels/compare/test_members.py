@@ -55,6 +55,15 @@ def test_it_pairs_experiments_by_what_they_sweep(two, person):
     assert elapsed.against[1].verdict == "no clear change"
 
 
+def test_it_lists_transports_that_differ_by_the_clusters_too(two, person):
+    for experiment, transport in zip(two, ("native", "tcp"), strict=True):
+        for trial in Trial.objects.filter(experiment=experiment):
+            Trial.objects.filter(pk=trial.pk).update(conditions={**trial.conditions, "transport": transport})
+    compared = compare(person, tokens(*two), at="2")
+    differing = {d.name: d.values for d in compared.settings if d.differs}
+    assert differing["transport"] == ("native", "tcp")
+
+
 def test_it_calls_configurations_better_only_where_a_direction_exists(two, person):
     one, four = (Configuration.objects.get(experiment=two[0], hosts=hosts) for hosts in (2, 4))
     compared = compare(person, [f"c:{one.pk}", f"c:{four.pk}"]).to_dict()

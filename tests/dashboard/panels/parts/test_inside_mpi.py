@@ -1,6 +1,5 @@
 """The table of efficiencies by size: products, colours, only with profiles."""
 
-import json
 import re
 
 import pytest
@@ -24,13 +23,13 @@ def test_it_shows_the_tree_by_size(page, library):
 
 def test_it_follows_the_network_question(page, library):
     experiment = measured(library, NETWORK, lambda parameters: {**profiled(parameters), **needing(parameters)})
-    parts = page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
-    assert [part.element for part in parts][:2] == ["grid", "inside-mpi"]
+    context = page.get(reverse("experiment-parts", args=[experiment.slug])).context
+    assert (context["opening"].element, context["parts"][0].element) == ("grid", "inside-mpi")
 
 
 def test_it_draws_the_tree_over_the_ranks(page, library):
-    html = page.get(reverse("experiment-parts", args=[measured(library, SIZES, profiled).slug])).content.decode()
-    figure = json.loads(re.search(r'id="figure-efficiencies-1">(.*?)</script>', html, re.DOTALL)[1])
+    context = page.get(reverse("experiment-parts", args=[measured(library, SIZES, profiled).slug])).context
+    figure = context["parts"][0].context["tables"][0]["chart"]
     medians = {trace["name"]: trace["y"] for trace in figure["data"] if "lines" in trace["mode"]}
     assert medians["Communication efficiency"] == pytest.approx([100, 85, 55])
     assert medians["Global efficiency"] == pytest.approx([100, 100 * 0.85 * 8 / 9, 40])

@@ -73,7 +73,7 @@ def test_a_link_in_its_place_is_not_followed(page: Client, trial: Trial, tmp_pat
 
 def test_its_text_is_not_shown_as_the_output(page: Client, trial: Trial) -> None:
     change(trial, "stdout.txt")
-    html = page.get(trial.get_absolute_url()).content.decode()
+    html = page.get(reverse("trial-output", args=[trial.pk])).content.decode()
     assert f"stdout.txt {CHANGED}" in html
     assert "as it was" not in html
 

@@ -141,7 +141,7 @@ def test_a_step_of_the_map_leads_to_the_packets_of_its_time(page, trial):
     html = panel(page, trial)
     for view in ("1", "3"):
         (heat,) = json.loads(re.search(rf'id="figure-hosts-{view}">(.+?)</script>', html)[1])["data"]
-        assert heat["leads"] == f"{trial.get_absolute_url()}?from_s=*&until_s=*#packets"
+        assert heat["leads"] == f"{trial.get_absolute_url()}?tab=packets&from_s=*&until_s=*"
         assert [[float(word) for word in words] for words in heat["columns"]] == [[], [0, 0.5], [0.5, 1.5]]
 
 

@@ -83,7 +83,7 @@ def test_it_lists_an_interval_of_the_run_whose_address_is_the_pages(page, trial)
     answer = ask(page, trial, from_s="0.0100", until_s="0.0125")
     assert rows(answer.content.decode()) == [11, 12, 13]
     address = answer.headers["HX-Replace-Url"]
-    assert address == f"{trial.get_absolute_url()}?from_s=0.0100&until_s=0.0125#packets"
+    assert address == f"{trial.get_absolute_url()}?tab=packets&from_s=0.0100&until_s=0.0125"
     field = re.search(r'id="packet-from-s"[^>]*', page.get(address).content.decode())[0]
     assert 'value="0.0100"' in field
     following = ask(page, trial, from_s="0.0100").content.decode()

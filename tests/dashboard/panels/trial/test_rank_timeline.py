@@ -56,7 +56,7 @@ def test_a_step_leads_to_the_packets_of_its_time_where_they_are_kept(page: Clien
     assert "leads" not in figure_of(page, traced, steps=10)
     capture = captured(traced, began_s=EPOCH / 1e9 + 0.035)
     figure = figure_of(page, traced, steps=10)
-    assert figure["leads"] == f"{traced.get_absolute_url()}?from_s=*&until_s=*#packets"
+    assert figure["leads"] == f"{traced.get_absolute_url()}?tab=packets&from_s=*&until_s=*"
     assert figure["columns"][:3] == [[], [], []]
     assert [[round(float(word), 3) for word in words] for words in figure["columns"][3:5]] == [
         [0, 0.005],

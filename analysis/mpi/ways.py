@@ -1,0 +1,134 @@
+"""Ways of the messages and places of the ranks: what their processes held. Pure.
+
+The profile library writes a text for each rank: shared memory, devices and components of the MPI library in its memory,
+and its TCP connections with the bytes that the peer acknowledged. A connection counts if both of its ends are ranks.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis.numbers import amount, plural
+
+_LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]+)\.so$")
+_SEGMENTS: Final = (
+    ("Open MPI", re.compile(r"shm/((?:vader|sm)_segment\.\S+)")),
+    ("UCX", re.compile(r"shm/(ucx_shm_posix_\S+)|^/(SYSV[0-9a-f]+)")),
+    ("PSM", re.compile(r"shm/(psm[23]?_shm\S*)")),
+)
+"""A process maps a segment of its own too: shared memory is in use from the second one on."""
+_DEVICES: Final = (
+    ("InfiniBand or RoCE", re.compile(r"/dev/infiniband/(uverbs\d+)")),
+    ("Slingshot", re.compile(r"/dev/(cxi\d+)")),
+    ("Omni-Path", re.compile(r"/dev/(hfi1_\d+)")),
+    ("EFA or verbs", re.compile(r"/dev/(efa_?\d+)")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Ways that ranks had; ``tcp_bytes`` went over connections between ranks."""
+
+    tcp_bytes: int
+    shared_memory: tuple[str, ...]
+    """Families of the segments that several processes mapped."""
+    devices: tuple[str, ...]
+    """Devices that bypass the kernel: "InfiniBand or RoCE (uverbs0)"."""
+    layer: str
+    """Component of Open MPI's point-to-point layer: ob1, ucx or cm; empty if not known."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "tcp_bytes": self.tcp_bytes,
+            "shared_memory": list(self.shared_memory),
+            "devices": list(self.devices),
+            "layer": self.layer,
+        }
+
+
+def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
+    """Return the ways of all ranks; None without a text of each. ``hosts``: by rank."""
+    if not texts or texts.keys() != hosts.keys():
+        return None
+    connections: dict[tuple[str, ...], int] = {}
+    shared: dict[str, None] = {}
+    devices: dict[str, None] = {}
+    layers: dict[str, None] = {}
+    for rank, text in texts.items():
+        lines = text.splitlines()
+        for line in lines:
+            if (key := _connection(line, hosts[rank])) is not None:
+                connections[key] = int(line.split()[-1])
+        layers |= dict.fromkeys(match[1] for line in lines if (match := _LAYER.search(line)))
+        devices |= dict.fromkeys(
+            f"{name} ({match[1]})" for line in lines for name, pattern in _DEVICES if (match := pattern.match(line))
+        )
+        for family, pattern in _SEGMENTS:
+            segments = {match[0] for line in lines if (match := pattern.search(line))}
+            if len(segments) > 1 or any("SYSV" in segment for segment in segments):
+                shared[family] = None
+    between = [size for (host, *ends), size in connections.items() if (host, *ends[2:], *ends[:2]) in connections]
+    layer = ", ".join(layers)
+    if layer == "ucx":
+        shared.pop("Open MPI", None)  # its segments are for one-sided calls then
+    return Ways(sum(between), tuple(shared), tuple(devices), layer)
+
+
+def place_of(text: str) -> dict[str, Any]:
+    """Return where a rank ran, when it began MPI and at its end; empty if not known.
+
+    ``cpus``: hardware threads; ``allowed``: those that it might use, at the end. NUMA node, socket and core are of the end.
+    """
+    rows = [words[1:] for line in text.splitlines() if len(words := line.split()) == 6 and words[0] == "placed"]
+    if len(rows) != 2 or not all(re.fullmatch(r"-?\d+", number) for row in rows for number in row[:4]):
+        return {}
+    (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
+    ran_on = {"cpus": sorted({int(first), int(last)}), "numa": int(numa), "socket": int(socket), "core": int(core)}
+    return {**ran_on, "allowed": allowed, **({"allowed_first": allowed_first} if allowed_first != allowed else {})}
+
+
+def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
+    """Return how the ranks were placed: "4 ranks on 2 cores; each may use 1 CPU"."""
+    if not rows or not all(rows.values()):
+        return ""
+    cores = {(hosts[rank], row["socket"], row["core"]) for rank, row in rows.items()}
+    allowed = sorted({count_of(row["allowed"]) for row in rows.values()})
+    usable = plural(allowed[0], "CPU") if len(allowed) == 1 else f"{allowed[0]} to {plural(allowed[-1], 'CPU')}"
+    return f"{plural(len(rows), 'rank')} ended on {plural(len(cores), 'core')}; each may use {usable}"
+
+
+def count_of(cpus: str) -> int:
+    """Return the number of CPUs in a list such as 0-3,8; 0 if it cannot be read."""
+    runs = [run.partition("-") for run in cpus.split(",")]
+    if not all(low.isdecimal() and (high.isdecimal() or not dash) for low, dash, high in runs):
+        return 0
+    return sum(int(high or low) - int(low) + 1 for low, _, high in runs)
+
+
+def sentence(ways: Ways | None) -> str:
+    """Return the ways in words; an unknown one is said as unknown."""
+    if ways is None:
+        return "unknown: the ranks left no report of their connections"
+    parts = [
+        *(f"shared memory ({family})" for family in ways.shared_memory),
+        *ways.devices,
+        *([f"TCP ({amount(ways.tcp_bytes, 'B')})"] if ways.tcp_bytes else []),
+    ]
+    layer = f", by Open MPI's {ways.layer}" if ways.layer else ""
+    return (" and ".join(parts) or "no connection between ranks was seen") + layer
+
+
+def _connection(line: str, host: str) -> tuple[str, ...] | None:
+    """Return a connection's ends; those of a loopback interface with their host."""
+    words = line.split()
+    if len(words) != 6 or words[0] != "tcp" or not words[5].isdecimal():
+        return None
+    try:
+        is_loopback = ipaddress.ip_address(words[1]).is_loopback
+    except ValueError:
+        return None
+    return (host if is_loopback else "", *words[1:5])

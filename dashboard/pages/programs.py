@@ -1,0 +1,121 @@
+"""Registered programs: their form, and the figures of a pasted output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_of, rows_of, texts_of
+from dashboard.panels.program.form import ProgramForm
+from dashboard.panels.program.output import read_form
+from experiments.access import may_register_programs
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import Program
+from experiments.models.program import read_definition
+from experiments.specification.yaml_lines import YamlDocument, dump
+from experiments.workloads.template import text_paths
+from workers import queue
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def register(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Show the form of a program; on POST register it or show errors (422)."""
+    latest = _latest(request, name) if name else None
+    if not may_register_programs(request.user):
+        raise PermissionDenied
+    if request.method != "POST":
+        return _form(request, latest, texts_of(latest.definition if latest else {}))
+    texts = {path: str(text) for path, text in request.POST.items()}
+    try:
+        if "fill" in request.POST:
+            return _form(request, latest, texts_of(_imported(request)))
+        texts |= _uploaded(request, texts)
+        definition = definition_of(texts, latest.definition if latest else None)
+        program = queue.register_program(definition, author=request.user, name=name or None)
+    except InvalidSpec as error:
+        return _form(request, latest, texts, at_rows(error, texts))
+    messages.success(request, f"{program.slug} is registered, version {program.version}.", extra_tags="ok")
+    if "start" in request.POST:
+        return redirect(f"{reverse('new')}?workload={program.slug}")
+    return redirect("workload", program.slug)
+
+
+@require_GET
+def download(request: HttpRequest, name: str) -> HttpResponse:
+    """Download the latest definition of a program as YAML for `script/manage program`."""
+    response = HttpResponse(
+        dump(dict(_latest(request, name).definition)), content_type="application/yaml; charset=utf-8"
+    )
+    response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
+    return response
+
+
+def _latest(request: HttpRequest, name: str) -> Program:
+    if not may_register_programs(request.user):
+        raise PermissionDenied
+    latest = Program.latest(name)
+    if latest is None:
+        raise Http404(f"no such program: {name}")
+    return latest
+
+
+def _imported(request: HttpRequest) -> dict[str, Any]:
+    """Return the definition of an uploaded YAML file. Raise InvalidSpec."""
+    file = request.FILES.get("yaml")
+    if file is None:
+        raise InvalidSpec([FieldError("yaml", "choose a file first")])
+    try:
+        document = YamlDocument(file.read(MOST_BYTES).decode(), limit=MOST_BYTES)
+        if altered := list(document.altered(*text_paths(document.data))):
+            raise InvalidSpec(altered)
+        return read_definition(document.data).to_dict()
+    except UnicodeDecodeError:
+        raise InvalidSpec([FieldError("yaml", f"{file.name} is not UTF-8 text")]) from None
+    except InvalidSpec as error:
+        raise InvalidSpec(FieldError("yaml", f"{file.name}, {e}") for e in error.errors) from None
+
+
+def _uploaded(request: HttpRequest, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the rows of uploaded input files. Raise InvalidSpec."""
+    rows = rows_of(texts, "inputs")
+    numbers = {row.get("name", ""): number for number, row in rows.items()}
+    uploaded: dict[str, str] = {}
+    for file in request.FILES.getlist("uploads"):
+        name = file.name or "file"
+        number = numbers.setdefault(name, max(numbers.values(), default=-1) + 1)
+        try:
+            text = file.read(MOST_BYTES).decode()
+        except UnicodeDecodeError:
+            raise InvalidSpec(
+                [FieldError("inputs", f"{name} is not UTF-8 text: give its path as a file of the cluster")]
+            ) from None
+        uploaded |= {f"inputs.{number}.name": name, f"inputs.{number}.text": text}
+    return uploaded
+
+
+def _form(
+    request: HttpRequest, latest: Program | None, texts: Mapping[str, str], error: InvalidSpec | None = None
+) -> HttpResponse:
+    context = {
+        "place": "workloads",
+        "program": latest,
+        "form": ProgramForm(texts, error),
+        **read_form(texts),
+    }
+    return render(request, "workloads/program.html", context, status=422 if error else 200)
+
+
+@require_POST
+def output(request: HttpRequest) -> HttpResponse:
+    """Read the figures of the form in a pasted output, as a trial would."""
+    if not may_register_programs(request.user):
+        raise PermissionDenied
+    texts = {path: str(text) for path, text in request.POST.items()}
+    return render(request, "workloads/_output.html", {**read_form(texts), "live": True})

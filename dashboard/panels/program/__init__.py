@@ -1,0 +1,1 @@
+"""The form of registered programs, and the figures of a pasted output."""

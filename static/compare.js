@@ -1,0 +1,26 @@
+/* Find settings, facts and metrics of a comparison by their names, or only those that differ. */
+(function () {
+  "use strict";
+  const form = document.getElementById("find"), [words, only] = form.querySelectorAll("input");
+  const sections = ["metrics", "configuration", "environment"].map(name => document.getElementById(name));
+  const rows = sections.flatMap(section => [...section.querySelectorAll("tbody tr")]);
+  const folds = sections.flatMap(section => [...section.querySelectorAll("details:has(tbody)")]);
+
+  function show() {
+    const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean), isAsked = asked.length > 0 || only.checked;
+    for (const row of rows) {
+      const name = `${row.querySelector("th").textContent} ${row.dataset.metric ?? ""}`.toLowerCase();
+      row.hidden = !asked.every(word => name.includes(word)) || (only.checked && "same" in row.dataset);
+    }
+    const shown = rows.filter(row => !row.hidden);
+    for (const fold of folds) {
+      fold.hidden = isAsked && !shown.some(row => fold.contains(row));
+      fold.open = asked.length > 0 && !fold.hidden;
+    }
+    form.querySelector("output").textContent = isAsked ? `${shown.length} of ${rows.length} rows` : "";
+  }
+
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("submit", e => e.preventDefault());
+})();

@@ -1,0 +1,144 @@
+"""Registration of a program in a browser, without YAML."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from experiments.models import Experiment, Program
+from tests.browser.accessibility import violations
+
+pytestmark = pytest.mark.usefixtures("registered_programs")
+
+OUTPUT = "Heat 1.0\nTotal time: 0.1732 s\nLost heat = 1.8e-15\nFinished\n"
+MOST_STEPS = 28
+"""Clicks and typed fields from *Workloads* to the started experiment; a person takes three minutes."""
+
+
+class Steps:
+    """Counted actions of a user."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def click(self, element: Locator) -> None:
+        element.click()
+        self.count += 1
+
+    def type(self, element: Locator, text: str) -> None:
+        element.fill(text)
+        self.count += 1
+
+    def choose(self, element: Locator, label: str) -> None:
+        element.select_option(label=label)
+        self.count += 1
+
+
+def test_a_maintainer_registers_a_program_tries_an_output_and_starts_an_experiment(
+    page: Page, page_errors: list[str]
+) -> None:
+    steps = Steps()
+    page.goto("/workloads/")
+    steps.click(page.get_by_role("link", name="Register program"))
+    page.wait_for_url("**/workloads/new/")
+
+    program = page.get_by_role("region", name="Program")
+    steps.type(program.get_by_label("Name"), "heat")
+    steps.type(program.get_by_label("Command"), "/opt/heat/heat {size} {steps} {solver}")
+    parameters = page.get_by_role("group", name="Parameter")
+    rows = (("size", "Grid points", "20000", "10.."), ("steps", "", "100", ""), ("solver", "", "cg", "cg, jacobi"))
+    for number, (name, title, default, allowed) in enumerate(rows):
+        if number:
+            steps.click(page.get_by_role("button", name="Add parameter"))
+            expect(parameters.nth(number).get_by_label("Name")).to_be_focused()
+        row = parameters.nth(number)
+        steps.type(row.get_by_label("Name"), name)
+        if title:
+            steps.type(row.get_by_label("Title"), title)
+        if name == "solver":
+            steps.choose(row.get_by_label("Type"), "text")
+        steps.type(row.get_by_label("Default"), default)
+        if allowed:
+            steps.type(row.get_by_label("Allowed"), allowed)
+
+    steps.type(page.get_by_label("Paste an output"), OUTPUT)
+    figures, read = page.get_by_role("group", name="Figure"), page.locator("#read")
+    steps.type(figures.nth(0).get_by_label("Name"), "time_s")
+    steps.type(figures.nth(0).get_by_label("Unit"), "s")
+    steps.choose(figures.nth(0).get_by_label("Better"), "lower")
+    pattern = figures.nth(0).get_by_label("Pattern", exact=True)
+    steps.type(pattern, "Total time: 0")
+    expect(page.locator("#err-extract-0-regex")).to_contain_text("needs a group")
+    expect(pattern).to_have_attribute("aria-invalid", "true")
+    steps.type(pattern, r"Total time: (\S+) s")
+    expect(read.locator("mark")).to_have_text("Total time: 0.1732 s")
+    expect(pattern).not_to_have_attribute("aria-invalid", "true")
+    steps.click(page.get_by_role("button", name="Add figure"))
+    steps.type(figures.nth(1).get_by_label("Name"), "lost_heat")
+    steps.type(figures.nth(1).get_by_label("Pattern", exact=True), r"Lost heat = (\S+)")
+    expect(read.locator("mark")).to_have_count(2)
+    expect(read.get_by_role("link", name="line 3")).to_be_visible()
+    assert violations(page) == []
+
+    steps.click(page.get_by_role("button", name="Register and open New experiment"))
+    page.wait_for_url("**/experiments/new/?workload=heat")
+    expect(page.locator("[name=workload]:checked")).to_have_value("heat")
+    expect(page.get_by_label("Grid points")).to_have_value("20000")
+    steps.type(page.get_by_role("textbox", name="Name", exact=True), "Heat on hosts")
+    steps.click(page.locator("#startbar button.btn-primary"))
+    page.wait_for_url("**/experiments/heat-on-hosts/")
+    experiment = Experiment.objects.get(slug="heat-on-hosts")
+    assert (experiment.workload, experiment.specification["parameters"]["version"]) == ("heat", 1)
+    definition = Program.objects.get(slug="heat").definition
+    assert definition["placeholders"] == {
+        "size": {"type": "integer", "title": "Grid points", "default": 20000, "minimum": 10},
+        "steps": {"type": "integer", "default": 100},
+        "solver": {"type": "text", "default": "cg", "choices": ["cg", "jacobi"]},
+    }
+    assert [figure["name"] for figure in definition["extract"]] == ["time_s", "lost_heat"]
+    assert steps.count <= MOST_STEPS
+    assert page_errors == []
+
+
+def test_rows_are_added_and_removed_by_keyboard(page: Page) -> None:
+    page.goto("/workloads/new/")
+    figures = page.get_by_role("group", name="Figure")
+    page.get_by_role("button", name="Add figure").focus()
+    page.keyboard.press("Enter")
+    expect(figures).to_have_count(2)
+    page.keyboard.type("time_s")
+    expect(page.locator("[name='extract.1.name']")).to_have_value("time_s")
+    remove = figures.nth(1).get_by_role("button", name="Remove figure")
+    remove.focus()
+    page.keyboard.press("Enter")
+    expect(figures).to_have_count(1)
+    expect(page.locator("[name='extract.0.name']")).to_be_focused()
+
+
+def test_form_registers_without_scripts(browser: Browser, page: Page, live_server: LiveServer) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+    plain = context.new_page()
+    plain.goto("/workloads/new/")
+    fields = {"name": "plain", "program": "/opt/plain {n} {m}", "placeholders.0.name": "n", "placeholders.1.name": "m"}
+    for name, text in {**fields, "extract.0.name": "time_s", "extract.0.regex": "(x)"}.items():
+        plain.locator(f"[name='{name}']").fill(text)
+    plain.get_by_role("button", name="Register program").click()
+    plain.wait_for_url("**/workloads/plain/")
+    assert list(Program.objects.get(slug="plain").definition["placeholders"]) == ["n", "m"]
+    context.close()
+
+
+def test_old_addresses_of_the_list_lead_to_the_page_of_the_workload(page: Page) -> None:
+    page.goto("/workloads/#water")
+    page.wait_for_url("**/workloads/water/")
+    page.goto("/workloads/#nothing")
+    expect(page.get_by_role("link", name="TIP4P water")).to_be_visible()
+
+
+def test_list_of_workloads_is_short_on_every_screen(page: Page) -> None:
+    page.goto("/workloads/")
+    assert len(page.locator("body").inner_text().split()) <= 250
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollHeight") < 3000

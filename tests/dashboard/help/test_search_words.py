@@ -1,0 +1,96 @@
+"""Words that users type lead to the page that answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from dashboard.help.guides import SEARCH_WORDS, search
+from experiments.models import Experiment
+
+FIRST_HITS = {
+    "regression": "follow-histories",
+    "speedup": "terms#speed-up",
+    "upgrade": "upgrade",
+    "slow node": "add-a-cluster#check-the-cluster",
+    "InfiniBand": "inside-mpi",
+    "energy": "command#figures",
+    "Kubernetes": "run-in-containers",
+    "dark mode": "work-in-projects#your-account",
+    "delete": "find-trials#change-many-experiments",
+    "efficiency": "terms#efficiency",
+    "scaling": "answers#models",
+    "weak scaling": "answers#models",
+    "outliers": "terms#finding.outliers",
+    "noise": "terms#finding.noisy",
+    "warm-up": "terms#warm-up",
+    "warmup": "terms#warm-up",
+    "password": "manage-accounts#reset-a-password",
+    "token": "use-a-token",
+    "API": "rest",
+    "export": "explore-results#export",
+    "CSV": "explore-results#export",
+    "Docker": "run-in-containers",
+    "Slurm": "add-a-cluster#slurm",
+    "PBS": "add-a-cluster#pbs-lsf-flux-grid-engine",
+    "ssh": "add-a-cluster#hosts-over-ssh",
+    "GPU": "command#figures",
+    "firewall": "run-behind-a-proxy",
+    "latency": "terms#link.delay",
+    "bandwidth": "terms#link.bandwidth",
+    "jitter": "terms#link.jitter",
+    "packet loss": "terms#link.loss",
+    "MTU": "terms#link.mtu",
+    "confidence interval": "terms#answer.intervals",
+    "p-value": "terms#answer.intervals",
+    "repetitions": "terms#repetition",
+    "median": "terms#answer.intervals",
+    "backup": "back-up",
+    "restore": "back-up",
+    "trash": "find-trials#change-many-experiments",
+    "LDAP": "manage-accounts#ldap",
+    "SSO": "manage-accounts#openid-connect",
+    "webhook": "get-notified",
+    "email": "get-notified",
+    "quota": "share-machines",
+    "nginx": "run-behind-a-proxy",
+    "S3": "use-a-bucket",
+    "notebook": "client",
+    "Wireshark": "measurement",
+    "hostfile": "add-a-cluster#hosts-over-ssh",
+    "HPL": "workloads",
+    "history": "follow-histories",
+    "invite": "work-in-projects",
+    "install": "install",
+    "offline": "install#machines-without-internet",
+    "oversubscription": "terms#finding.oversubscribed",
+    "time limit": "specification",
+    "PDF": "share-a-report",
+    "how do I delete an experiment": "find-trials#change-many-experiments",
+}
+
+
+@pytest.mark.parametrize(("words", "page"), FIRST_HITS.items())
+def test_search_finds_the_answering_page_first(words: str, page: str) -> None:
+    first, name = search(words)[0], page.partition("#")[0]
+    assert (first.guide.name, first.section.anchor if "#" in page else "") == (name, page.partition("#")[2])
+
+
+def test_search_words_are_unique_and_lead_once_to_a_section() -> None:
+    table = (settings.BASE_DIR / "docs" / "reference" / f"{SEARCH_WORDS}.md").read_text()
+    words = [word.strip() for row in table.splitlines() if "](" in row for word in row.split("|")[1].split(",")]
+    assert len(words) == len(set(words)) > 200
+    assert "Not supported" in search("Kubernetes")[0].excerpt
+    sections = [id(hit.section) for hit in search("upgrade")]
+    assert len(sections) == len(set(sections))
+
+
+def test_header_search_without_an_experiment_opens_help(page: Client, submit: Callable[..., Experiment]) -> None:
+    experiment = submit()
+    assert page.get("/search/", {"q": "regression"}).url == "/help/?q=regression"
+    assert page.get("/search/", {"q": "zzyzx"}).url == "/experiments/?q=zzyzx"
+    Experiment.objects.filter(pk=experiment.pk).update(name="Search of a regression")
+    assert page.get("/search/", {"q": "regression"}).url == "/experiments/?q=regression"

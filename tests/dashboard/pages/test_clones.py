@@ -1,0 +1,43 @@
+"""A clone is compared with its original by one link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.test import Client
+from django.urls import reverse
+from lxml import html
+
+from experiments.models import Experiment
+from tests.dashboard.panels.new.test_page import posted
+
+
+def comparisons(page: Client, experiment: Experiment) -> list[str]:
+    document = html.fromstring(page.get(experiment.get_absolute_url()).content.decode())
+    return document.xpath(f"//a[starts-with(@href, '{reverse('compare')}?of=')]/@href")
+
+
+def test_clone_links_to_the_comparison_with_its_original(
+    page: Client, submit: Callable[..., Experiment], run: Callable[..., None]
+) -> None:
+    original = submit(name="Original", repetitions=2)
+    form = html.fromstring(page.get(reverse("new"), {"from": original.slug}).content.decode())
+    assert form.xpath("//form[@id='new']//input[@name='from']/@value") == [original.slug]
+    page.post(reverse("new"), {**dict(posted(name="Copy").lists()), "from": original.slug})
+    clone = Experiment.objects.get(name="Copy")
+    assert clone.cloned_from == original
+    run()
+    assert comparisons(page, original) == []
+    (address,) = comparisons(page, clone)
+    compared = page.get(address).context["compared"]
+    assert [member.experiment for member in compared.members] == [original, clone]
+    assert compared.baseline.experiment == original
+    original.delete()
+    clone.refresh_from_db()
+    assert comparisons(page, clone) == []
+
+
+def test_form_refuses_an_original_that_the_user_does_not_see(page: Client, submit: Callable[..., Experiment]) -> None:
+    answer = page.post(reverse("new"), {**dict(posted(name="Copy").lists()), "from": "nosuch"})
+    assert answer.status_code == 404
+    assert not Experiment.objects.filter(name="Copy").exists()
