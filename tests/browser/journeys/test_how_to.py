@@ -175,6 +175,8 @@ ADDRESSES: Final = {
         "templates/clusters/cluster.html",
         "templates/clusters/_test.html",
     ),
+    "bind-ranks": ("/clusters/new/?kind=ssh",),
+    "measure-on-infiniband": ("/clusters/new/?kind=ssh",),
     "change-the-network": ("/experiments/SLUG/", "/experiments/new/?from=SLUG"),
     "compare-experiments": ("/experiments/", "/compare/?of=e:SLUG,e:OTHER"),
     "explore-results": ("/explore/", "static/chart-files.js"),
