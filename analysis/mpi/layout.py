@@ -21,6 +21,8 @@ CALIBRATED: Final = 256
 """Calls without content by which the shim measures itself at the start."""
 FIRST_SHIFT: Final = 21
 """A bin begins with 2**21 ticks: about a millisecond."""
+WIDEST_SHIFT: Final = 60
+"""Above, a bin would be longer than all time since the machine started."""
 ENDS: Final = {1: "finalize", 2: "abort", 3: "exit"}
 WORD: Final = np.dtype("<u8")
 

@@ -112,7 +112,9 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
     useful_s, mpi_s = (window - mpi) / rate, mpi / rate
     off = [int(o) / int(r) if r else 0.0 for o, r in zip(page["off_ns"], page["read_ns"], strict=True)]
     shift, which = int(page["bins_shown"]) >> 1, int(page["bins_shown"]) & 1
-    count = min(layout.BINS, (max(0, ended - began) >> shift) + 1) if shift < 60 else 0
+    if shift >= layout.WIDEST_SHIFT:  # a program can write anything there, and 1 << 2**40 would take 128 GiB
+        raise NotAProfile("its intervals are too long")
+    count = min(layout.BINS, (max(0, ended - began) >> shift) + 1)
     return RankProfile(
         rank=int(page["rank"]),
         size=int(page["size"]),
@@ -163,7 +165,7 @@ def _ticks_per_s(page: Any) -> float:
     if later_ns <= ns or later_tick <= tick:
         raise NotAProfile("its clocks do not advance")
     rate = (later_tick - tick) / (later_ns - ns) * 1e9
-    if not _RATES[0] <= rate <= _RATES[1]:
+    if not _RATES[0] <= rate <= _RATES[1] or page["real_offset_ns"] >> 62:
         raise NotAProfile("its clocks do not agree")
     return float(rate)
 

@@ -351,6 +351,8 @@ class TrialRun:
             raise TrialFailed(f"{limit} {reason}" if limit else reason)
         if len(usages) < ranks:
             raise TrialFailed(f"Only {len(usages)} of {plural(ranks, 'rank')} reported their CPU time.")
+        if len(usages) > ranks:
+            raise TrialFailed(f"{len(usages)} ranks reported their CPU time, and the trial has {ranks}.")
 
 
 def _limit_shown_by_end(

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field, FiniteFloat, StringConstraints, TypeAdapter, ValidationError
 
 from experiments.common import plain_files
+from experiments.common.storable import LARGEST_INTEGER
+from experiments.errors import NotPlain
 from workers.agent.contention import ranges
 
 REPORT_LIMIT_BYTES: Final = 64 << 10
+Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
+Seconds = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_INTEGER)]
+Text = Annotated[str, StringConstraints(pattern=r"^[ -~]{0,200}$")]
 
 
 @dataclass(frozen=True)
 class RankUsage:
     """getrusage of one rank's program; start and end by CLOCK_MONOTONIC there."""
 
-    rank: int
-    host: str
-    user_s: float
-    system_s: float
-    max_rss_bytes: int
-    voluntary_switches: int
-    involuntary_switches: int
-    exit_status: int | None
-    signal: int | None
-    started_ns: int
-    ended_ns: int
-    started_at: float
-    mpi_libraries: Sequence[str] = ()
+    rank: Count
+    host: Text
+    user_s: Seconds
+    system_s: Seconds
+    max_rss_bytes: Count
+    voluntary_switches: Count
+    involuntary_switches: Count
+    exit_status: Count | None
+    signal: Count | None
+    started_ns: Count
+    ended_ns: Count
+    started_at: Seconds
+    mpi_libraries: Sequence[Text] = ()
     """Files of an MPI library in the program's memory; empty if none was found."""
-    mpi_world: Mapping[str, str] = field(default_factory=dict)
+    mpi_world: Mapping[Text, Text] = field(default_factory=dict)
     """Launcher's variables of the program's environment that describe its world."""
 
     @property
@@ -46,13 +52,23 @@ class RankUsage:
         return bool(self.exit_status or self.signal)
 
 
+_REPORT: Final = TypeAdapter(RankUsage)
+
+
 def read_rank_usage(report_dir: Path) -> list[RankUsage]:
-    """Return the reports by rank; killed ranks may lack one. Raises NotPlain."""
-    names = [column.name for column in fields(RankUsage)]
+    """Return the reports by rank; killed ranks may lack one.
+
+    Raises NotPlain, also for a report that the rank wrapper did not write: programs of the trial can write there.
+    """
     usages = []
     for path in report_dir.glob("rank-*.json"):
-        report = json.loads(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES))
-        usages.append(RankUsage(**{name: report[name] for name in names if name in report}))
+        try:
+            usage = _REPORT.validate_json(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES), strict=True)
+        except ValidationError:
+            raise NotPlain(f"{path.name} is not the report of a rank") from None
+        if path.name != f"rank-{usage.rank}.json":
+            raise NotPlain(f"{path.name} is the report of another rank")
+        usages.append(usage)
     return sorted(usages, key=lambda usage: usage.rank)
 
 

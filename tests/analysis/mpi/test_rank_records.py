@@ -58,6 +58,8 @@ def test_it_keeps_the_last_calls_of_a_long_trace_in_their_order():
         ({"magic": 0}, "before MPI_Init had ended"),
         ({"table": 1}, "another version"),
         ({"peers": 1 << 40}, "do not fit"),
+        ({"bins_shown": 1 << 63}, "too long"),
+        ({"real_offset_ns": 1 << 63}, "do not agree"),
         ({"rank": 7}, "do not fit"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.errors import NotPlain
 from workers.trial.rank_usage import RankUsage, ranks_on, read_rank_usage, run_metrics
 
 
@@ -67,3 +68,39 @@ def test_the_rank_map_names_the_ranks_of_every_host() -> None:
     usages = [replace(usage(rank, 1.0, 0.0), host=host) for rank, host in reversed(placed.items())]
     assert list(ranks_on(usages).items()) == [("n2", "0-2, 5"), ("n1", "3-4, 7")]
     assert ranks_on([]) == {}
+
+
+REPORT = {
+    **dict.fromkeys(("max_rss_bytes", "voluntary_switches", "involuntary_switches", "started_ns", "ended_ns"), 1),
+    "rank": 0,
+    "host": "n1",
+    "user_s": 0.5,
+    "system_s": 0.5,
+    "exit_status": 0,
+    "signal": None,
+    "started_at": 1.0,
+}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("", "{}", "[]", "null", "[" * 20_000, json.dumps(REPORT).replace("0.5", "NaN")),
+        *(json.dumps(REPORT).replace("0.5", number) for number in ("Infinity", "1e400", "-1.0", '"x"')),
+        *(
+            json.dumps({**REPORT, **changed})
+            for changed in (
+                *({"rank": "x"}, {"rank": -1}, {"rank": 1}, {"rank": True}, {"host": None}, {"host": "a\0b"}),
+                *({"max_rss_bytes": 2**63}, {"exit_status": "x"}, {"mpi_libraries": 5}, {"mpi_world": {"a": {}}}),
+            )
+        ),
+    ],
+)
+def test_report_that_no_wrapper_wrote_is_refused(tmp_path: Path, written: str) -> None:
+    """Programs of a trial can write there."""
+    file = tmp_path / "rank-0.json"
+    file.write_text(json.dumps(REPORT))
+    assert [usage.rank for usage in read_rank_usage(tmp_path)] == [0]
+    file.write_text(written)
+    with pytest.raises(NotPlain, match=r"rank-0\.json"):
+        read_rank_usage(tmp_path)
