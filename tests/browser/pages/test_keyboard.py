@@ -90,7 +90,7 @@ COMPARISON = """
 
 
 def tab_to(page: Page, words: str, most: int = 150) -> None:
-    """Press Tab until the focus is on a control with this name, and arrows in toolbars and tables."""
+    """Press Tab, and arrows in toolbars and tables, to a control with this name."""
     key = "Tab"
     for _ in range(most):
         before = page.evaluate_handle("document.activeElement")
