@@ -104,7 +104,7 @@
       next.click(); // the address follows
       next.focus();
     }
-    if (e.target.matches && e.target.matches("data[role=button]") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); e.target.click(); }
+    if (e.target.matches("data.copyable") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); e.target.click(); }
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
   });
 

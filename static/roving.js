@@ -1,19 +1,19 @@
-/* Toolbars, tables of many controls and groups with data-roving as one Tab stop: arrow keys, Home and End move within it (roving
-   tabindex of the WAI-ARIA practices). Tables with fields or forms stay as they are. */
+/* Toolbars and tables of many controls as one Tab stop: arrow keys, Home and End move within it (roving tabindex of the WAI-ARIA
+   practices). Tables with fields or forms stay as they are. */
 (function () {
   "use strict";
-  const GROUPS = "main .tools, main [data-roving], main table:not(:has([data-roving], form, select, textarea, input:not([type=checkbox])))";
-  const CONTROLS = "a[href], button:not([disabled]), summary, input[type=checkbox], .term, [role=button]";
+  const GROUPS = "main .tools, main .tiles, main table:not(:has(form, select, textarea, input:not([type=checkbox])))";
+  const CONTROLS = "a[href], button:not([disabled]), summary, input[type=checkbox], .term, .copyable";
+  const ROW = "tr, article";
   const FEWEST_IN_TABLE = 10;
-  const isToolbar = group => group.matches(".tools"), rowOf = control => control.closest("tr, article");
   const isShown = element => element.getClientRects().length > 0;
   const controls = group => [...group.querySelectorAll(CONTROLS)].filter(control => isShown(control) && !control.closest(".pop > div"));
 
   function settle(group) {
-    const all = controls(group);
-    if (all.length < (group.matches("table") ? FEWEST_IN_TABLE : 2)) return;
+    const all = controls(group), hasValues = all.some(control => control.matches(".copyable")); // which are stops only here
+    if (!all.length || (!hasValues && all.length < (group.matches("table") ? FEWEST_IN_TABLE : 2))) return;
     group.dataset.roving = "";
-    if (isToolbar(group)) {
+    if (group.matches(".tools")) {
       group.role = "toolbar";
       group.ariaLabel ??= group.closest(".panel")?.querySelector("h2, h3")?.textContent.trim() ?? "Tools";
     }
@@ -30,10 +30,10 @@
 
   /* The control of the same column in the next row with controls. */
   function inRow(all, from, step) {
-    const row = rowOf(from), column = all.filter(control => rowOf(control) === row).indexOf(from);
+    const row = from.closest(ROW), column = all.filter(control => control.closest(ROW) === row).indexOf(from);
     let at = all.indexOf(from);
-    while (all[at] && rowOf(all[at]) === row) at += step;
-    const next = all[at] ? all.filter(control => rowOf(control) === rowOf(all[at])) : [];
+    while (all[at] && all[at].closest(ROW) === row) at += step;
+    const next = all.filter(control => control.closest(ROW) === all[at]?.closest(ROW));
     return next[Math.min(column, next.length - 1)];
   }
 
@@ -51,7 +51,7 @@
     const group = e.target.closest("[data-roving]");
     if (!group || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
     const all = controls(group);
-    const to = all.includes(e.target) && target(all, e.target, e.key, !isToolbar(group));
+    const to = all.includes(e.target) && target(all, e.target, e.key, !group.matches(".tools"));
     if (!to) return;
     e.preventDefault();
     to.focus();

@@ -191,7 +191,7 @@ ADDRESSES: Final = {
         "templates/home/_first_visit.html",
         "analysis/conclusions/text.py",
     ),
-    "follow-histories": ("/explore/", "/history/"),
+    "follow-histories": ("/history/", "templates/history/page.html"),
     "get-notified": ("/account/", "/projects/default/", "templates/home/_events.html"),
     "import-results": ("/experiments/SLUG/", "/imports/", "/experiments/"),
     "manage-accounts": ("/people/", "/projects/"),
@@ -214,7 +214,13 @@ ADDRESSES: Final = {
         "/clusters/testbed/edit/",
         "templates/clusters/cluster.html",
     ),
-    "your-program": ("/workloads/", "/experiments/SLUG/"),
+    "your-program": (
+        "/workloads/",
+        "/workloads/new/",
+        "templates/workloads/workload.html",
+        "/experiments/new/",
+        "/experiments/SLUG/",
+    ),
 }
 """The pages of Rankwire, or the sources of their parts, on which the controls of a page are."""
 

@@ -66,6 +66,7 @@ TRIAL = """
 - tablist "Trial":
   - tab "Overview" [selected]
   - tab "Wire"
+  - tab "Measurements"
   - tab "Output"
   - tab "Environment"
 - tabpanel "Overview":
