@@ -95,5 +95,5 @@ def notebook_of(experiment: Experiment, address: str) -> dict[str, Any]:
 
 
 def _cell(number: int, kind: str, source: str) -> dict[str, Any]:
-    outputs = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    outputs: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source, **outputs}

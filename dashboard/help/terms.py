@@ -35,7 +35,7 @@ def term(name: str) -> Term | None:
         return Term(METRICS[metric].definition, f"{reverse('guide', args=[_METRICS])}#{metric}")
     workload, dot, _ = name.partition(".")
     if dot and is_metric(name) and (meaning := find(name).definition):
-        return Term(meaning, f"{reverse('workloads')}#{workload}")
+        return Term(meaning, reverse("workload", args=[workload]))
     return None
 
 

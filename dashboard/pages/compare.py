@@ -49,6 +49,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "points": _points(compared, scope),
         "paired": ", ".join(parameter_label(name).lower() for name in compared.names),
         "charts": drawn,
+        "chart_width": "c4" if len(drawn) == 5 else "c6",
         "shared": [members[0][name] for name in shared if members[0][name]],
         "table": table(compared),
         "scope": scope,

@@ -12,15 +12,18 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
+from analysis.catalogue import METRICS
 from analysis.numbers import percent_change
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
-from dashboard.labels import parameter_label, value_words, workload_title
+from dashboard.labels import parameter_label, telling, value_words, workload_title
 from dashboard.requests.lookup import query_value
+from experiments import workloads
 from experiments.access import may_submit
 from experiments.metrics import described, in_order, is_metric
 from experiments.models import Configuration, ExpectedChange
 from experiments.selectors.history import ConfigurationHistory, expect, history_of, trials_of
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS
 
 
 @require_GET
@@ -28,7 +31,7 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
     """Show the history of a configuration (hash) on a cluster (slug)."""
     metric = query_value(request, "metric") or "elapsed_s"
     if not is_metric(metric):
-        raise Http404
+        return _metric_by_label(request, configuration, cluster, metric)
     try:
         record = history_of(request.user, configuration, cluster, metric)
     except Configuration.DoesNotExist:
@@ -40,15 +43,53 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "workload": workload_title(workload),
         "found": record,
         "metric": description,
-        "metrics": [(name, described(name).label) for name in in_order({*record.metrics, metric})],
-        "parameters": [
-            (parameter_label(name, workload), value_words(name, value, workload))
-            for name, value in record.configuration.parameters.items()
-        ],
+        "metrics": [described(name).label for name in in_order({*record.metrics, metric})],
+        "settings": _settings(record.configuration),
         "chart": _chart(record, description) if record.entries else None,
         "changes": _changes(record),
     }
     return render(request, "history/page.html", context)
+
+
+def _metric_by_label(request: HttpRequest, configuration: str, cluster: str, label: str) -> HttpResponse:
+    """Redirect to the metric with a label, or to the default one with an error."""
+    try:
+        names = history_of(request.user, configuration, cluster, "elapsed_s").metrics
+    except Configuration.DoesNotExist:
+        raise Http404 from None
+    address = reverse("history", args=[configuration, cluster])
+    for name in in_order({*METRICS, *names}):
+        if described(name).label.casefold() == label.casefold():
+            return redirect(f"{address}?{urlencode({'metric': name})}")
+    messages.error(request, f"No metric is called “{label[:80]}”. Choose one of the list.", extra_tags="bad")
+    return redirect(address)
+
+
+def _settings(configuration: Configuration) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the settings by group: those that the experiment sweeps, then the others.
+
+    In a group those of the link that differ from their defaults come first, then the order of the declaration.
+    """
+    parameters, experiment = configuration.parameters, configuration.experiment
+    swept, workload = experiment.specification.get("sweep") or {}, workloads.find(experiment.workload)
+    of_program = workload.parameters_type.model_fields if workload else {}
+    changed = [name for name in telling(parameters) if name in LINK_PARAMETERS]
+    declared = [*CLUSTER_PARAMETERS, *of_program, *changed, *LINK_PARAMETERS, *parameters]
+    groups: dict[str, list[str]] = {"Swept": [], "Size": [], "Program": [], "Link": []}
+    for name in (name for name in dict.fromkeys(declared) if name in parameters):
+        group = "Link" if name in LINK_PARAMETERS else "Size" if name in CLUSTER_PARAMETERS else "Program"
+        groups["Swept" if name in swept else group].append(name)
+    return [
+        (
+            title,
+            [
+                (parameter_label(name, experiment.workload), value_words(name, parameters[name], experiment.workload))
+                for name in names
+            ],
+        )
+        for title, names in groups.items()
+        if names
+    ]
 
 
 def _chart(record: ConfigurationHistory, description: Any) -> Chart:

@@ -78,7 +78,7 @@ class Source:
         return {chart.element: chart for section in sections for chart in section.charts}
 
     def drawn(self, part: Part) -> Drawn:
-        """Return the charts of a page by its query string. Raise LookupError with a message."""
+        """Return the charts of a page by its query string. Raise LookupError."""
         if part.key not in self._drawn:
             params = QueryDict(part.query)
             try:

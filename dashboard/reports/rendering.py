@@ -96,7 +96,9 @@ def _piece(block: Block, number: int, source: Source, frozen: Mapping[str, Any])
     experiments = source.experiments(block)
     stored = frozen.get(block.key) if block.frozen else None
     # Of the explorer others may match since it was frozen.
-    if experiments is None or (stored and not {*stored["experiments"]} <= {each.pk for each in experiments}):
+    if experiments is None or (
+        stored and not {*stored["experiments"]} <= {experiment.pk for experiment in experiments}
+    ):
         return Piece(part=block, why=NOT_FOR_YOU)
     try:
         body = stored["body"] if stored else source.body(block)

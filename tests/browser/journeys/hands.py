@@ -9,6 +9,12 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 MOST_STOPS = 200
+FOCUSED = "all => all.includes(document.activeElement)"
+IN_GROUP = """all => {
+    const group = document.activeElement.closest('[data-roving]');
+    return group !== null && !all.includes(document.activeElement) && all.some(one => group.contains(one) && !one.closest('.pop > div'));
+}"""
+"""The focus is in a toolbar or a table in which arrow keys reach the control."""
 _ROLES = ("link", "button", "textbox", "searchbox", "combobox", "checkbox", "spinbutton", "tab")
 
 
@@ -75,6 +81,11 @@ class Hands:
             if not stops and self._is_at(target) and self._focused("tagName") == "INPUT":
                 return  # a field that the page has focused
             self._key("Tab")
+            if target.evaluate_all(IN_GROUP):
+                self._key("Home")
+                while not target.evaluate_all(FOCUSED) and len(stops) < MOST_STOPS:
+                    stops.append("in a toolbar or a table")
+                    self._key("ArrowRight")
             if self._is_at(target):
                 assert self.page.locator(":focus").is_visible()
                 return

@@ -191,7 +191,7 @@ ADDRESSES: Final = {
         "templates/home/_first_visit.html",
         "analysis/conclusions/text.py",
     ),
-    "follow-histories": ("/explore/", "/history/"),
+    "follow-histories": ("/history/", "templates/history/page.html"),
     "get-notified": ("/account/", "/projects/default/", "templates/home/_events.html"),
     "import-results": ("/experiments/SLUG/", "/imports/", "/experiments/"),
     "manage-accounts": ("/people/", "/projects/"),

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from experiments.models import Cluster, Environment, ExpectedChange, Trial, TrialResult
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Trial, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -91,6 +91,25 @@ def test_only_submitters_mark_steps(stepped, client, library):
     assert client.post(address(stepped, "mark/"), query).status_code == 404
 
 
-@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "{}?metric=nonsense"])
+def test_metric_is_found_by_its_label_and_an_unknown_one_is_refused(stepped, page):
+    assert page.get(address(stepped), {"metric": "elapsed TIME"}).url == f"{address(stepped)}?metric=elapsed_s"
+    assert "Elapsed time" in page.get(address(stepped)).context["metrics"]
+    answer = page.get(address(stepped), {"metric": "nonsense"}, follow=True)
+    assert answer.context["found"].metric == "elapsed_s"
+    assert "nonsense" in " ".join(map(str, answer.context["messages"]))
+
+
+def test_settings_are_grouped_and_swept_ones_come_first(stepped, page):
+    settings = dict(page.get(address(stepped)).context["settings"])
+    assert list(settings) == ["Swept", "Size", "Program", "Link"]
+    assert settings["Swept"] == [("Hosts", "2")]
+    assert sum(map(len, settings.values())) == len(stepped.parameters)
+    assert [label for label, _ in settings["Link"][:2]] == ["Bandwidth", "Delay"]
+    assert [label for label, _ in settings["Program"]] == ["Molecules", "Steps", "Temperature"]
+    Configuration.objects.filter(pk=stepped.pk).update(parameters=stepped.parameters | {"link.mtu": 9000})
+    assert dict(page.get(address(stepped)).context["settings"])["Link"][0] == ("MTU", "9\u202f000 B")
+
+
+@pytest.mark.parametrize("wrong", ["/history/none/testbed/", "/history/none/testbed/?metric=nonsense"])
 def test_unknown_histories_are_not_found(stepped, page, wrong):
     assert page.get(wrong.format(address(stepped))).status_code == 404
