@@ -34,10 +34,14 @@ def read_output(
     """
     if len(output) > MOST_CHARACTERS:
         raise OutputError(f"The text has {len(output)} characters, and at most {MOST_CHARACTERS} are read")
-    text = Text.of(output, file, time.monotonic() + TIME_LIMIT_S)
+    deadline = time.monotonic() + TIME_LIMIT_S
+    text = Text.of(output, file, deadline)
     readings = {}
     for key, extractor in extractors.items():
         if (extractor.file is None) != (not file):
+            continue
+        if time.monotonic() > deadline:
+            readings[key] = Reading(error="is not read, because the figures before it took too long")
             continue
         try:
             readings[key] = Reading(read_figure(extractor, text, {file: text}))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from experiments.models import Experiment, Program
+from experiments.models import Experiment, Program, Project
+from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.specification import parse
 from tests.browser.accessibility import violations
 
 pytestmark = pytest.mark.usefixtures("registered_programs")
@@ -128,6 +131,23 @@ def test_form_registers_without_scripts(browser: Browser, page: Page, live_serve
     plain.wait_for_url("**/workloads/plain/")
     assert list(Program.objects.get(slug="plain").definition["placeholders"]) == ["n", "m"]
     context.close()
+
+
+def test_a_clone_takes_the_newer_version_of_its_program(page: Page, person: User) -> None:
+    heat = {"name": "heat", "program": ["/opt/heat", "{n}"], "placeholders": {"n": {"default": 7}}}
+    Program.register(heat)
+    spec = parse({"name": "Heat", "workload": "heat", "sweep": {"hosts": [1, 2]}})
+    Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    Program.register({**heat, "program": ["/opt/heat", "{n}", "{m}"], "placeholders": {"n": {}, "m": {"default": 9}}})
+    page.goto("/experiments/new/?from=heat")
+    version = page.locator("[name='parameters.version']")
+    expect(version).to_have_value("1")
+    page.get_by_role("button", name="Use version 2").click()
+    expect(version).to_have_value("2")
+    expect(page.locator("[name='parameters.m']")).to_have_value("9")
+    expect(page.locator("[name='parameters.n']")).to_have_value("7")
+    expect(page.get_by_role("button", name="Use version 2")).to_have_count(0)
+    assert violations(page) == []
 
 
 def test_old_addresses_of_the_list_lead_to_the_page_of_the_workload(page: Page) -> None:
