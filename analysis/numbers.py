@@ -143,9 +143,9 @@ class Amount(str):
 
 
 def exact(value: float | None, unit: str) -> str:
-    """Return all digits of `value` and its base unit, for other programs: '0.0004583 s'.
+    """Return all digits of `value` and its base unit: '0.0004583 s'.
 
-    '' for no number.
+    For other programs; '' for no number.
     """
     if value is None or not math.isfinite(value):
         return ""

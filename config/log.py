@@ -50,7 +50,8 @@ class Refusals(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return True."""
-        if record.name.startswith("django.security"):
+        is_refused = record.name == "django.request" and record.levelno < logging.ERROR
+        if is_refused or record.name.startswith("django.security"):
             record.exc_info = None
         return True
 

@@ -44,9 +44,9 @@ def parameter_label(name: str, workload: str = "") -> str:
 
     'link.mtu' -> 'MTU', 'block_size' -> 'Block size', 'page_bytes' -> 'Page size'.
     """
-    own = _own_field(name, workload)
-    if own is not None and own.title:
-        return own.title
+    field = _own_field(name, workload)
+    if field is not None and field.title:
+        return field.title
     if name.endswith(_BYTES):
         name = f"{name.removesuffix(_BYTES)}_size"  # the values have the unit
     return _LABELS.get(name) or name.replace("_", " ").capitalize()
@@ -60,17 +60,17 @@ def axis_label(name: str, workload: str = "") -> str:
 
 def own_unit(name: str, workload: str = "") -> str:
     """Return the unit of a parameter of a user's own workload; '' if it has none."""
-    own = _own_field(name, workload)
-    return "" if own is None else unit_of(own)
+    field = _own_field(name, workload)
+    return "" if field is None else unit_of(field)
 
 
 def _own_field(name: str, workload: str) -> FieldInfo | None:
     """Return the parameter of a workload that does not come with Rankwire.
 
-    Without a ``workload``, all that have the parameter must describe it alike.
+    Without a ``workload``, all that have the parameter must give it the same title and unit.
     """
-    found = workloads.find(workload) if workload else None
-    owners = [found] if found else workloads.registry()
+    definition = workloads.find(workload) if workload else None
+    owners = [definition] if definition else workloads.registry()
     owners = [owner for owner in owners if name in owner.parameters_type.model_fields]
     fields = [owner.parameters_type.model_fields[name] for owner in owners]
     is_own = not any(owner in workloads.built_in() for owner in owners)

@@ -19,15 +19,16 @@
       document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
       if (on) moveIntoSight(tab);
     }
-    rove();
     redraw();
   }
 
-  /* The target of an address may be in a closed tab. */
+  /* The target of an address may be in a closed tab or fold. */
   function reveal(hash) {
     const target = hash.length > 1 && document.getElementById(hash.slice(1)), panel = target && target.closest("[role=tabpanel]");
-    if (!panel || !panel.hidden) return;
-    showTab(panel.id);
+    const fold = target && target.closest("details:not([open])");
+    if (fold) fold.open = true;
+    if (panel && panel.hidden) showTab(panel.id);
+    else if (!fold) return;
     target.scrollIntoView();
   }
 
@@ -55,26 +56,6 @@
   function textOf(id) {
     const source = document.getElementById(id);
     return source.value ?? source.textContent.trim();
-  }
-
-  /* The links and values of a group are one stop of the Tab key; arrow keys move between them. */
-  const STOPS = "a[href], button, [role=button]";
-  const stopsOf = group => [...group.querySelectorAll(STOPS)].filter(stop => stop.offsetParent);
-  function rove() {
-    for (const group of document.querySelectorAll("[data-roving]")) {
-      const stops = stopsOf(group), first = stops.find(stop => stop === document.activeElement) || stops[0];
-      for (const stop of stops) stop.tabIndex = stop === first ? 0 : -1;
-    }
-  }
-  function moveInGroup(e, stop, group) {
-    const stops = stopsOf(group), rowOf = each => each.closest("tr, article"), rows = [...new Set(stops.map(rowOf))];
-    const inRow = row => stops.filter(each => rowOf(each) === row), place = inRow(rowOf(stop)).indexOf(stop);
-    const along = { ArrowRight: 1, ArrowLeft: -1 }[e.key], over = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-    const row = over && inRow(rows[rows.indexOf(rowOf(stop)) + over]);
-    const next = along ? stops[stops.indexOf(stop) + along] : row && row[Math.min(place, row.length - 1)];
-    if (!along && !over) return;
-    e.preventDefault();
-    if (next) next.focus();
   }
 
   // Browsers give pages from other machines no clipboard without TLS.
@@ -123,9 +104,7 @@
       next.click(); // the address follows
       next.focus();
     }
-    const stop = e.target.closest && e.target.closest(STOPS), group = stop && stop.closest("[data-roving]");
-    if (group) moveInGroup(e, stop, group);
-    if (stop && stop.matches("data") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); stop.click(); }
+    if (e.target.matches("data.copyable") && (e.key === "Enter" || e.key === " ")) { e.preventDefault(); e.target.click(); }
     if (e.key === "Escape") for (const pop of document.querySelectorAll("details.pop[open]")) { pop.open = false; pop.firstElementChild.focus(); }
   });
 
@@ -137,11 +116,8 @@
   // A hidden tab does not poll; it refreshes when visible again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));
-  document.addEventListener("focusin", e => { if (e.target.closest("[data-roving]")) rove(); });
-  document.addEventListener("htmx:afterSettle", rove);
   document.querySelectorAll(".subnav [aria-selected=true], .subnav [aria-current]").forEach(moveIntoSight);
   reveal(location.hash);
-  rove();
 })();
 
 /* Fields may differ from the page: typed before its scripts loaded, restored by the browser, or sent without an answer.

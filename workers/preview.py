@@ -76,7 +76,7 @@ def dry_run(spec: ExperimentSpec, plan: Design, index: int) -> DryRun:
     launch = plan_launch(spec.workload, point.parameters, spec.cluster)
     job = job_of(launch, hosts=names, directory=Path("TRIAL"), profile=previewed(spec.profile))
     job = launcher.for_program(job)
-    if refused := launcher.refused_variables(job):
+    if refused := launcher.launch_refusals(job):
         raise ClusterUnavailable(" ".join(refused))
     rehearsal = launcher.rehearse(job)
     return DryRun(

@@ -1,4 +1,4 @@
-"""Ways of the messages: what the ranks' processes held at their end. Pure.
+"""Ways of the messages and places of the ranks: what their processes held. Pure.
 
 The profile library writes a text for each rank: shared memory, devices and components of the MPI library in its memory,
 and its TCP connections with the bytes that the peer acknowledged. A connection counts if both of its ends are ranks.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from analysis.numbers import amount
+from analysis.numbers import amount, plural
 
 _LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]+)\.so$")
 _SEGMENTS: Final = (
@@ -76,6 +76,37 @@ def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
     if layer == "ucx":
         shared.pop("Open MPI", None)  # its segments are for one-sided calls then
     return Ways(sum(between), tuple(shared), tuple(devices), layer)
+
+
+def place_of(text: str) -> dict[str, Any]:
+    """Return where a rank ran, when it began MPI and at its end; empty if not known.
+
+    ``cpus``: hardware threads; ``allowed``: those that it might use, at the end. NUMA node, socket and core are of the end.
+    """
+    rows = [words[1:] for line in text.splitlines() if len(words := line.split()) == 6 and words[0] == "placed"]
+    if len(rows) != 2 or not all(re.fullmatch(r"-?\d+", number) for row in rows for number in row[:4]):
+        return {}
+    (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
+    ran_on = {"cpus": sorted({int(first), int(last)}), "numa": int(numa), "socket": int(socket), "core": int(core)}
+    return {**ran_on, "allowed": allowed, **({"allowed_first": allowed_first} if allowed_first != allowed else {})}
+
+
+def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
+    """Return how the ranks were placed: "4 ranks on 2 cores; each may use 1 CPU"."""
+    if not rows or not all(rows.values()):
+        return ""
+    cores = {(hosts[rank], row["socket"], row["core"]) for rank, row in rows.items()}
+    allowed = sorted({count_of(row["allowed"]) for row in rows.values()})
+    usable = plural(allowed[0], "CPU") if len(allowed) == 1 else f"{allowed[0]} to {plural(allowed[-1], 'CPU')}"
+    return f"{plural(len(rows), 'rank')} ended on {plural(len(cores), 'core')}; each may use {usable}"
+
+
+def count_of(cpus: str) -> int:
+    """Return the number of CPUs in a list such as 0-3,8; 0 if it cannot be read."""
+    runs = [run.partition("-") for run in cpus.split(",")]
+    if not all(low.isdecimal() and (high.isdecimal() or not dash) for low, dash, high in runs):
+        return 0
+    return sum(int(high or low) - int(low) + 1 for low, _, high in runs)
 
 
 def sentence(ways: Ways | None) -> str:

@@ -234,9 +234,9 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
 
 
 def moments(zero_s: float | None, unit_s: float = 1.0) -> Figure:
-    """Return what a layout needs for one cursor with other charts, for static/chart-view.js.
+    """Return what a layout needs for one cursor over several charts.
 
-    ``zero_s``: the time of 0 in seconds since the epoch, None if unknown; ``unit_s``: the unit of the axis.
+    For static/chart-view.js. ``zero_s``: the time of 0 in seconds since the epoch, None if unknown; ``unit_s``: the unit of the axis.
     """
     if zero_s is None:
         return {}

@@ -24,7 +24,7 @@ def output(request: HttpRequest, pk: int) -> HttpResponse:
     trial = find_trial(request, pk)
     files = text_files(trial, list(trial.artifacts.all()))
     name, words, figure = (query_value(request, field) for field in ("file", "words", "figure"))
-    artifact = next((each for each in files if each.name == name), files[0] if files else None)
+    artifact = next((file for file in files if file.name == name), files[0] if files else None)
     line, notice = _line(query_value(request, "line")), ""
     if figure:
         source = line_of(trial, files, figure)

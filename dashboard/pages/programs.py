@@ -86,7 +86,7 @@ def _uploaded(request: HttpRequest, texts: Mapping[str, str]) -> dict[str, str]:
     """Return the rows of uploaded input files. Raise InvalidSpec."""
     rows = rows_of(texts, "inputs")
     numbers = {row.get("name", ""): number for number, row in rows.items()}
-    uploaded = {}
+    uploaded: dict[str, str] = {}
     for file in request.FILES.getlist("uploads"):
         name = file.name or "file"
         number = numbers.setdefault(name, max(numbers.values(), default=-1) + 1)

@@ -80,7 +80,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_run_again": is_current and may_change and may_run_more(request.user, trial.experiment),
         "artifacts": artifacts,
         "has_packets": has_packets,
-        "has_hosts": any(a.kind == Artifact.Kind.SAMPLES for a in artifacts),
+        "has_hosts": trial.is_over and any(a.kind == Artifact.Kind.SAMPLES for a in artifacts),
         "packet_query": PacketQuery.of(request),
         "packet_kinds": KINDS,
         "command": command_lines(trial.command) if trial.command else "",
@@ -96,6 +96,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         context |= _measured(trial, artifacts, has_packets=has_packets)
     elif not trial.is_over:
         context |= {**_running(trial, length_of(trial)), "first": True}
+    context["is_measured"] = bool(context.get("analysis") or context["inside"])
     tabs = _tabs(trial, context)
     chosen = query_value(request, "tab")
     context |= {"tabs": tabs, "tab": chosen if chosen in [name for name, _, _ in tabs] else tabs[0][0]}
@@ -104,14 +105,13 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _tabs(trial: Trial, context: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return (name, title, template) of the parts that this trial has."""
-    is_measured = bool(context.get("analysis") or context["inside"])
     parts = (
         ("overview", "Overview", True),
-        ("time", "Over time", is_measured or context["has_hosts"]),
+        ("time", "Over time", context["is_measured"]),
         ("wire", "Wire", any(context.get(name) for name in ("analysis", "trust_rows", "observer", "certificate"))),
         ("mpi", "MPI", context["inside"]),
         ("packets", "Packets", context["has_packets"]),
-        ("measurements", "Measurements", trial.state == State.FINISHED and is_measured),
+        ("measurements", "Measurements", trial.state == State.FINISHED),
         ("output", "Output", True),
         ("files", "Files", trial.is_over and context["artifacts"]),
         ("environment", "Environment", True),
@@ -250,6 +250,7 @@ def _measured(trial: Trial, artifacts: Sequence[Artifact], *, has_packets: bool)
     has_output = any(a.kind == Artifact.Kind.STDOUT and a.removed_at is None for a in artifacts)
     return {
         "tiles": tiles,
+        "dots_shown": any(tile.dots for tile in tiles),
         "published_shown": any(tile.dots and tile.dots.published is not None for tile in tiles),
         "published_name": published.get("name", ""),
         "metric_rows": metric_rows(values, trial.experiment.workload if has_output else ""),

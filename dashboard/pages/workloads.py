@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import Count
@@ -14,7 +15,7 @@ from analysis.numbers import NOTHING
 from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
-from experiments.models import Experiment
+from experiments.models import Experiment, Program
 
 
 @require_GET
@@ -47,13 +48,18 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     if workload is None:
         raise Http404(f"no such workload: {slug}")
     fields = workload.parameters_type.model_fields
+    program = Program.latest(slug) if workload.registered else None
+    placeholders = program.definition.get("placeholders", {}) if program else {}
     context = {
         "place": "workloads",
         "workload": workload,
         "kind": _kind(workload),
-        "version": fields["version"].default if workload.registered else None,
+        "version": program and program.version,
         "missing": registry.missing_packages(workload),
-        "parameters": [_parameter(name, info) for name, info in fields.items()],
+        "parameters": [
+            _parameter(name, fields[name], placeholders.get(name, {}))
+            for name in sorted(fields, key=lambda name: bool(placeholders) and name not in placeholders)
+        ],
         "experiments": visible_experiments(
             request.user, Experiment.objects.filter(published=False, workload=slug)
         ).count(),
@@ -68,7 +74,7 @@ def _kind(workload: registry.WorkloadDefinition) -> str:
     return "Built-in" if workload in registry.built_in() else "Python module"
 
 
-def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:
+def _parameter(name: str, info: FieldInfo, placeholder: Mapping[str, Any]) -> dict[str, Any]:
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
     bounds = {
         bound: getattr(rule, bound)
@@ -76,14 +82,16 @@ def _parameter(name: str, info: FieldInfo) -> dict[str, Any]:
         for bound in ("ge", "gt", "le", "lt")
         if hasattr(rule, bound)
     }
-    low, high = bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+    low = bounds.get("ge", bounds.get("gt", placeholder.get("minimum")))
+    high = bounds.get("le", bounds.get("lt", placeholder.get("maximum")))
+    choices = ", ".join(map(str, placeholder.get("choices") or ()))
     return {
         "name": name,
         "title": info.title or name,
         "help": info.description or "",
         "unit": extra.get("unit", ""),
         "default": None if info.is_required() else info.default,
-        "allowed": _allowed(low, high, low_open="gt" in bounds),
+        "allowed": choices or _allowed(low, high, low_open="gt" in bounds),
     }
 
 

@@ -15,4 +15,5 @@ class IdentityProvider(OpenIDConnectProvider):  # type: ignore[misc]
     def redirect(self, request: HttpRequest, *args: Any, auth_params: object = None, **kwargs: Any) -> HttpResponse:
         """Redirect with our parameters only, not those of the query of a link."""
         nonce = secrets.token_urlsafe()
-        return super().redirect(request, *args, auth_params={"nonce": nonce}, nonce=nonce, **kwargs)
+        response: HttpResponse = super().redirect(request, *args, auth_params={"nonce": nonce}, nonce=nonce, **kwargs)
+        return response

@@ -177,16 +177,16 @@ def amount(value: Any, unit: str = "") -> SafeString:
 def copyable(value: Any, unit: str = "") -> SafeString:
     """Return a number with its unit; a click or Enter copies it with all its digits.
 
-    The value is a number, an ``Amount``, or words, which are returned as they are. ``data-roving`` on an element around the values makes
-    them one stop of the Tab key (static/page.js).
+    The value is a number, an ``Amount``, or words, which are returned as they are. The values of a table or of the tiles are one stop of
+    the Tab key (static/roving.js).
     """
     is_words = isinstance(value, str)
     exact = getattr(value, "exact", "") if is_words else numbers.exact(value, unit)
-    shown = format_html("{}", value) if is_words else amount(value, unit)
+    content = format_html("{}", value) if is_words else amount(value, unit)
     if not exact:
-        return shown
+        return content
     return format_html(
-        '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, shown
+        '<data class="copyable" role="button" tabindex="-1" value="{}" title="Copy {}">{}</data>', exact, exact, content
     )
 
 

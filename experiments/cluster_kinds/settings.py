@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from experiments.specification.placement import Bind, Distribution
 from experiments.specification.transport import NATIVE, Chosen
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
@@ -85,6 +86,10 @@ class HostSettings(Settings):
     """Its name in PATH or its full path, the same on every host."""
     transport: Chosen = stated(NATIVE, "Transport", "MPI")
     """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
+    bind: Bind = stated("default", "Bind ranks to", "MPI")
+    """default: as the MPI library does."""
+    distribution: Distribution = stated("block", "Distribution", "MPI")
+    """block fills one host after another with ranks; cyclic takes the hosts in turn."""
     python: Word = stated("python3", "Python", "MPI")
     """Interpreter on the hosts, 3.9 or newer."""
     scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it

@@ -63,6 +63,7 @@ class _Conditions(_Shape):
     oversubscription: str = ""
     transport: str = ""
     messages_by: str = ""
+    placement: str = ""
 
 
 class _Parameters(_Shape):

@@ -15,6 +15,8 @@ from experiments.cluster_kinds import ClusterKind
 from experiments.cluster_kinds.base import LEAST_RANKS
 from experiments.errors import ClusterInUse, FieldError, InvalidSpec
 from experiments.specification import ExperimentSpec
+from experiments.specification.placement import UNBOUND
+from experiments.specification.transport import AS_CLUSTER
 
 
 class Cluster(models.Model):
@@ -154,6 +156,14 @@ class Cluster(models.Model):
             refused["ideal"] = reason
         if refused:
             raise InvalidSpec(FieldError(field, message) for field, message in refused.items())
+
+    def require_binding(self, spec: ExperimentSpec) -> None:
+        """Raise InvalidSpec if hosts that share one machine's cores shall bind ranks."""
+        values_by_field = {"bind": [spec.bind], "sweep.bind": spec.swept("bind") if "bind" in spec.sweep else []}
+        fields = [field for field, values in values_by_field.items() if {*values} - {*UNBOUND, AS_CLUSTER}]
+        if fields and self.traits.hosts_are_virtual:
+            words = f"the hosts of {self.traits.noun} share the cores of one machine: their ranks are not bound"
+            raise InvalidSpec([FieldError(fields[0], words)])
 
     def require_allocation(self, spec: ExperimentSpec) -> None:
         """Raise InvalidSpec at ``allocation`` without a scheduler."""

@@ -54,6 +54,7 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     cluster.require_ranks(*design.most_ranks(spec, plan))
     cluster.require_time(spec.time_limit_s)
     cluster.require_link(spec)
+    cluster.require_binding(spec)
     cluster.require_allocation(spec)
     return cluster
 

@@ -124,8 +124,8 @@ def _history(entries: Sequence[Entry], expected: dict[int, ExpectedChange]) -> H
     facts = {e.pk: by_dotted_name(e.facts) for e in Environment.objects.filter(pk__in=keys)}
     points = []
     for entry in entries:
-        known = facts.get(entry.environment or 0, {})
-        points.append(HistoryPoint(entry.value, known, f"trial {entry.trial}", known.get("transport", "")))
+        stated = facts.get(entry.environment or 0, {})
+        points.append(HistoryPoint(entry.value, stated, f"trial {entry.trial}", stated.get("transport", "")))
     return detect_changes(points, expected={n for n, entry in enumerate(entries) if entry.trial in expected})
 
 

@@ -17,6 +17,7 @@ from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
+from experiments.specification.parameters import unit_of
 from experiments.workloads import LoadTest, WorkloadDefinition
 
 _SCALE: Final = {"hosts": "hosts", "ranks_per_host": "ranks per host", "ranks": "ranks"}
@@ -172,7 +173,8 @@ def _follows(points: Sequence[Point], name: str, other: str) -> bool:
 def _factor(name: str, points: Sequence[Point], workload: WorkloadDefinition | None, *, networks: bool) -> Factor:
     if name in _SCALE:
         return Factor(name, _SCALE[name], "scale", "", _SCALE[name])
-    label = _label_of(name)
+    info = workload.parameters_type.model_fields.get(name) if workload is not None and workload.registered else None
+    label = info.title.lower() if info is not None and info.title else _label_of(name)
     if name.startswith("link."):
         return Factor(name, label, "treatment" if networks else "network", _UNITS.get(name, ""))
     if workload is not None and workload.load_test is not None and name == workload.load_test.load:
@@ -183,6 +185,7 @@ def _factor(name: str, points: Sequence[Point], workload: WorkloadDefinition | N
     if words or (workload is not None and name in workload.treatments):
         return Factor(name, label, "treatment")
     unit = "B" if name.endswith("_bytes") else "s" if name.endswith("_s") else ""
+    unit = unit_of(info) or unit if info is not None else unit
     return Factor(name, label.removesuffix(" bytes"), "load", unit, "" if unit else label)
 
 

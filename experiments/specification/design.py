@@ -181,9 +181,11 @@ def threads_of(workload: str, parameters: Mapping[str, Any]) -> int:
         return 1
 
 
-def transport_of(workload: str, parameters: Mapping[str, Any]) -> str:
-    """Return the transport of a configuration; empty: that of the cluster."""
-    return str(parameters.get("transport", "")) if is_of_launch(workload, "transport", parameters) else ""
+def launch_of(workload: str, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a configuration chooses of the launch; the cluster has the rest."""
+    return {
+        n: str(parameters[n]) for n in LAUNCH_PARAMETERS if n in parameters and is_of_launch(workload, n, parameters)
+    }
 
 
 def link_of(parameters: Mapping[str, Any]) -> Link:

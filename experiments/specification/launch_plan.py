@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments import workloads
-from experiments.specification.design import link_of, ranks_of, transport_of, workload_parameters
+from experiments.specification.design import launch_of, link_of, ranks_of, workload_parameters
 from experiments.specification.parameters import Link
 from experiments.workloads import WorkloadDefinition
 
@@ -24,8 +24,8 @@ class LaunchPlan:
     hosts: int
     ranks: int
     link: Link
-    transport: str
-    """As the specification chose it; empty: that of the cluster."""
+    launch: Mapping[str, str]
+    """Transport, bind and distribution if the specification chose them."""
     program: tuple[str, ...]
     """The argv of one rank's program."""
     environment: Mapping[str, str]
@@ -55,7 +55,7 @@ def plan_launch(
         hosts=int(parameters["hosts"]),
         ranks=ranks,
         link=link.ideal() if is_ideal else link,
-        transport=transport_of(workload, parameters),
+        launch=launch_of(workload, parameters),
         program=definition.command(typed_parameters, ranks=ranks),
         environment={**definition.environment(typed_parameters, ranks=ranks), "OMP_NUM_THREADS": str(threads)},
         threads=threads,

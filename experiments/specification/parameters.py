@@ -13,7 +13,7 @@ from analysis.numbers import binary, grouped
 from experiments import workloads
 from experiments.common.quantities import BANDWIDTH, BYTE_RATE, CLOCK, DURATION, FRACTION, POWER, SIZE, Dimension
 from experiments.errors import FieldError, InvalidSpec
-from experiments.specification import transport
+from experiments.specification import placement, transport
 
 MAX_HOSTS: Final = 200_000
 MAX_RANKS: Final = 65_536
@@ -178,7 +178,7 @@ class Capture(Part):
 RANKS: Final = "ranks"
 """Name in filters for hosts times ranks per host."""
 CLUSTER_PARAMETERS: Final = {"hosts": (1, MAX_HOSTS), "ranks_per_host": (1, 1024)}
-LAUNCH_PARAMETERS: Final = ("transport",)
+LAUNCH_PARAMETERS: Final = ("transport", "bind", "distribution")
 """Fields of a specification that can be swept too; a workload's own parameter of such a name takes precedence."""
 LINK_PARAMETERS: Final = tuple(f"link.{name}" for name in Link.model_fields)
 _LINK_DIMENSIONS: Final = {
@@ -271,7 +271,7 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
         except ValidationError as error:
             raise ValueError(sentence(error.errors()[0], name)) from None
     if is_of_launch(workload, name, constants):
-        return transport.as_transport(value)
+        return transport.as_transport(value) if name == "transport" else placement.as_choice(name, value)
     model = workloads.get(workload, constants).parameters_type
     if model.model_fields[name].annotation in (int, float):
         refuse_bool(value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator
 
-AS_CLUSTER: Final = "cluster"
+AS_CLUSTER: Final[Literal["cluster"]] = "cluster"
 """The specification leaves the transport to the cluster's settings."""
 NATIVE: Final = "native"
 TCP: Final = "tcp"
@@ -29,7 +29,7 @@ class Transport:
 
 
 def as_transport(value: Any) -> str:
-    """Return a transport in its one spelling, from text or a mapping. Raise ValueError.
+    """Return a transport in its one spelling. Raise ValueError.
 
     The spelling of a site's own: `NAME: VARIABLE=value ... ARGUMENT ...`.
     """
@@ -59,7 +59,7 @@ def transport_of(text: str) -> Transport:
 
 
 def as_swept(written: Any) -> Any:
-    """Return swept transports as a list of texts; a site's own ends at a comma and a space."""
+    """Return swept transports as texts; a site's own ends at a comma and a space."""
     if isinstance(written, list):
         return [as_transport(item) if isinstance(item, Mapping) else item for item in written]
     if not isinstance(written, str):

@@ -1,4 +1,4 @@
-"""Reading of an output that a user pastes, with the code that reads those of trials."""
+"""Reading of a pasted output with the code that reads the outputs of trials."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIME_LIMIT_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A figure that was read, or the reason why not; neither if it is optional and not there."""
+    """A figure, or the error of its reading; neither if it is optional and absent."""
 
     value: Figure | None = None
     error: str = ""
@@ -28,7 +28,7 @@ class Reading:
 def read_output(
     extractors: Mapping[int, Extractor], output: str, *, file: str = "", success: str = "", failure: str = ""
 ) -> tuple[dict[int, Reading], str]:
-    """Return the figures of an output or of a written ``file``, and why the run is a failed one.
+    """Return the figures of an output or of a ``file``, and why the run has failed.
 
     Figures of other files are not among them. Raise OutputError for a text of more than ``MOST_CHARACTERS``.
     """

@@ -31,6 +31,16 @@ for path, status in (("/healthz", "200"), ("/lab/healthz", "200"), ("/healthz", 
 """
 
 
+REFUSED = """
+import config.settings, logging
+for logger, level in (("django.request", "warning"), ("django.security.DisallowedHost", "error"), ("django.request", "error")):
+    try:
+        raise PermissionError("not yours")
+    except PermissionError as error:
+        getattr(logging.getLogger(logger), level)("refused", exc_info=error)
+"""
+
+
 def run(style: str, program: str = PROGRAM, **variables: str) -> str:
     environment = {**os.environ, "RANKWIRE_LOG_FORMAT": style, **variables}
     command = [sys.executable, "-c", program]
@@ -55,6 +65,11 @@ def test_it_shows_tracebacks_without_the_values_of_variables() -> None:
     output = run("console")
     assert "ZeroDivisionError" in output
     assert "hunter2" not in output
+
+
+def test_refused_requests_leave_no_traceback_but_errors_do() -> None:
+    records = [json.loads(line) for line in run("json", REFUSED).splitlines()]
+    assert ["exception" in record for record in records] == [False, False, True]
 
 
 def test_the_web_server_writes_objects_too() -> None:

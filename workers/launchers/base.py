@@ -23,6 +23,7 @@ from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
 from experiments.errors import InvalidSettings
+from experiments.specification.placement import DEFAULTS
 from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
@@ -43,6 +44,7 @@ from workers.launchers.limits import (
     read_text,
     refused_container,
 )
+from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
@@ -84,7 +86,7 @@ class Session(ABC):
         self.hosts = hosts
         self.facts = facts
         self.knows_ports = launcher.usual_transport == TCP
-        """Whether ports identify the MPI traffic of the prepared job."""
+        """True if ports identify the MPI traffic of the prepared job."""
         self.offloads_left: Mapping[str, str] = {}
         """Reasons why offloads could not be switched off, by host."""
         self._stack = ExitStack()
@@ -366,10 +368,17 @@ class Launcher(ABC):
         """Return the transport of a job."""
         return transport_of(job.transport or self.usual_transport)
 
-    def refused_variables(self, job: Job) -> list[str]:
-        """Return why variables of the cluster or the job would have no effect, in sentences."""
+    def placement(self, job: Job) -> Placement:
+        """Return what ranks of a job are bound to, and their distribution."""
+        usual = {name: getattr(self.settings, name, default) for name, default in DEFAULTS.items()}
+        return Placement(job.bind or usual["bind"], job.distribution or usual["distribution"])
+
+    def launch_refusals(self, job: Job) -> list[str]:
+        """Return what the launch of a job cannot keep, in sentences."""
         variables = {**getattr(self.settings, "environment", {}), **job.environment}
-        return mpi.refused_variables(job.launch or self.usual_launch, self.transport(job), variables)
+        launch = job.launch or self.usual_launch
+        unbound = mpi.binding_refusal(launch, self.placement(job))
+        return [*mpi.refused_variables(launch, self.transport(job), variables), *unbound]
 
     def for_program(self, job: Job) -> Job:
         """Return the job with its program's launch, as far as this machine knows it."""

@@ -46,7 +46,7 @@ class Job:
 
     Ranks fill the hosts in order. `interface`: between the hosts, if the session determined it; `open_mpi`: major
     version of the hosts' Open MPI, likewise. `threads`: of each rank. `limits`: on the worker's machine. `launch` None:
-    not chosen yet. `transport`: as the specification chose it; empty: that of the cluster. `fetched`: patterns of files
+    not chosen yet. `transport`, `bind`, `distribution`: as the specification chose; empty: the cluster's. `fetched`: patterns of files
     in subdirectories to fetch from real hosts. `profile`: None for none.
     """
 
@@ -65,6 +65,8 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     launch: Launch | None = None
     transport: str = ""
+    bind: str = ""
+    distribution: str = ""
     fetched: tuple[str, ...] = ()
     profile: Profile | None = None
 
@@ -92,7 +94,9 @@ def job_of(
         report_dir=directory / "ranks",
         environment=plan.environment,
         threads=plan.threads,
-        transport=plan.transport,
+        transport=plan.launch.get("transport", ""),
+        bind=plan.launch.get("bind", ""),
+        distribution=plan.launch.get("distribution", ""),
         fetched=(*plan.workload.outputs, *plan.workload.keeps),
         limits=limits or Limits(),
         profile=profile,

@@ -71,14 +71,17 @@ class LocalLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
-        transport = self.transport(job)
+        transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
-            return mpi.hydra(job, mpi.ClusterProperties(None, INTERFACE, launch.program, transport, shared_cores=True))
+            return mpi.hydra(
+                job, mpi.ClusterProperties(None, INTERFACE, launch.program, transport, placement, shared_cores=True)
+            )
+        version = job.open_mpi or openmpi.installed(launch.program)
         return [
             *(launch.program, "--allow-run-as-root"),
-            *openmpi.placement(job),
-            *openmpi.shared_cores(),
-            *openmpi.transport(job, INTERFACE, job.open_mpi or openmpi.installed(launch.program), transport),
+            *openmpi.placement(job, placement),
+            *openmpi.binding(job, placement.bind, version, shared_cores=True),
+            *openmpi.transport(job, INTERFACE, version, transport),
             *openmpi.exports(job, transport),
             *job.wrapped_program(),
         ]

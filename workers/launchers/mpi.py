@@ -22,6 +22,7 @@ class ClusterProperties:
     interface: str | None
     program: str
     transport: Transport
+    placement: openmpi.Placement
     shared_cores: bool = False
 
 
@@ -30,8 +31,8 @@ def open_mpi(job: Job, cluster: ClusterProperties) -> list[str]:
     version = job.open_mpi or openmpi.OLDEST
     return [
         *(cluster.program, "--allow-run-as-root"),
-        *openmpi.placement(job),
-        *(openmpi.shared_cores() if cluster.shared_cores else openmpi.unbound(job)),
+        *openmpi.placement(job, cluster.placement),
+        *openmpi.binding(job, cluster.placement.bind, version, shared_cores=cluster.shared_cores),
         *(openmpi.daemons(cluster.remote_shell, version, slurm=False) if cluster.remote_shell is not None else ()),
         *openmpi.transport(job, cluster.interface, version, cluster.transport),
         *openmpi.exports(job, cluster.transport),
@@ -43,11 +44,15 @@ def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
     """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra."""
     variables_of_ranks = {**hydra_variables(job, cluster), **job.environment}
     exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
+    bind, distribution = cluster.placement
+    target = f"core:{job.threads}" if bind == "core" and job.threads > 1 else bind
+    ranks_in_turn = 1 if distribution == "cyclic" else job.ranks_per_host
     launcher = ("fork",) if cluster.remote_shell is None else ("ssh", "-launcher-exec", cluster.remote_shell)
     return [
         *(cluster.program, "-launcher", *launcher),
         *(("-iface", cluster.interface) if cluster.interface is not None else ()),
-        *("-hosts", ",".join(job.hosts), "-ppn", str(job.ranks_per_host), "-n", str(job.ranks)),
+        *("-hosts", ",".join(job.hosts), "-ppn", str(ranks_in_turn), "-n", str(job.ranks)),
+        *(("-bind-to", target) if bind != "default" else ()),
         *exports,
         *cluster.transport.arguments,
         *job.wrapped_program(),
@@ -55,7 +60,7 @@ def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
 
 
 def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
-    """Return the variables of the transport, and of ranks that share cores: unbound, yielding."""
+    """Return variables of the transport, and of ranks that share cores and yield."""
     shared = {"I_MPI_PIN": "off", "I_MPI_THREAD_YIELD": "2"} if cluster.shared_cores else {}
     if cluster.transport.name != TCP:
         return {**shared, **cluster.transport.environment}
@@ -63,7 +68,7 @@ def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
 
 
 def over_tcp(job: Job, interface: str | None) -> dict[str, str]:
-    """Return variables that restrict MPICH's family to TCP, between ranks of one host too.
+    """Return variables that restrict MPICH's family to TCP, within a host too.
 
     On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses.
     """
@@ -83,13 +88,23 @@ def over_tcp(job: Job, interface: str | None) -> dict[str, str]:
     }
 
 
+def binding_refusal(launch: Launch, placement: openmpi.Placement) -> list[str]:
+    """Return why ranks cannot be bound with this launch command."""
+    if placement.bind == "default" or launch.library in ("openmpi", "mpich"):
+        return []
+    return [
+        f"Ranks of {launch.library} cannot be bound by “bind”. Leave it at default, and set the library's own variables "
+        "under “Environment”, such as I_MPI_PIN_DOMAIN."
+    ]
+
+
 def refused_variables(launch: Launch, transport: Transport, variables: Mapping[str, str]) -> list[str]:
     """Return why variables of the user would have no effect, in sentences."""
     fixed: dict[str, str] = {}
     if launch.library == "openmpi":
         words = transport.arguments
-        given = [words[n + 1] for n, word in enumerate(words[:-1]) if word in openmpi.PARAMETER_OPTIONS]
-        by_transport = [*given, *(openmpi.TCP_PARAMETERS if transport.name == TCP else ())]
+        parameters = [words[n + 1] for n, word in enumerate(words[:-1]) if word in openmpi.PARAMETER_OPTIONS]
+        by_transport = [*parameters, *(openmpi.TCP_PARAMETERS if transport.name == TCP else ())]
         names = {
             **dict.fromkeys(
                 openmpi.DAEMON_PARAMETERS, "Rankwire starts the library's daemons itself. Remove the variable."

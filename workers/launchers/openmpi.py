@@ -38,13 +38,22 @@ class Runtime(NamedTuple):
     interface: str
 
 
+class Placement(NamedTuple):
+    """Binding of ranks, and their distribution over the hosts."""
+
+    bind: str = "default"
+    distribution: str = "block"
+
+
 ORTE = Runtime("--mca", "rsh", "oob_tcp_if_include")
 PRRTE = Runtime("--prtemca", "ssh", "prte_if_include")
+PRRTE_SINCE = 5
+_AS_USUAL = Placement()
 
 
 def runtime(version: int) -> Runtime:
     """Return the runtime of a version of the library."""
-    return ORTE if version < 5 else PRRTE
+    return ORTE if version < PRRTE_SINCE else PRRTE
 
 
 def major(text: str) -> int | None:
@@ -92,23 +101,30 @@ def transport(job: Job, interface: str | None, version: int, chosen: Transport) 
     ]
 
 
-def shared_cores() -> list[str]:
-    """Return options for more ranks than cores: unbound, and yielding while they wait.
+def binding(job: Job, bind: str, version: int, *, shared_cores: bool = False) -> list[str]:
+    """Return what each rank is bound to.
 
-    Bound and polling, a ping-pong takes 4000 us, not 14.
+    By default ranks with threads are not, as the library would bind them to one core. Ranks that share cores are not bound either, and
+    yield while they wait: bound and polling, a ping-pong takes 4000 us, not 14.
     """
-    return ["--bind-to", "none", *parameters({"mpi_yield_when_idle": "1"})]
+    if bind == "default":
+        bind = "none" if shared_cores or job.threads > 1 else ""
+    target = "package" if bind == "socket" and version >= PRRTE_SINCE else bind
+    return [
+        *(("--bind-to", target) if target else ()),
+        *(parameters({"mpi_yield_when_idle": "1"}) if shared_cores else ()),
+    ]
 
 
-def unbound(job: Job) -> list[str]:
-    """Return options for ranks with threads, which the library would bind to one core."""
-    return ["--bind-to", "none"] if job.threads > 1 else []
+def placement(job: Job, chosen: Placement = _AS_USUAL) -> list[str]:
+    """Return the number of ranks, the slots of each host, and their order.
 
-
-def placement(job: Job) -> list[str]:
-    """Return the number of ranks and the slots of each host, filled in order."""
+    A rank that is bound to cores has one for each of its threads.
+    """
     slots = ",".join(f"{host}:{job.ranks_per_host}" for host in job.hosts)
-    return ["-np", str(job.ranks), "--host", slots, "--map-by", "slot"]
+    order = "node" if chosen.distribution == "cyclic" else "slot"
+    cores = f":PE={job.threads}" if chosen.bind == "core" and job.threads > 1 else ""
+    return ["-np", str(job.ranks), "--host", slots, "--map-by", order + cores]
 
 
 def exports(job: Job, chosen: Transport) -> list[str]:

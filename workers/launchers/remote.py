@@ -68,6 +68,7 @@ class HostsLauncher(Launcher):
             interface=job.interface or self.settings.interface,
             program=launch.program,
             transport=self.transport(job),
+            placement=self.placement(job),
             shared_cores=self.settings.shared_cores,
         )
         return mpi.LIBRARIES[launch.library](job, properties)

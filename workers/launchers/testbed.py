@@ -100,15 +100,17 @@ class TestbedLauncher(Launcher):
 
     def argv(self, job: Job) -> list[str]:
         launch = job.launch or Launch()
-        transport = self.transport(job)
+        transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
             agent, interface = str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE
-            return mpi.hydra(job, mpi.ClusterProperties(agent, interface, launch.program, transport, shared_cores=True))
+            return mpi.hydra(
+                job, mpi.ClusterProperties(agent, interface, launch.program, transport, placement, shared_cores=True)
+            )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [
             *(launch.program, "--allow-run-as-root"),
-            *openmpi.placement(job),
-            *openmpi.shared_cores(),
+            *openmpi.placement(job, placement),
+            *openmpi.binding(job, placement.bind, version, shared_cores=True),
             *openmpi.daemons(str(fabric.REMOTE_SHELL), version),
             *openmpi.transport(job, commands.HOST_INTERFACE, version, transport),
             *openmpi.exports(job, transport),

@@ -873,45 +873,36 @@ static void note_tools(void) {
     }
 }
 
-static void begin(u64 called) {
-    if (page || !*path) return;
-    void *known = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program may hold a copy of its own, which is the one that counts */
-    world = known ? (word)known : (word)find("ompi_mpi_comm_world");
-    open_mpi = world != 0;
-    if (!open_mpi) world = 0x44000000;
-    known = open_mpi ? dlsym(RTLD_DEFAULT, "ompi_mpi_comm_null") : NULL;
-    no_comm = open_mpi ? (known ? (word)known : (word)find("ompi_mpi_comm_null")) : 0x04000000;
-    int rank = rank_in(world), size = size_of(world), peers = size < MOST_PEERS ? size : MOST_PEERS;
-    size_t at_peers = sizeof(struct page) + 2 * sizeof(struct slot), at_ring = at_peers + 2 * peers * sizeof(struct peer);
-    size_t whole = at_ring + (traced ? RING : 0) * sizeof(struct event);
-    struct page *made = map_file(whole);
-    if (!made) return;
-    slots = (struct slot *)(made + 1);
-    ring = (struct event *)((char *)made + at_ring);
-    made->bytes = whole, made->functions = FUNCTIONS, made->bin_count = BINS, made->ring = traced ? RING : 0;
-    made->peers = peers, made->peers_at = at_peers, made->ring_at = at_ring;
-    made->rank = rank, made->size = size, made->process = getpid(), made->table = TABLE;
-    made->bins_shown = FIRST_SHIFT << 1;
-    made->called = called;
-    is_main = 1;
-    page = made;
-    measure_cost();
-    made->clock[0].tick = first_tick, made->clock[0].ns = first_ns;
-    made->real_offset_ns = real_offset();
-    read_both(CLOCK_MONOTONIC, &read_tick, &read_ns);
-    read_cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-    made->clock[1].tick = read_tick, made->clock[1].ns = read_ns;
-    piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
-    piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
-    if (traced) identify_world(size);
-    note_tools();
-    watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
-    made->began = made->last = last = bin_began = ticks();
-    __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
+/* What this process held at its end, as text: analysis/mpi/ways.py reads it. The lines of /proc/self/maps with a device, shared
+   memory or a component of the library; device files; TCP connections with their bytes: "tcp LOCAL PORT PEER PORT ACKED"; and
+   where the thread that began MPI ran, then and at its end: "placed CPU NODE SOCKET CORE ALLOWED". */
+
+static char placed_first[512], placed_last[512];
+
+static int topology(unsigned cpu, const char *what) {
+    char name[128];
+    int value = -1;
+    snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, what);
+    FILE *from = fopen(name, "re");
+    if (from && fscanf(from, "%d", &value) != 1) value = -1;
+    if (from) fclose(from);
+    return value;
 }
 
-/* What this process held at its end, as text: analysis/mpi/ways.py reads it. The lines of /proc/self/maps with a device, shared
-   memory or a component of the library; device files; and TCP connections with their bytes: "tcp LOCAL PORT PEER PORT ACKED". */
+static void note_place(char *text, size_t size) {
+    char line[512], allowed[256] = "?";
+    unsigned cpu = 0, node = 0;
+    int error = errno;
+    FILE *status = syscall(SYS_getcpu, &cpu, &node, NULL) ? NULL : fopen("/proc/thread-self/status", "re");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "Cpus_allowed_list: %255s", allowed) == 1) break;
+    if (status) {
+        fclose(status);
+        int socket = topology(cpu, "physical_package_id"), core = topology(cpu, "core_id");
+        snprintf(text, size, "placed %u %u %d %d %s\n", cpu, node, socket, core, allowed);
+    }
+    errno = error;
+}
 
 static int endpoint(int file, int peer, char *text, size_t size) {
     union { struct sockaddr any; struct sockaddr_in four; struct sockaddr_in6 six; } at;
@@ -956,8 +947,47 @@ static void note_ways(void) {
         if (!strncmp(file, "/dev/", 5) || !strncmp(file, "/SYSV", 5) || strstr(file, "/mca_")) fputs(file, to);
     }
     if (maps) fclose(maps);
-    if (to) note_files(to), fclose(to);
+    if (is_main) note_place(placed_last, sizeof placed_last);
+    if (to) fputs(placed_first, to), fputs(placed_last, to), note_files(to), fclose(to);
     errno = error;
+}
+
+static void begin(u64 called) {
+    if (page || !*path) return;
+    void *known = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program may hold a copy of its own, which is the one that counts */
+    world = known ? (word)known : (word)find("ompi_mpi_comm_world");
+    open_mpi = world != 0;
+    if (!open_mpi) world = 0x44000000;
+    known = open_mpi ? dlsym(RTLD_DEFAULT, "ompi_mpi_comm_null") : NULL;
+    no_comm = open_mpi ? (known ? (word)known : (word)find("ompi_mpi_comm_null")) : 0x04000000;
+    int rank = rank_in(world), size = size_of(world), peers = size < MOST_PEERS ? size : MOST_PEERS;
+    size_t at_peers = sizeof(struct page) + 2 * sizeof(struct slot), at_ring = at_peers + 2 * peers * sizeof(struct peer);
+    size_t whole = at_ring + (traced ? RING : 0) * sizeof(struct event);
+    struct page *made = map_file(whole);
+    if (!made) return;
+    slots = (struct slot *)(made + 1);
+    ring = (struct event *)((char *)made + at_ring);
+    made->bytes = whole, made->functions = FUNCTIONS, made->bin_count = BINS, made->ring = traced ? RING : 0;
+    made->peers = peers, made->peers_at = at_peers, made->ring_at = at_ring;
+    made->rank = rank, made->size = size, made->process = getpid(), made->table = TABLE;
+    made->bins_shown = FIRST_SHIFT << 1;
+    made->called = called;
+    is_main = 1;
+    page = made;
+    measure_cost();
+    made->clock[0].tick = first_tick, made->clock[0].ns = first_ns;
+    made->real_offset_ns = real_offset();
+    read_both(CLOCK_MONOTONIC, &read_tick, &read_ns);
+    read_cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    made->clock[1].tick = read_tick, made->clock[1].ns = read_ns;
+    piece = made->reading_ns * PIECES_PER_READING > LEAST_PIECE_NS ? made->reading_ns * PIECES_PER_READING : LEAST_PIECE_NS;
+    piece = (u64)(piece * ((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1)));
+    if (traced) identify_world(size);
+    note_tools();
+    note_place(placed_first, sizeof placed_first);
+    watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
+    made->began = made->last = last = bin_began = ticks();
+    __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
 static void end(u64 now, u64 how) {

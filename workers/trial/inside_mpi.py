@@ -15,7 +15,7 @@ from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from analysis.mpi.streams import StreamAccumulator, Wire
 from analysis.mpi.waits import explained
-from analysis.mpi.ways import Ways, ways_of
+from analysis.mpi.ways import Ways, place_of, places_in_words, ways_of
 from analysis.numbers import amount
 from experiments.common import plain_files
 from experiments.errors import NotPlain
@@ -54,6 +54,8 @@ class InsideMpi:
     """Files of other tools whose functions replaced those of MPI; their work counts as time inside MPI."""
     ways: Ways | None = None
     """How messages went between the ranks; None: not known."""
+    places: str = ""
+    """How the ranks were placed, in words; empty: not known."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
@@ -93,18 +95,27 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
     missing = {metric: mpi_profile.NO_RUN_DELAY for metric in mpi_profile.RUN_DELAY_METRICS if metric not in metrics}
     tools = sorted({tool for profile_of_rank in profiles for tool in profile_of_rank.tools})
-    ways = read_ways(report_dir, usages)
-    return InsideMpi(metrics, tables, dict.fromkeys(FROM_TWINS, _NO_TWIN) | missing, calls_of(profiles), tools, ways)
+    texts, hosts = _texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages}
+    places = {rank: place_of(text) for rank, text in texts.items()}
+    for row in tables["ranks"]:
+        row.update(places.get(row["rank"], {}))
+    missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
+    in_words = places_in_words(places, hosts)
+    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, ways_of(texts, hosts), in_words)
 
 
 def read_ways(report_dir: Path, usages: Sequence[RankUsage]) -> Ways | None:
-    """Return how messages went between the ranks, from their reports; None if one is missing."""
+    """Return how messages went between the ranks; None if a report is missing."""
+    return ways_of(_texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages})
+
+
+def _texts_of_ways(report_dir: Path, usages: Sequence[RankUsage]) -> dict[int, str]:
     texts = {}
     for usage in usages:
         with contextlib.suppress(NotPlain, OSError):
             file = report_dir / f"rank-{usage.rank}.mpi.ways"
             texts[usage.rank] = plain_files.read_text(file, limit_bytes=WAYS_LIMIT_BYTES)
-    return ways_of(texts, {usage.rank: usage.host for usage in usages})
+    return texts
 
 
 def left_behind(report_dir: Path) -> dict[str, Any] | None:

@@ -21,6 +21,7 @@ from experiments import workloads
 from experiments.models import Kind, Trial
 from experiments.specification import ExperimentSpec, restore
 from experiments.specification.launch_plan import plan_launch
+from experiments.specification.placement import DEFAULTS
 from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
@@ -119,11 +120,13 @@ class TrialRun:
         job = session.prepared(
             job_of(self.plan, hosts=session.hosts, directory=self.directory, limits=bounds, profile=profile)
         )
-        if refused := session.launcher.refused_variables(job):
+        if refused := session.launcher.launch_refusals(job):
             raise TrialFailed(" ".join(refused))
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
-        if not job.transport and "transport" in type(session.launcher.settings).model_fields:
-            environment["transport"] = session.launcher.usual_transport  # histories are split by it
+        of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
+        chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
+        # Facts of the cluster's settings; histories are split by the transport.
+        environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
             raise TrialFailed(reason)
@@ -188,7 +191,7 @@ class TrialRun:
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
         link = session.launcher.kind.link_in_words(self.plan.link)
-        transport = self.plan.transport or session.launcher.usual_transport
+        transport = self.plan.launch.get("transport") or session.launcher.usual_transport
         return {**session.facts, "oversubscription": shared, "link_asked": link, "transport": transport}
 
     def _disturbances(

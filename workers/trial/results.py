@@ -131,6 +131,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
             **({"messages_by": sentence(measured.inside.ways)} if run.plan.ranks > 1 else {}),
+            **({"placement": measured.inside.places} if measured.inside.places else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
@@ -208,7 +209,7 @@ def _analyse(run: TrialRun, measured: Measured) -> _Packets:
 
 
 def _why_elsewhere(run: TrialRun, measured: Measured, result: analysis.CaptureAnalysis) -> str:
-    """Return why the recorded packets are not those of MPI, which chose its network; "" if they may be."""
+    """Return why the recorded packets are not those of MPI; "" if they may be."""
     is_mpi = measured.world.checked and any(usage.mpi_libraries for usage in measured.usages)
     if measured.known_ports or not is_mpi or bool(result.mpi.metrics.get("packets")) or result.roce is not None:
         return ""

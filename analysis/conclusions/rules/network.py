@@ -89,8 +89,8 @@ def link_load(reading: Reading) -> Iterator[Finding]:
         yield finding("link_load, bursts", strength, evidence, explains=bursts.mean, caveat=caveat, **words)
     else:
         most = f"{'at most' if share < _FULL or is_exact else 'up to'} {percent(share)}"
-        words = {"at": reading.at(*(load.point for load in loads)), "most": most, "link": busiest.link}
-        yield finding("link_load", strength, evidence, caveat=caveat, **words)
+        at = reading.at(*(load.point for load in loads))
+        yield finding("link_load", strength, evidence, caveat=caveat, at=at, most=most, link=busiest.link)
 
 
 _Judge = Callable[[Mapping[str, Any]], float | None]

@@ -88,7 +88,8 @@ def diagnosis_context(
     folded = [
         (f"More on {title}", [fact for fact in diagnosis.facts if fact.fold == fold]) for fold, title in FOLDS.items()
     ]
-    more = [("", causes[MOST_FINDINGS:])] if causes[MOST_FINDINGS:] else []
+    details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
+    more = [("", details)] if details else []
     more += [(title, [_find(fact, results, panels) for fact in facts]) for title, facts in folded if facts]
     parts = _parts(answer)
     return {

@@ -30,7 +30,7 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
-_BESIDE_ANSWER = ("deciding", "speedup", "where-time-goes")
+_BESIDE_ANSWER = ("speedup", "where-time-goes")
 MOST_BESIDE_ANSWER = 3
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
@@ -121,8 +121,8 @@ class Results:
         answering = next((section for section in sections if section.element == self.answered_by), None)
         if answering is None:
             return None, list(sections)
-        first = [chart for chart in answering.charts if chart.element in _BESIDE_ANSWER] if self.scales else []
-        first = (first or list(answering.charts))[:MOST_BESIDE_ANSWER]
+        leading, *others = answering.charts
+        first = [leading, *sorted(others, key=lambda chart: chart.element not in _BESIDE_ANSWER)][:MOST_BESIDE_ANSWER]
         rest = [(section, [chart for chart in section.charts if chart not in first]) for section in sections]
         return replace(answering, charts=first), [replace(section, charts=charts) for section, charts in rest if charts]
 

@@ -23,7 +23,17 @@ from experiments.specification.yaml_lines import Dumper, YamlDocument, dump
 
 _TEXTS = (
     *("name", "description", "workload", "cluster", "where", "scaling", "grows_with_hosts", "deciding"),
-    *("certificate", "transport", "profile", "order", "time_limit_s", "allocation", "disturbed"),
+    *(
+        "certificate",
+        "transport",
+        "bind",
+        "distribution",
+        "profile",
+        "order",
+        "time_limit_s",
+        "allocation",
+        "disturbed",
+    ),
 )
 _NUMBERS = ("repetitions", "warmups", "seed", "retries")
 
@@ -46,7 +56,7 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
 
 
 def _transports_as_text(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft whose transports are in the one spelling that the form shows."""
+    """Return a valid draft with its transports as texts, which the form shows."""
     if isinstance(draft.get("transport"), Mapping):
         draft = {**draft, "transport": as_transport(draft["transport"])}
     if "transport" in (sweep := draft.get("sweep") or {}):

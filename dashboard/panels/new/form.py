@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from dashboard.labels import parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
@@ -16,6 +16,7 @@ from experiments.metrics import deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
+from experiments.specification.placement import WantedBind
 from experiments.specification.ranges import expand_values
 
 Texts = Sequence[str]
@@ -70,6 +71,7 @@ class SweepRow:
         return cls(name, text, len(values), expanded, errors)
 
 
+_BOUND = {"cluster": "Default of the cluster", "default": "As the MPI library does", "none": "Nothing"}
 # Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
@@ -127,6 +129,12 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "control": ("Control", "", ()),
     "ideal": ("Ideal network", "", ()),
     "transport": ("Transport", "", ()),
+    "bind": ("Bind ranks to", "", tuple((word, _BOUND.get(word, word)) for word in get_args(WantedBind))),
+    "distribution": (
+        "Distribution",
+        "",
+        (("cluster", "Default of the cluster"), ("block", "Host after host"), ("cyclic", "Hosts in turn")),
+    ),
     "profile": (
         "Inside MPI",
         "",
@@ -316,6 +324,10 @@ class Form:
         names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]))
         unknown = [name for name in self._mapping("sweep") if name not in names]
         return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
+
+    @property
+    def has_launch_options(self) -> bool:
+        return any(self.draft.get(name) or self.errors.get(name) for name in LAUNCH_PARAMETERS)
 
     @property
     def has_study_options(self) -> bool:

@@ -45,7 +45,10 @@ def texts_of(definition: Mapping[str, Any]) -> dict[str, str]:
 
 
 def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the definition of texts; fields that say the same as ``stored`` are taken from it. Raise InvalidSpec."""
+    """Return the definition of texts. Raise InvalidSpec.
+
+    Fields with the texts of a ``stored`` definition are taken from it.
+    """
     definition: dict[str, Any] = {}
     errors: list[FieldError] = []
     for name, (read, _) in PLAIN.items():
@@ -72,7 +75,10 @@ def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict
 
 
 def _unchanged(definition: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored fields that are written alike: 5.0 and 5 in an unchanged field are no new version."""
+    """Return the stored fields that have the same texts.
+
+    5.0 is not 5 in a definition, and a field that the user left as it was makes no new version.
+    """
     return {
         name: value
         for name, value in stored.items()
@@ -102,7 +108,10 @@ def figure_of(row: Texts) -> dict[str, Any]:
 
 
 def at_rows(error: InvalidSpec, texts: Texts) -> InvalidSpec:
-    """Return the errors at the fields of the form: at the row that a message names, and others without a field."""
+    """Return the errors at fields of the form: at the row that a message names.
+
+    Errors of other fields have no path.
+    """
     return InvalidSpec(_at_field(e.path.split(".")[0], e, texts) for e in error.errors)
 
 
@@ -160,15 +169,18 @@ def _given_twice(texts: Texts, field: str) -> Iterator[FieldError]:
 
 
 def _check(
-    model: type[BaseModel], values: Mapping[str, Any], place: str, columns: Mapping[str, str] | None = None
+    model: type[BaseModel], values: Mapping[str, Any], row_column: str, columns: Mapping[str, str] | None = None
 ) -> None:
-    """Raise InvalidSpec with the columns of the errors; those of the whole row are at ``place``."""
+    """Raise InvalidSpec with the columns of the errors.
+
+    Errors of the whole row are at ``row_column``.
+    """
     columns = columns or {}
     try:
         model.model_validate(values)
     except ValidationError as error:
         raise InvalidSpec(
-            FieldError(columns.get(name := str((*problem["loc"], place)[0]), name), sentence(problem))
+            FieldError(columns.get(name := str((*problem["loc"], row_column)[0]), name), sentence(problem))
             for problem in error.errors()
         ) from None
 
@@ -232,8 +244,8 @@ _ROW_READERS: Final[Mapping[str, Callable[[Texts], Any]]] = {
 def _parameter_texts(placeholders: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, str]]:
     for name, parameter in placeholders.items():
         low, high = parameter.get("minimum"), parameter.get("maximum")
-        limits = "" if low is None and high is None else f"{_shown(low)}..{_shown(high)}"
-        plain = {key: _shown(value) for key, value in parameter.items() if key not in _LIMITS}
+        limits = "" if low is None and high is None else f"{_text_of(low)}..{_text_of(high)}"
+        plain = {key: _text_of(value) for key, value in parameter.items() if key not in _LIMITS}
         allowed = "; ".join(filter(None, (limits, _listed(parameter.get("choices") or ()))))
         yield {"type": "integer", **plain, "name": name, "allowed": allowed}
 
@@ -247,10 +259,10 @@ def _listed(choices: Sequence[Any]) -> str:
 
 def _figure_texts(figures: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
     for figure in figures:
-        yield {name: _shown(value) for name, value in figure.items() if value != _FIGURE_DEFAULTS[name]}
+        yield {name: _text_of(value) for name, value in figure.items() if value != _FIGURE_DEFAULTS[name]}
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""The form of a program: its fields, and rows of parameters, figures, files and parts."""
+"""The form of a program: fields, and rows of parameters, figures, files and parts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row:
     fields: Sequence[ProgramField]
 
     @property
-    def shown(self) -> list[ProgramField]:
+    def main(self) -> list[ProgramField]:
         return [field for field in self.fields if not field.folded]
 
     @property
@@ -209,9 +209,9 @@ class ProgramForm:
 
     def _cells(self, path: str, number: str) -> Iterator[ProgramField]:
         for column in _COLUMNS[path]:
-            place = f"{path}.{number}.{column.path}"
-            value = self.texts.get(place, "") or _first(column.choices)
-            yield replace(column, path=place, value=value, errors=self.errors.get(place, ()))
+            full_path = f"{path}.{number}.{column.path}"
+            value = self.texts.get(full_path, "") or _first(column.choices)
+            yield replace(column, path=full_path, value=value, errors=self.errors.get(full_path, ()))
 
 
 def _first(choices: Choices) -> str:

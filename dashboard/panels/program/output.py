@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from dashboard.panels.program.definition import figure_of, rows_of
@@ -16,7 +18,7 @@ _SOURCES = ("regex", "json_pointer", "csv_column")
 
 @dataclass(frozen=True, slots=True)
 class FormFigure:
-    """A row of figures with its reading; None if the text is not its source, or has not been read."""
+    """A row of figures; ``reading`` is None if the pasted text is not its source."""
 
     name: str
     unit: str
@@ -84,7 +86,7 @@ def read_form(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _extractors(rows: Mapping[int, Mapping[str, str]]) -> tuple[dict[int, Extractor], dict[int, list[str]]]:
-    """Return the figures that can be read, and the errors of the others' patterns; unfinished rows have neither."""
+    """Return the figures of finished rows by number, and the errors of patterns."""
     extractors, errors = {}, {}
     for number, row in rows.items():
         if not any(map(row.get, _SOURCES)):
@@ -97,10 +99,13 @@ def _extractors(rows: Mapping[int, Mapping[str, str]]) -> tuple[dict[int, Extrac
 
 
 def _marked(sample: str, figures: Sequence[FormFigure]) -> list[tuple[int, str, str]]:
-    """Return number, text and figures of every line."""
+    """Return number, text and figures of marked lines and of the text between them."""
     labels: dict[int, list[str]] = {}
     for figure in figures:
         for number in figure.lines:
             labels.setdefault(number, []).append(figure.name)
-    lines = sample.rstrip("\n").split("\n") if sample else []
-    return [(number, line, ", ".join(labels.get(number, ()))) for number, line in enumerate(lines, 1)]
+    lines = enumerate(re.split(r"(?<=\n)", sample.rstrip("\n")), 1) if sample else ()
+    pieces = []
+    for mark, group in groupby(lines, lambda line: line[0] if line[0] in labels else 0):
+        pieces.append((mark, "".join(text for _, text in group), ", ".join(labels.get(mark, ()))))
+    return pieces

@@ -50,5 +50,5 @@ def _round_trips(trip: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "between": f"{trip['source']} and {trip['target']}",
         "probes": trip.get("probes", 0),
-        "values": [numbers.Amount.of(trip.get(name), "s") for name in names],
+        "values": [numbers.amount(trip.get(name), "s") for name in names],
     }

@@ -1,4 +1,4 @@
-"""Texts that a trial's program printed and wrote, a part at a time, and the lines of its figures."""
+"""Parts of the texts that a trial printed and wrote, and lines of its figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ShownLine:
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A part of a file, and the lines of the whole file that contain the searched words."""
+    """A part of a file, and the lines of the file that match a search."""
 
     artifact: Artifact
     lines: Sequence[ShownLine] = ()
@@ -62,7 +62,7 @@ class ShownText:
 
 
 def text_files(trial: Trial, artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """Return printed texts, input files and files that a parser reads; the first is shown first."""
+    """Return printed texts, input files and parsed files, the most useful first."""
     workload = workloads.find(trial.experiment.workload, trial.configuration.parameters)
     stored = [artifact for artifact in artifacts if artifact.removed_at is None]
     written = selected(workload.outputs, [artifact.name for artifact in stored]) if workload else []
@@ -87,7 +87,7 @@ def line_of(trial: Trial, files: Sequence[Artifact], metric: str) -> tuple[Artif
 def shown_text(
     trial: Trial, files: Sequence[Artifact], artifact: Artifact, *, line: int | None = None, words: str = ""
 ) -> ShownText:
-    """Return the part of a file around ``line`` or the first line that contains ``words``, else its end."""
+    """Return the part of a file around ``line`` or the first match, else its end."""
     try:
         text = _content(artifact)
     except FileNotFoundError:
@@ -97,13 +97,13 @@ def shown_text(
     texts = text.removesuffix("\n").split("\n") if text else []
     total = len(texts)
     sought = words.casefold()
-    found = [number for number, each in enumerate(texts, 1) if sought in each.casefold()] if sought else []
-    line = min(max(1, line), total) if line and total else found[0] if found else None
+    matches = [number for number, row in enumerate(texts, 1) if sought in row.casefold()] if sought else []
+    line = min(max(1, line), total) if line and total else matches[0] if matches else None
     last = min(total, max(SHOWN_LINES, line + SHOWN_LINES // 2)) if line else total
     labels = _labels(trial, files, artifact)
-    matching = set(found)
+    matching = set(matches)
 
-    def shown(number: int) -> ShownLine:
+    def part(number: int) -> ShownLine:
         full = texts[number - 1].removesuffix("\r")
         omitted = max(0, len(full) - SHOWN_CHARACTERS)
         return ShownLine(
@@ -112,11 +112,11 @@ def shown_text(
 
     return ShownText(
         artifact,
-        lines=[shown(number) for number in range(max(1, last - SHOWN_LINES + 1), last + 1)],
+        lines=[part(number) for number in range(max(1, last - SHOWN_LINES + 1), last + 1)],
         total=total,
         line=line,
-        matches=[shown(number) for number in found[:MOST_MATCHES]],
-        match_count=len(found),
+        matches=[part(number) for number in matches[:MOST_MATCHES]],
+        match_count=len(matches),
     )
 
 
@@ -130,7 +130,7 @@ def _content(artifact: Artifact) -> str:
 def _labels(trial: Trial, files: Sequence[Artifact], artifact: Artifact) -> Mapping[int, list[str]]:
     """Return the labels of the figures of a file by line."""
     labels: dict[int, list[str]] = {}
-    if sum(each.size_bytes for each in files) <= _MARKED_BYTES:
+    if sum(file.size_bytes for file in files) <= _MARKED_BYTES:
         for metric, line in _figures(trial, files).items():
             if line.file == artifact.name:
                 labels.setdefault(line.number, []).append(find(metric).label)

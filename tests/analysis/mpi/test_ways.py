@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.mpi.ways import Ways, sentence, ways_of
+from analysis.mpi.ways import Ways, count_of, place_of, places_in_words, sentence, ways_of
 
 SHM = "/dev/shm/"  # noqa: S108 - names of segments alone
 OB1 = "/usr/lib/openmpi/mca_pml_ob1.so"
@@ -52,3 +52,22 @@ def test_a_missing_report_makes_the_ways_unknown() -> None:
     assert ways_of({0: ONE}, TWO_HOSTS) is None
     assert ways_of({}, {}) is None
     assert sentence(None).startswith("unknown")
+
+
+def test_a_place_has_cpus_numa_socket_core_and_what_was_allowed() -> None:
+    ran_on = place_of("placed 4 0 0 2 0-7\ntcp x\nplaced 6 1 1 3 4-7\n")
+    assert ran_on == {"cpus": [4, 6], "numa": 1, "socket": 1, "core": 3, "allowed": "4-7", "allowed_first": "0-7"}
+    assert "allowed_first" not in place_of("placed 4 0 0 2 0\nplaced 4 0 0 2 0\n")
+    for unreadable in ("", "placed 4 0 0 2 0", "placed a 0 0 2 0\nplaced 4 0 0 2 0"):
+        assert place_of(unreadable) == {}
+
+
+def test_hardware_threads_of_a_core_are_one_core() -> None:
+    rows = {rank: place_of(f"placed {cpu} 0 0 7 0,4\n" * 2) for rank, cpu in enumerate((0, 4))}
+    assert places_in_words(rows, {0: "a", 1: "a"}) == "2 ranks ended on 1 core; each may use 2 CPUs"
+    assert places_in_words(rows, TWO_HOSTS) == "2 ranks ended on 2 cores; each may use 2 CPUs"
+    assert places_in_words({0: rows[0], 1: {}}, TWO_HOSTS) == ""
+
+
+def test_lists_of_cpus_are_counted() -> None:
+    assert [count_of(cpus) for cpus in ("3", "0-3,8", "0-1,4-5", "?", "")] == [1, 5, 4, 0, 0]

@@ -23,6 +23,7 @@ _WORD = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)
 
 
 STEPS: Final = {
+    "2. Register the program": ("/", "Heat equation"),
     "Invite a user": ("/", "Send this link to one user"),
     "Create an account": ("/", "mira2 has an account"),
     "Choose mails": ("/", "saved"),

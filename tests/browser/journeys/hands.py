@@ -9,6 +9,12 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 MOST_STOPS = 200
+FOCUSED = "all => all.includes(document.activeElement)"
+IN_GROUP = """all => {
+    const group = document.activeElement.closest('[data-roving]');
+    return group !== null && !all.includes(document.activeElement) && all.some(one => group.contains(one) && !one.closest('.pop > div'));
+}"""
+"""The focus is in a toolbar or a table in which arrow keys reach the control."""
 _ROLES = ("link", "button", "textbox", "searchbox", "combobox", "checkbox", "spinbutton", "tab")
 
 
@@ -72,12 +78,22 @@ class Hands:
         target = exact if exact.count() else target
         stops: list[str] = []
         for _ in range(MOST_STOPS):
+            if not stops and self._is_at(target) and self._focused("tagName") == "INPUT":
+                return  # a field that the page has focused
             self._key("Tab")
-            if target.evaluate_all("all => all.includes(document.activeElement)"):
+            if target.evaluate_all(IN_GROUP):
+                self._key("Home")
+                while not target.evaluate_all(FOCUSED) and len(stops) < MOST_STOPS:
+                    stops.append("in a toolbar or a table")
+                    self._key("ArrowRight")
+            if self._is_at(target):
                 assert self.page.locator(":focus").is_visible()
                 return
             stops.append(self.page.evaluate("document.activeElement.textContent.trim().slice(0, 30)"))
         raise AssertionError(f"Tab never reached {name!r}; it stopped at {stops}")
+
+    def _is_at(self, target: Locator) -> bool:
+        return bool(target.evaluate_all("all => all.includes(document.activeElement)"))
 
     def _named(self, name: str, end: str = r"\b") -> Locator:
         begun = re.compile(rf"^{re.escape(name)}{end}")

@@ -214,7 +214,13 @@ ADDRESSES: Final = {
         "/clusters/testbed/edit/",
         "templates/clusters/cluster.html",
     ),
-    "your-program": ("/workloads/", "/experiments/SLUG/"),
+    "your-program": (
+        "/workloads/",
+        "/workloads/new/",
+        "templates/workloads/workload.html",
+        "/experiments/new/",
+        "/experiments/SLUG/",
+    ),
 }
 """The pages of Rankwire, or the sources of their parts, on which the controls of a page are."""
 

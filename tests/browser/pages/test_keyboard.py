@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from benchmarks.pages.contents import counts_of
 from experiments.models import Experiment
 from tests.dashboard.laboratory import run_waiting
 from tests.experiments import factories
@@ -54,7 +55,8 @@ EXPERIMENT = """
     - complementary "Next trials and key figures"
   - heading "Scaling" [level=2]
   - heading "Loop time" [level=3]
-  - button "Show table"
+  - toolbar "Loop time":
+    - button "Show table"
   - figure:
     - img /the same numbers are in the table/
 """
@@ -64,6 +66,7 @@ TRIAL = """
 - tablist "Trial":
   - tab "Overview" [selected]
   - tab "Wire"
+  - tab "Measurements"
   - tab "Output"
   - tab "Environment"
 - tabpanel "Overview":
@@ -88,19 +91,24 @@ COMPARISON = """
 
 
 def tab_to(page: Page, words: str, most: int = 150) -> None:
-    """Press Tab until the focus is on a control with this name."""
+    """Press Tab until the focus is on a control with this name, and arrows in toolbars and tables."""
+    key = "Tab"
     for _ in range(most):
-        page.keyboard.press("Tab")
+        before = page.evaluate_handle("document.activeElement")
+        page.keyboard.press(key)
         if page.evaluate(FOCUSED).startswith(words):
             return
-    raise AssertionError(f"Tab never reached {words!r}")
+        is_last = page.evaluate("before => before === document.activeElement", before)
+        in_group = page.evaluate("document.activeElement.closest('[data-roving]') !== null")
+        key = "ArrowRight" if in_group and not is_last else "Tab"
+    raise AssertionError(f"neither Tab nor arrows reached {words!r}")
 
 
 def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, page_errors: list[str]) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.goto("/")
     page.keyboard.press("Tab")
-    assert page.evaluate(FOCUSED) == "Skip to content"
+    assert page.evaluate(FOCUSED) == "Skip to main content"
     tab_to(page, "New experiment")
     page.keyboard.press("Enter")
     page.wait_for_url("**/experiments/new/")
@@ -154,3 +162,45 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
     ]
     page.keyboard.press("End")
     page.wait_for_function("() => document.activeElement.scrollTop > 0")
+
+
+def test_start_is_within_ten_stops(page: Page, person) -> None:
+    page.goto("/experiments/new/")
+    expect(page.locator("#startbar")).to_contain_text("trials")
+    tab_to(page, "Skip to start", most=2)
+    page.keyboard.press("Enter")
+    tab_to(page, "Start", most=2)
+    assert page.locator("#startbar button:focus").count() == 1
+
+
+def test_trial_page_has_at_most_sixty_stops(page: Page, finished: Experiment) -> None:
+    page.goto("/")
+    assert counts_of(page, finished.trials.latest("pk").get_absolute_url())["stops"] <= 60
+
+
+def test_toolbar_is_one_stop_with_arrow_keys(page: Page, finished: Experiment) -> None:
+    page.goto(finished.get_absolute_url())
+    tools = page.locator("#c-deciding .tools")
+    expect(tools).to_have_attribute("role", "toolbar")
+    expect(tools.locator(":scope > [tabindex='0']")).to_have_count(1)
+    page.get_by_role("button", name="Linear").first.focus()
+    for key, name in (("ArrowRight", "Log"), ("End", "Save"), ("Home", "Linear"), ("ArrowLeft", "Linear")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.innerText.trim()") == name
+    page.keyboard.press("Tab")
+    assert not page.evaluate("document.activeElement.closest('.tools')")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.innerText.trim()") == "Linear"
+
+
+def test_table_is_one_stop_with_arrow_keys(page: Page, finished: Experiment) -> None:
+    page.goto("/trials/")
+    expect(page.locator("#list table[data-roving]")).to_be_visible()
+    links = page.locator("#list tbody tr a[href^='/trials/']")
+    links.first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(links.first).to_be_focused()
+    page.keyboard.press("Tab")
+    assert not page.evaluate("document.activeElement.closest('table')")

@@ -23,9 +23,9 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
 ) -> None:
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     page.goto(finished.get_absolute_url())
-    expect(page.locator("#c-time .main-svg").first).to_be_visible()
+    expect(page.locator("#c-where-time-goes .main-svg").first).to_be_visible()
     put_on_paper(page)
-    for gone in (".bezel", ".subnav", ".acts", "#c-time .tools", ".skip-link"):
+    for gone in (".bezel", ".subnav", ".acts", "#c-where-time-goes .tools", ".skip-link"):
         expect(page.locator(gone).first).to_be_hidden()
     expect(page.locator("h1")).to_be_visible()
     expect(page.locator("#dx").first).to_be_visible()
@@ -38,7 +38,7 @@ def test_an_experiment_keeps_its_answer_and_whole_charts(
     assert page.evaluate(DARK_ON_WHITE) == ["rgb(23, 33, 43)", "rgb(255, 255, 255)"]
     take_back(page)
     page.wait_for_function(
-        "() => { const plot = document.querySelector('#c-time .js-plotly-plot');"
+        "() => { const plot = document.querySelector('#c-where-time-goes .js-plotly-plot');"
         " return Math.abs(plot.querySelector('.main-svg').getBoundingClientRect().width - plot.clientWidth) < 2; }"
     )
     assert page.pdf(format="A4").startswith(b"%PDF-")  # it dispatches the print events itself

@@ -1,4 +1,4 @@
-"""The page of a measured trial: an overview, parts with addresses, values to copy, and charts of one time axis."""
+"""The page of a measured trial: its parts, values to copy, charts of one time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS = """() => {
 
 @pytest.fixture
 def trial(finished: Experiment) -> Trial:
-    """A trial with packets of two connections, a profile, host samples 0.5 s later, an output and files."""
+    """A trial with two connections, a profile, and host samples 0.5 s later."""
     trial: Trial = finished.trials.latest("pk")
     frames = [
         Frame.whole(round((BEGAN_S + at / 10) * 1e9), ethernet(ipv4(tcp(seq=1, sport=port))))
@@ -129,11 +129,11 @@ def test_charts_of_one_time_axis_show_the_same_moment(page: Page, trial: Trial, 
     for name in ("throughput", "inside-over-time", "hosts"):
         expect(page.locator(f"#{name} .plot .main-svg").first).to_be_visible()
     page.evaluate("() => Plotly.relayout(document.querySelector('#inside-over-time .plot'), {'xaxis.range': [0, 4]})")
-    place = page.locator("#throughput .plot").evaluate(
+    point = page.locator("#throughput .plot").evaluate(
         "plot => { const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout;"
         " return [box.left + xaxis._offset + xaxis.d2p(2), box.top + yaxis._offset + 40]; }"
     )
-    page.mouse.move(*place)
+    page.mouse.move(*point)
     moment = """plot => { const { xaxis } = plot._fullLayout, line = plot.querySelector('.moment');
         return line && !line.hidden ? xaxis.p2d(parseFloat(line.style.left) - xaxis._offset) : null; }"""
     assert page.locator("#hosts .plot").evaluate(moment) == pytest.approx(1.5, abs=0.02)

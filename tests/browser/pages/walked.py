@@ -118,7 +118,6 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
             *("trials/<pk>/live/", "trials/<pk>/hosts/", "trials/<pk>/ranks/", "trials/<pk>/packets/"),
             "trials/<pk>/output/",
             *("trials/<pk>/packets/<number>/", "trials/<pk>/environment/", "clusters/<slug>/test/", "reports/parts/"),
-            "workloads/new/output/",
         }
     ),
     "files and data": frozenset(

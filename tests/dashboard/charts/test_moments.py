@@ -1,4 +1,4 @@
-"""Figures over time name the moment of their zero, so that one cursor passes over all."""
+"""Figures over time name the moment of their zero, for one cursor over all."""
 
 from __future__ import annotations
 

@@ -66,6 +66,16 @@ def test_form_registers_a_program(maintainer):
     assert "parameters.steps" in text_of(maintainer.get(new))
 
 
+def test_page_of_a_program_shows_its_parameters_first(maintainer):
+    more = {"placeholders.1.name": "mode", "placeholders.1.type": "text", "placeholders.1.allowed": "fast, slow"}
+    maintainer.post(reverse("program-new"), {**FORM, **more, "program": "/opt/solver {steps} {mode}"})
+    context = maintainer.get(reverse("workload", args=["solver"])).context
+    rows = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
+    assert rows[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
+    assert [name for name, *_ in rows[2:]] == ["threads", "version"]
+    assert context["version"] == 1
+
+
 def test_form_leads_on_to_a_new_experiment(maintainer):
     response = maintainer.post(reverse("program-new"), {**FORM, "start": "on"})
     assert response.url == reverse("new") + "?workload=solver"
@@ -115,8 +125,8 @@ def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field
     response = maintainer.post(reverse("program-new"), {**FORM, **wrong})
     assert response.status_code == 422
     page = html.fromstring(response.content)
-    (place,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
-    assert words in place.text_content()
+    (element,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
+    assert words in element.text_content()
     assert page.xpath("//input[@name='title']/@value") == ["A solver"]
     assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None
@@ -188,6 +198,21 @@ def test_an_unchanged_form_is_no_new_version(maintainer):
     assert Program.latest("solver").definition == definition
 
 
+def test_form_takes_the_largest_program(maintainer):
+    definition = {
+        "name": "large",
+        "program": ["/opt/large", *(f"{{p{n}}}" for n in range(50))],
+        "placeholders": {f"p{n}": {"default": n} for n in range(50)},
+        "extract": [{"name": f"f{n}", "regex": f"f{n} (x)", "at_most": n} for n in range(100)],
+        "inputs": {f"deck-{n}": f"run {n}\n" for n in range(50)},
+    }
+    Program.register(definition)
+    address = reverse("program", args=["large"])
+    posted = sent(html.fromstring(maintainer.get(address).content))
+    assert maintainer.post(address, posted | {"title": "Large"}).status_code == 302
+    assert Program.latest("large").definition == {**definition, "title": "Large"}
+
+
 def test_yaml_fills_the_form_and_comes_back(maintainer):
     maintainer.post(reverse("program-new"), FORM)
     download = maintainer.get(reverse("program-yaml", args=["solver"]))
@@ -220,7 +245,7 @@ def test_form_refuses_yaml_that_is_no_program(maintainer, content, words):
 
 
 OUTPUT = "start\ntime 0.5 s\ntime 0.25 s\nenergy 3\n"
-"""What a run of the solver prints."""
+"""Output of a run of the solver."""
 
 
 def read(client, **more):
@@ -235,7 +260,7 @@ def test_output_shows_what_each_pattern_reads(maintainer):
     figures = response.context["figures"]
     assert [(figure.value, figure.lines) for figure in figures] == [(0.25, [3]), (3.0, [4]), (None, [])]
     page = html.fromstring(response.content)
-    assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3\n"]
+    assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3"]
     assert "is not in the output" in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
     assert "no line of the standard output matches /end/" in response.context["refused"]
     assert Program.latest("solver") is None

@@ -11,6 +11,8 @@ from django.urls import reverse
 from dashboard.labels import axis_label, parameter_label, value_words
 from dashboard.panels.experiment.results import Results
 from experiments.models import Cluster, Program, Trial, TrialResult
+from experiments.selectors.question import question_of
+from experiments.selectors.study import study_of
 from experiments.workloads.extractors import Extractor
 from tests.dashboard.texts import text_of
 
@@ -117,3 +119,8 @@ def test_a_clone_offers_the_newer_version_of_its_program(measured, page):
     changed = page.post(reverse("new-fields"), {**posted, "parameters.version": "2"}).context["form"]
     assert changed.newer_version is None
     assert changed.draft["parameters"] == {"version": 2, "t_end": 3}
+
+
+def test_answers_name_parameters_by_their_titles(measured):
+    factors = question_of(measured, study_of(measured)).factors
+    assert [(factor.name, factor.label) for factor in factors] == [("n", "grid points"), ("steps", "heat steps")]

@@ -32,15 +32,17 @@ def test_swept_transports_are_split_at_a_comma_and_a_space() -> None:
     assert as_swept(["native", "tcp", OWN]) == as_swept(f"native,tcp, {IN_ONE_LINE}") == expected
     spec = parse_yaml(f"name: a\nworkload: water\nsweep:\n  transport: [native, tcp, {OWN!r}]\n")
     assert [point.parameters["transport"] for point in design.expand(spec).configurations] == expected
-    assert [plan_launch("water", p.parameters).transport for p in design.expand(spec).configurations] == expected
+    assert [
+        plan_launch("water", p.parameters).launch["transport"] for p in design.expand(spec).configurations
+    ] == expected
     assert parse(spec.to_dict()) == spec
 
 
 def test_configurations_that_leave_it_to_the_cluster_keep_their_hash() -> None:
     plain, chosen = specification(), specification(transport="tcp")
     assert "transport" not in design.first_point(plain)
-    assert plan_launch("water", design.first_point(plain)).transport == ""
-    assert plan_launch("water", design.first_point(chosen)).transport == "tcp"
+    assert plan_launch("water", design.first_point(plain)).launch == {}
+    assert plan_launch("water", design.first_point(chosen)).launch == {"transport": "tcp"}
     hashes = {point.hash for spec in (plain, chosen) for point in design.expand(spec).configurations}
     assert len(hashes) == 2 * len(design.expand(plain).configurations)
 
@@ -69,7 +71,7 @@ def test_a_program_keeps_its_own_parameter_of_the_name() -> None:
     spec = parse(fields)
     point = design.first_point(spec)
     assert point["transport"] == "carrier pigeon"
-    assert plan_launch("command", point).transport == ""
+    assert plan_launch("command", point).launch == {}
     with pytest.raises(InvalidSpec) as refused:
         parse({**fields, "transport": "tcp"})
     assert "transport" in refused.value.by_path()

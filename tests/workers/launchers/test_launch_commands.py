@@ -106,16 +106,46 @@ def test_native_hydra_shares_memory_and_over_tcp_it_does_not() -> None:
 )
 def test_a_variable_without_effect_is_refused(transport: str, variable: str, part: str) -> None:
     launcher = launchers.get("ssh", {**SSH, "environment": {variable: "x"}})
-    (refusal,) = launcher.refused_variables(dataclasses.replace(WATER, transport=transport))
+    (refusal,) = launcher.launch_refusals(dataclasses.replace(WATER, transport=transport))
     assert refusal.startswith(f"The variable {variable} would have no effect: ")
     assert part in refusal
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "bind", "threads", "expected"),
+    [
+        ("openmpi", 4, "socket", 1, "--map-by node --bind-to socket"),
+        ("openmpi", 5, "socket", 1, "--map-by node --bind-to package"),
+        ("openmpi", 4, "core", 2, "--map-by node:PE=2 --bind-to core"),
+        ("openmpi", 4, "none", 1, "--map-by node --bind-to none"),
+        ("openmpi", 4, "default", 2, "--map-by node --bind-to none"),
+        ("openmpi", 4, "default", 1, "--map-by node"),
+        ("mpich", 4, "numa", 1, "-ppn 1 -n 4 -bind-to numa"),
+        ("mpich", 4, "core", 2, "-ppn 1 -n 4 -bind-to core:2"),
+        ("mpich", 4, "default", 2, "-ppn 1 -n 4"),
+    ],
+)
+def test_ranks_are_bound_and_distributed(library: str, version: int, bind: str, threads: int, expected: str) -> None:
+    launcher = launchers.get("ssh", {**SSH, "mpi": library, "distribution": "cyclic"})
+    job = dataclasses.replace(WATER, environment={}, bind=bind, threads=threads, open_mpi=version)
+    command = launcher.argv(job)
+    assert f" {expected} " in f" {' '.join(command)} "
+    assert ("bind-to" in " ".join(command)) == ("bind-to" in expected)
+    assert launcher.launch_refusals(job) == []
+
+
+def test_a_binding_that_the_launch_command_cannot_keep_is_refused() -> None:
+    launcher = launchers.get("ssh", {**SSH, "mpi": "intelmpi"})
+    (refusal,) = launcher.launch_refusals(dataclasses.replace(WATER, bind="core"))
+    assert refusal.startswith("Ranks of intelmpi cannot be bound by “bind”.")
+    assert launcher.launch_refusals(WATER) == []
 
 
 def test_variables_of_the_user_win_over_native() -> None:
     variables = {"OMPI_MCA_btl": "self,vader", "UCX_TLS": "rc", "OMPI_MCA_oob_tcp_if_include": "ib0"}
     launcher = launchers.get("ssh", {**SSH, "interface": "eth2"})
     job = dataclasses.replace(WATER, environment=variables)
-    assert launcher.refused_variables(job) == []
+    assert launcher.launch_refusals(job) == []
     assert not {"btl", "oob_tcp_if_include"} & {*launcher.argv(job)}
 
 

@@ -120,3 +120,12 @@ def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
     assert not ways["native"].tcp_bytes
     assert not ways["tcp"].shared_memory
     assert ways["tcp"].tcp_bytes > 6 * LARGE_BYTES
+
+
+def test_the_test_bed_can_leave_the_network_to_the_library(run_all: Callable[..., list[Trial]]) -> None:
+    sweep = {"hosts": [2], "transport": ["native", "tcp"]}
+    trials = run_all(cluster="testbed", **LARGE, sweep=sweep)
+    for trial in trials:
+        assert values_of(trial, "mpi")["payload_bytes"] > 40_000_000
+        assert trial.trust == "good", trial.trust_reasons
+    assert [trial.conditions["transport"] for trial in trials] == ["native", "tcp"]

@@ -75,8 +75,8 @@ def test_form_names_changed_advanced_settings_and_opens_at_their_errors(set_up: 
 
 def test_a_box_that_is_checked_by_default_can_be_unchecked(set_up: Client) -> None:
     form = {"name": "Bare", "kind": "local", "enabled": "on"}
-    shown = html.fromstring(set_up.get(reverse("cluster-new"), {"kind": "local"}).content)
-    assert "checked" in shown.xpath("//*[@name='confined']")[0].attrib
+    form_page = html.fromstring(set_up.get(reverse("cluster-new"), {"kind": "local"}).content)
+    assert "checked" in form_page.xpath("//*[@name='confined']")[0].attrib
     set_up.post(reverse("cluster-new"), form)
     assert Cluster.objects.get(slug="bare").settings == {"confined": False}
 

@@ -1,4 +1,4 @@
-"""Output of a trial: parts of long files, search, and the lines that figures come from."""
+"""Output of a trial: parts of long files, search, and lines of figures."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def test_figure_leads_to_its_line_of_standard_output(db, session_directory, page
     trial = finished("water", PARAMETERS, ("stdout.txt", content, "stdout"))
     links = re.findall(r'href="\?tab=output&amp;figure=([\w.-]+)"', page.get(trial.get_absolute_url()).content.decode())
     assert {"water.loop_time_s", "water.kspace_s"} <= set(links)
-    shown = Shown(page, trial, figure="water.loop_time_s")
-    assert shown.address == "?tab=output#L54"
-    assert shown.lines[54].startswith("Loop time of 8.62671 on 4 procs")
-    assert 'title="Loop time"' in shown.figures[54]
+    part = Shown(page, trial, figure="water.loop_time_s")
+    assert part.address == "?tab=output#L54"
+    assert part.lines[54].startswith("Loop time of 8.62671 on 4 procs")
+    assert 'title="Loop time"' in part.figures[54]
     assert Shown(page, trial, figure="water.kspace_s").address == "?tab=output#L64"
-    assert len(shown.figures) == len({Shown(page, trial, figure=figure).address for figure in links})
+    assert len(part.figures) == len({Shown(page, trial, figure=figure).address for figure in links})
 
 
 def test_figure_leads_to_its_line_of_a_written_file(db, session_directory, page: Client) -> None:
     files = (("hpccoutf.txt", sample("hpcc-hpccoutf.txt").encode(), "other"), ("stdout.txt", b"", "stdout"))
     trial = finished("hpl", {"ns": 1000, "nb": 80, "p": 2, "q": 2}, *files)
-    shown = Shown(page, trial, figure="hpl.time_s")
-    line = int(shown.address.partition("#L")[2])
-    assert shown.lines[line].startswith("HPL_time=0.701384")
+    part = Shown(page, trial, figure="hpl.time_s")
+    line = int(part.address.partition("#L")[2])
+    assert part.lines[line].startswith("HPL_time=0.701384")
     assert Shown(page, trial, file="hpccoutf.txt").figures[line]
 
 
@@ -72,9 +72,9 @@ def test_figure_of_a_long_output_leads_to_its_line(db, session_directory, page: 
     trial = finished("water", PARAMETERS, ("stdout.txt", content, "stdout"))
     end = Shown(page, trial)
     assert (len(end.lines), max(end.lines), end.address) == (SHOWN_LINES, WATER.count("\n") + 400_000, "?tab=output")
-    shown = Shown(page, trial, figure="water.loop_time_s")
-    assert shown.address == "?tab=output#L54"
-    assert shown.lines[54].startswith("Loop time of 8.62671")
+    part = Shown(page, trial, figure="water.loop_time_s")
+    assert part.address == "?tab=output#L54"
+    assert part.lines[54].startswith("Loop time of 8.62671")
     around = Shown(page, trial, line="200000")
     assert (min(around.lines) < 200_000 < max(around.lines), len(around.lines)) == (True, SHOWN_LINES)
     assert around.address == "?tab=output#L200000"
@@ -84,9 +84,9 @@ def test_figure_of_a_long_output_leads_to_its_line(db, session_directory, page: 
 def test_search_lists_the_lines_of_the_whole_file(db, session_directory, page: Client) -> None:
     content = (WATER + "a step of many\n" * 5_000).encode()
     trial = finished("water", PARAMETERS, ("stdout.txt", content, "stdout"))
-    shown = Shown(page, trial, words="LOOP time")
-    assert (shown.hits, shown.address) == ([54], "?tab=output&words=LOOP+time#L54")
-    assert "1 line contains" in plain_text(shown.html)
+    part = Shown(page, trial, words="LOOP time")
+    assert (part.hits, part.address) == ([54], "?tab=output&words=LOOP+time#L54")
+    assert "1 line contains" in plain_text(part.html)
     assert "5 000 lines contain" in plain_text(Shown(page, trial, words="a step of").html).replace("\u202f", " ")
     nothing = Shown(page, trial, words="<nothing>")
     assert (nothing.hits, "0 lines contain “&lt;nothing&gt;”" in nothing.html) == ([], True)
@@ -100,9 +100,9 @@ def test_long_line_is_cut_and_says_so(db, session_directory, page: Client) -> No
 
 def test_unknown_figure_says_so_at_the_output(db, session_directory, page: Client) -> None:
     trial = finished("water", PARAMETERS, ("stdout.txt", WATER.encode(), "stdout"))
-    shown = Shown(page, trial, figure="no.such")
-    assert "The line of no.such is unknown" in plain_text(shown.html)
-    assert 54 in shown.lines
+    part = Shown(page, trial, figure="no.such")
+    assert "The line of no.such is unknown" in plain_text(part.html)
+    assert 54 in part.lines
 
 
 def test_failed_trial_opens_its_errors_first(db, session_directory, page: Client) -> None:

@@ -1,0 +1,60 @@
+"""Words of the first screen, panels and buttons of main pages."""
+
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from benchmarks.pages.contents import counts_of
+from experiments.models import Experiment, Project
+from experiments.models.people.project import DEFAULT_PROJECT
+from tests.dashboard.studies_measured import SIZES, measured
+
+MOST_WORDS = 250
+
+
+@pytest.fixture
+def experiment(person) -> Experiment:
+    """Best at two hosts: at four, ranks wait."""
+    scatter = count()
+
+    def values(parameters: Mapping[str, Any]) -> dict[str, float]:
+        elapsed = {1: 8.0, 2: 4.5, 4: 6.5}[parameters["hosts"]] * (1 + 0.005 * (next(scatter) % 3))
+        return {"elapsed_s": elapsed, "cpu_mean_rank_s": 7.0 / parameters["hosts"]}
+
+    return measured(Project.objects.get(slug=DEFAULT_PROJECT), {**SIZES, "repetitions": 5}, values)
+
+
+@pytest.mark.parametrize("path", ["/", "/studies/", "/experiments/", "/experiments/{slug}/"])
+def test_first_screen_has_few_words(page, experiment, path):
+    page.goto("/")
+    assert 0 < counts_of(page, path.format(slug=experiment.slug))["first"] <= MOST_WORDS
+
+
+def test_experiment_has_a_verdict_three_charts_and_one_fold(page, experiment, page_errors):
+    page.goto("/")
+    assert counts_of(page, experiment.get_absolute_url())["panels"] == 5
+    assert 0 < page.locator("#answer .finds > li").count() <= 3
+    expect(page.locator("#answer .js-plotly-plot")).to_have_count(3)
+    buttons = page.locator(".head .acts :is(.btn, summary)").filter(visible=True)
+    names = [text.strip() for text in buttons.all_inner_texts()]
+    assert names == ["Clone experiment", "Add repetitions", "More actions"]
+    page.get_by_text("More actions").click()
+    expect(page.get_by_role("link", name="Export bundle")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Export bundle")).to_be_hidden()
+    expect(page.get_by_text("More actions")).to_be_focused()
+    page.locator("#more-findings summary").click()
+    expect(page.locator("#change-by-part")).to_be_visible()
+    page.get_by_role("tab", name="Charts and tables").click()
+    expect(page.locator("#c-packets")).to_be_visible()
+    assert page_errors == []
+
+
+def test_address_of_a_folded_table_opens_it(page, experiment):
+    page.goto(experiment.get_absolute_url())
+    expect(page.locator("#diagnosis")).to_have_attribute("aria-busy", "false")
+    page.goto(f"{experiment.get_absolute_url()}#change-by-part")
+    expect(page.locator("#change-by-part")).to_be_in_viewport()

@@ -1,0 +1,37 @@
+"""Host lists are read as Slurm's own tool reads them, or refused by name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from experiments.cluster_kinds.hosts import host_names
+
+
+@pytest.fixture(scope="module")
+def slurm_conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("slurm") / "slurm.conf"
+    file.write_text("ClusterName=x\nSlurmctldHost=n1\nNodeName=n[1-9] CPUs=2\nPartitionName=short Nodes=ALL\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("n[1-3],n1", "r[1-2]n[01-02]", "n[01-3]", "n[9-11]", "n[1-2][3-4]", "n[001-10]", "a,b[7,9-10],c"),
+        *("n[0-6/2]", "n[3-1]", "n[x]"),
+    ],
+)
+def test_a_list_has_the_hosts_that_scontrol_shows(written: str, slurm_conf: Path) -> None:
+    answer = subprocess.run(
+        ["scontrol", "show", "hostnames", written],
+        env={**os.environ, "SLURM_CONF": str(slurm_conf)}, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    if "Invalid hostlist" not in answer.stdout + answer.stderr:
+        assert host_names(written) == answer.stdout.split()
+        return
+    with pytest.raises(ValueError, match="is not a range of hosts"):
+        host_names(written)

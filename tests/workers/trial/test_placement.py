@@ -1,0 +1,67 @@
+"""Binding and distribution of ranks on real hosts, and where they ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from experiments.errors import InvalidSpec
+from experiments.files import read_mpi_profile
+from experiments.models import Cluster, State, Trial
+from tests.workers.clusters.real_hosts import SshHosts
+from tests.workers.clusters.trials import PlainLink, run
+from workers import launchers
+from workers.launchers import Job
+
+RING = {"workload": "ring", "repetitions": 1}
+CPUS = len(os.sched_getaffinity(0))
+
+
+def test_a_sweep_over_binding_records_where_ranks_ran(run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts) -> None:
+    settings = ssh_hosts.settings(shared_cores=False, transport="native", distribution="cyclic")
+    Cluster.objects.create(slug="real", name="Real hosts", kind="ssh", settings=settings)
+    trials = run_all(cluster="real", **RING, parameters={"ranks_per_host": 2}, sweep={"bind": ["none", "core"]})
+    allowed = {}
+    for trial in trials:
+        assert trial.state == State.FINISHED, trial.message + trial.traceback
+        tables = read_mpi_profile(trial)
+        assert tables is not None
+        allowed[trial.configuration.parameters["bind"]] = [row["allowed"] for row in tables["ranks"]]
+        assert all({"cpus", "numa", "socket", "core"} <= row.keys() for row in tables["ranks"])
+        assert trial.environment.facts["distribution"] == "cyclic"
+    assert len({*allowed["core"]}) == 2
+    assert allowed["none"] == 2 * [allowed["none"][0]]
+    assert trials[1].conditions["placement"] == "2 ranks ended on 2 cores; each may use 1 CPU"
+    assert trials[0].conditions["placement"].endswith(f"each may use {CPUS} CPUs")
+
+
+@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+def test_both_libraries_bind_and_take_the_hosts_in_turn(
+    library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job]
+) -> None:
+    settings = ssh_hosts.settings(mpi=library, shared_cores=False, bind="core", distribution="cyclic")
+    with launchers.get("ssh", settings).open(host_count=2, link=PlainLink()) as session:
+        where = "echo ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $(hostname) $(grep Cpus_allowed_list /proc/self/status)"
+        status, out, err = run(session, make_job(session, "sh", "-c", where, hosts=2, ranks_per_host=2))
+    assert status == 0, err
+    rows = sorted(line.split() for line in out.splitlines())
+    assert [row[:2] for row in rows] == [["0", "n1"], ["1", "n2"], ["2", "n1"], ["3", "n2"]]
+    assert {row[3] for row in rows} <= {str(cpu) for cpu in range(CPUS)}
+    assert rows[0][3] != rows[2][3]
+
+
+def test_ranks_of_the_test_bed_are_not_bound(submit: Callable[..., object]) -> None:
+    swept = {"hosts": [2]}
+    cases = {"bind": {"bind": "core", "sweep": swept}, "sweep.bind": {"sweep": {**swept, "bind": ["none", "socket"]}}}
+    for field, changes in cases.items():
+        with pytest.raises(InvalidSpec) as refused:
+            submit(cluster="testbed", **RING, **changes)
+        assert field in refused.value.by_path()
+
+
+def test_ranks_of_this_machine_are_bound(run_all: Callable[..., list[Trial]]) -> None:
+    (trial,) = run_all(cluster="local", **RING, parameters={"ranks_per_host": 2}, bind="core")
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert trial.conditions["placement"].endswith("each may use 1 CPU")
