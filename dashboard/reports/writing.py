@@ -231,9 +231,9 @@ def pin(request: HttpRequest, slug: str = "") -> HttpResponse:
 
     On POST append the part as a new version, or create the report.
     """
+    experiment = find_experiment(request, slug) if slug else None
     if not report_projects(request.user):
         raise PermissionDenied
-    experiment = find_experiment(request, slug) if slug else None
     initial = {"part": f"{{{{ {query_value(request, 'part')} }}}}", "title": query_value(request, "title")}
     form = PinForm(request.user, request.POST or None, initial=initial)
     if experiment is not None:
