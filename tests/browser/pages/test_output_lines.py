@@ -20,7 +20,7 @@ def test_link_of_a_figure_shows_its_line(page: Page, person: User, session_direc
     trial.start_analysing()
     output = factories.stored_file(trial, content=sample("lammps-water-stdout.txt").encode())
     trial.finish(TrialResult({"all": {"water.loop_time_s": 8.62671}}, {}, "good", artifacts=[output]))
-    page.goto(trial.get_absolute_url())
+    page.goto(f"{trial.get_absolute_url()}?tab=measurements")
     page.get_by_role("link", name="line of output").click()
     line = page.locator(":target", has_text="Loop time of 8.62671 on 4 procs for 100 steps with 1536 atoms")
     expect(line).to_be_in_viewport()
