@@ -16,7 +16,7 @@ OPENED: Final = "shares"
 _OF_EXPERIMENTS: Final = {
     *("experiment", "experiment-live", "experiment-parts", "experiment-diagnosis", "experiment-yaml"),
     *("trial", "trial-live", "trial-hosts", "trial-packets", "trial-packet", "trial-between", "trial-environment"),
-    *("trial-rank-timeline", "artifact"),
+    *("trial-rank-timeline", "trial-output", "artifact"),
 }
 """Names of the URLs that the link of an experiment opens for reading."""
 _OF_COMPARISONS: Final = {"compare"}

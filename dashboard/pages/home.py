@@ -69,8 +69,8 @@ def _laboratory(user: Any) -> dict[str, Any]:
         experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
     )
     listed = {e.pk: e for row in news["happened"] if (e := row["event"].experiment) is not None}
-    own = visible.filter(archived_at=None, published=False).exclude(pk__in=listed)
-    recent = list(own.order_by("-created_at", "-pk")[: max(0, MOST_LISTED - len(news["happened"]))])
+    unlisted = visible.filter(archived_at=None, published=False).exclude(pk__in=listed)
+    recent = list(unlisted.order_by("-created_at", "-pk")[: max(0, MOST_LISTED - len(news["happened"]))])
     answers = answers_of([*recent, *listed.values()])
     for row in news["happened"]:
         if row["event"].kind == Event.Kind.ENDED and (answer := answers.get(row["event"].experiment_id)) is not None:

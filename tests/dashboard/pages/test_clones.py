@@ -9,7 +9,7 @@ from django.urls import reverse
 from lxml import html
 
 from experiments.models import Experiment
-from tests.dashboard.panels.new.test_page import posted
+from tests.dashboard.panels.new.posts import posted
 
 
 def comparisons(page: Client, experiment: Experiment) -> list[str]:

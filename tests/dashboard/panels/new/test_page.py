@@ -2,7 +2,6 @@
 
 import pytest
 import yaml
-from django.http import QueryDict
 from django.urls import reverse
 
 from dashboard.pages import new
@@ -14,44 +13,11 @@ from experiments.specification import parse, parse_yaml
 from experiments.specification.design import expand
 from experiments.specification.launch_plan import plan_launch
 from tests.dashboard.laboratory import specification
+from tests.dashboard.panels.new.posts import posted
 from workers.preview import Estimate, capture_bytes, estimates
 
-FORM = {
-    "name": "Hosts and MTU",
-    "workload": "water",
-    "parameters.molecules": "216",
-    "parameters.steps": "300",
-    "parameters.temperature": "300.0",
-    "parameters.ranks_per_host": "2",
-    "sweep_name": ["hosts", "link.mtu"],
-    "sweep_values": ["1..2", "1500, 9000"],
-    "combine": "matrix",
-    "cluster": "testbed",
-    "link.bandwidth": "100 Mbit/s",
-    "link.delay": "0 ms",
-    "link.jitter": "0 ms",
-    "link.loss": "0 %",
-    "capture.enabled": "on",
-    "capture.snap_length": "128",
-    "capture.keep_shown": "1",
-    "capture.keep": "on",
-    "repetitions": "2",
-    "warmups": "1",
-    "order": "interleaved",
-    "seed": "2007",
-    "time_limit_s": "60 s",
-    "retries": "1",
-    "scaling": "strong",
-}
 UNASKED = {"link.bandwidth": "1 Gbit/s"}
 """The form without link settings, as for real hosts."""
-
-
-def posted(**changes) -> QueryDict:
-    data = QueryDict(mutable=True)
-    for name, value in (FORM | changes).items():
-        data.setlist(name, value if isinstance(value, list) else [value])
-    return data
 
 
 def submit(page, **changes):
