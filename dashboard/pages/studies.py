@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache, reduce
@@ -138,12 +137,11 @@ def _has_design_of(spec: ExperimentSpec) -> Q:
 
 def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: Mapping[int, Answer]) -> dict[str, Any]:
     beginnings, experiments = tuple(study.specification.get("built_in", ())), _experiments_of(study)
-    names = Counter(experiment.called(beginnings) for experiment in experiments)
-    # Ambiguous short names are replaced by whole names.
-    sizes = [
-        (experiment, experiment.stem if names[name := experiment.called(beginnings)] > 1 else name)
-        for experiment in experiments
-    ]
+    by_name: dict[str, BuiltIn] = {}
+    for experiment in experiments:
+        short = experiment.called(beginnings)
+        by_name[experiment.stem if short in by_name else short] = experiment
+    sizes = [(experiment, name) for name, experiment in by_name.items()]
     return {
         "study": study,
         "published": _result(answers.get(study.pk)) or next(iter((study.source or {}).get("statements", [])), ""),

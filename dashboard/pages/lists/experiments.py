@@ -69,6 +69,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
         "views": views_of(request, SavedView.Page.EXPERIMENTS),
         "page": page,
         "rows": experiment_rows(list(page.object_list)),
+        "has_several_clusters": len({e.cluster_id for e in page.object_list if e.cluster_id}) > 1,
         "filters": filters,
         "heads": {
             "name": sort_header("name", "Experiment", sort),

@@ -99,6 +99,7 @@ def _table(page: Slice, question: TrialQuestion) -> dict[str, Any]:
         "heads": {name: trial_header(name, question.sort) for name in SORTS},
         "metrics": [trial_header(name, question.sort, unit=scales[name].unit or "count") for name in question.columns],
         "rows": [_row(trial, experiments[trial.experiment_id], values[trial.pk], scales) for trial in page.rows],
+        "has_several_clusters": len({trial.cluster_id for trial in page.rows}) > 1,
     }
 
 

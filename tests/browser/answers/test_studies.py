@@ -14,7 +14,7 @@ def laboratory(person) -> Project:
 
 
 def test_it_writes_values_of_a_map_over_numbers_into_their_cells(page, laboratory, page_errors):
-    page.goto(measured(laboratory, READERS, read).get_absolute_url())
+    page.goto(f"{measured(laboratory, READERS, read).get_absolute_url()}?tab=charts")
     panel = page.locator("#c-map-1-1")
     expect(panel.locator(".annotation")).to_have_count(6)
     cells = panel.locator(".heatmaplayer image").bounding_box()

@@ -22,7 +22,7 @@ def panel(page: Page) -> Locator:
 
 
 def saved(panel: Locator, button: str) -> Path:
-    panel.locator("summary", has_text="Save").click()
+    panel.locator('summary[aria-label="Save chart"]').click()
     with panel.page.expect_download() as waited:
         panel.get_by_role("button", name=button).click()
     assert waited.value.suggested_filename.endswith(f".{button[:3].lower()}")

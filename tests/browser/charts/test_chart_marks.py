@@ -14,7 +14,10 @@ from experiments.models import Experiment
 from tests.browser.accessibility import violations
 from tests.dashboard.studies_measured import measured
 
-SPECIFICATION = {"name": "Marked", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "repetitions": 2}
+SPECIFICATION = {
+    **{"name": "Marked", "workload": "water", "deciding": "elapsed_s"},
+    **{"sweep": {"hosts": [1, 2, 4]}, "repetitions": 2},
+}
 PLACE = """(plot, [name, at]) => {
     const trace = plot.data.find(d => d.name === name), {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect();
     return [box.left + xaxis._offset + xaxis.d2p(trace.x[at]), box.top + yaxis._offset + yaxis.d2p(trace.y[at])];

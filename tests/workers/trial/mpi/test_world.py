@@ -128,12 +128,15 @@ def test_messages_through_memory_that_hosts_share_are_reported(
     (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})
     assert trial.state == State.FINISHED, trial.message
     assert trial.conditions["world"].startswith("2 ranks in one world, as requested (libmpich")
-    assert trial.trust == "degraded", trial.trust_reasons
-    assert "their messages went another way" in " ".join(trial.trust_reasons)
+    assert trial.trust == "good", trial.trust_reasons
+    assert "shared memory" in trial.conditions["messages_by"]
+    assert not trial.measurements.filter(metric="packets").exists()
+    assert "another network" in trial.not_available["packets"]
     (seen,) = run_all(
         name="all over TCP",
         workload="command",
         cluster="real-ssh",
         parameters={"hosts": 2, "program": program, "environment": {"UCX_TLS": "tcp,self"}},
     )
-    assert "their messages went another way" not in " ".join(seen.trust_reasons)
+    assert seen.trust == "good", seen.trust_reasons
+    assert seen.measurements.get(metric="packets", scope="all").value > 0
