@@ -15,8 +15,11 @@ from tests.browser.accessibility import violations
 from tests.dashboard.studies_measured import measured
 
 SPECIFICATION = {
-    **{"name": "Marked", "workload": "water", "deciding": "elapsed_s"},
-    **{"sweep": {"hosts": [1, 2, 4]}, "repetitions": 2},
+    "name": "Marked",
+    "workload": "water",
+    "deciding": "elapsed_s",
+    "sweep": {"hosts": [1, 2, 4]},
+    "repetitions": 2,
 }
 PLACE = """(plot, [name, at]) => {
     const trace = plot.data.find(d => d.name === name), {xaxis, yaxis} = plot._fullLayout, box = plot.getBoundingClientRect();
