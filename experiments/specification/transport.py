@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 AS_CLUSTER: Final[Literal["cluster"]] = "cluster"
 """The specification leaves the transport to the cluster's settings."""
@@ -26,6 +26,16 @@ class Transport:
     name: str
     environment: Mapping[str, str]
     arguments: tuple[str, ...] = ()
+
+
+class _Own(BaseModel):
+    """A site's own transport as a mapping: its JSON schema."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    environment: dict[str, str] = {}
+    arguments: list[str] = []
 
 
 def as_transport(value: Any) -> str:
@@ -93,7 +103,7 @@ def _from_mapping(value: Mapping[str, Any]) -> str:
     return f"{value.get('name', '')}: {' '.join(words)}"
 
 
-_WRITTEN: Any = str | dict[str, Any]
+_WRITTEN: Any = str | _Own
 Chosen = Annotated[str, BeforeValidator(as_transport, json_schema_input_type=_WRITTEN)]
 """A transport, as the settings of a cluster have it."""
 Wanted = Annotated[str, BeforeValidator(_or_cluster, json_schema_input_type=_WRITTEN)]

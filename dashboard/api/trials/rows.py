@@ -125,10 +125,11 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """Return the rows of a page, perhaps by a metric. Raise ValidationError."""
-        is_metric_order, metric, descending = metric_order(clean(self.request, "ordering"))
-        if not is_metric_order:
+        order = clean(self.request, "ordering")
+        is_metric_order, metric, descending = metric_order(order)
+        if not any(metric_order(part)[0] for part in order.split(",")):
             return super().paginate_queryset(queryset)
-        if not is_metric(metric):
+        if not is_metric_order or not is_metric(metric):
             raise ValidationError({"ordering": ["the order of a metric is the only one: ordering=metric:NAME"]})
         listing: Any = by_metric(queryset, metric, descending=descending, scope=self._scope)
         return super().paginate_queryset(listing)

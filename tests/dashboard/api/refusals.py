@@ -62,6 +62,7 @@ _SPECIFICATION: Final = (
     Refusal(r"zip\.\d+", ".* is not swept|needs two or more swept parameters.*", _BESIDE),
     Refusal("where", ".*", _GRAMMAR),
     Refusal("deciding", ".*", _STORED),
+    Refusal(r"transport|sweep\.transport", ".*", _GRAMMAR),
     Refusal("grows_with_hosts", ".* is not swept|weak scaling must name.*", _BESIDE),
     Refusal(
         r"link\..*|time_limit_s",

@@ -100,6 +100,7 @@ def test_conditions_on_metrics_select_trials(client: Client, trials: list[int]) 
         ({"ordering": "metric:colour"}, "ordering"),
         ({"ordering": "metric:"}, "ordering"),
         ({"ordering": "metric:elapsed_s,id"}, "ordering"),
+        ({"ordering": "id,metric:elapsed_s"}, "ordering"),
         ({"ordering": "metric:elapsed_s", "offset": "3"}, "offset"),
         ({"ordering": "metric:elapsed_s", "cursor": "before"}, "cursor"),
         ({"ordering": "metric:elapsed_s", "cursor": "after.nonsense"}, "cursor"),

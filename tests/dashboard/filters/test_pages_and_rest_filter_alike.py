@@ -102,7 +102,7 @@ def test_form_shows_further_filters_of_the_query_string(page: Client) -> None:
     ("address", "filters", "others"),
     [
         ("/api/v1/experiments/", ExperimentFilter, {*PAGE, "cursor", "fields"}),
-        ("/api/v1/trials/", TrialFilter, {*PAGE, "cursor", "fields"}),
+        ("/api/v1/trials/", TrialFilter, {*PAGE, "cursor", "fields", "metrics"}),
         ("/api/v1/history/", HistoryFilter, PAGE),
         ("/api/v1/explore/", ConfigurationFilter, set(AXES)),
         ("/api/v1/explore/export/{form}/", ConfigurationFilter, {*AXES, "form", "rows", "every"}),

@@ -21,7 +21,7 @@ class CloudLauncher(Launcher):
     def argv(self, job: Job) -> list[str]:
         return ["cloudrun", "--hosts", ",".join(job.hosts), *job.wrapped_program()]
 
-    def recording(self) -> Recording:
+    def recording(self, job: Job) -> Recording:
         return Recording("the gateway")
 
     def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:
