@@ -36,7 +36,8 @@ _FACT_UNITS = {"_bytes": "B", "_bps": "bit/s", "_s": "s"}
 _BYTES = "_bytes"
 _BUFFERS = ("link.queue", "link.tcp_buffer")
 _SENTENCES = re.compile(r"(?<=\.)\s+(?=[A-Z0-9])")
-_CLAUSES = re.compile(r"\s\(|;\s|\.\s")
+_CLAUSES = re.compile(r";\s|\.\s")
+_INTERVALS = re.compile(r"\s\([^()]*\)")
 
 
 def parameter_label(name: str, workload: str = "") -> str:
@@ -150,7 +151,7 @@ def sentence_and_rest(text: str) -> tuple[str, str]:
 
 def first_clause(text: str) -> str:
     """Return the beginning of an answer, without intervals and further clauses."""
-    return _CLAUSES.split(text, maxsplit=1)[0].rstrip(".")
+    return _CLAUSES.split(_INTERVALS.sub("", text), maxsplit=1)[0].rstrip(".")
 
 
 def value_words(name: str, value: Any, workload: str = "") -> str:

@@ -92,7 +92,7 @@ def place_of(text: str) -> dict[str, Any]:
 
 
 def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
-    """Return how the ranks were placed: "4 ranks on 2 cores; each may use 1 CPU"."""
+    """Return the placement: "4 ranks ended on 2 cores; each may use 1 CPU"."""
     if not rows or not all(rows.values()):
         return ""
     cores = {(hosts[rank], row["socket"], row["core"]) for rank, row in rows.items()}

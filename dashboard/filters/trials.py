@@ -88,7 +88,7 @@ class TrialFilter(ListFilter):
         {
             "type": "array",
             "items": {"type": "string", "pattern": "^-?(id|ended_at|queued_at|metric:.+)$"},
-            "description": "Order; - for descending. `metric:NAME` is the only order; trials without a value come last.",
+            "description": "Order; - for descending. `metric:NAME` cannot be combined with another; trials without a value come last.",
         }
     )(MetricOrder(fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order"))
 

@@ -32,7 +32,9 @@ def output(request: HttpRequest, pk: int) -> HttpResponse:
             artifact, line = source
         else:
             label = find(figure).label if is_metric(figure) else figure
-            notice = f"The line of {label} is unknown: today's parser does not read it from this output."
+            notice = (
+                f"No line found for {label}: the output is incomplete, or the current pattern no longer matches it."
+            )
     text = shown_text(trial, files, artifact, line=line, words=words) if artifact else None
     response = render(
         request,

@@ -95,7 +95,7 @@ def _piece(block: Block, number: int, source: Source, frozen: Mapping[str, Any])
         return Piece(html=mark_safe(block))  # noqa: S308 (made by markdown-it without HTML of the author)
     experiments = source.experiments(block)
     stored = frozen.get(block.key) if block.frozen else None
-    # Of the explorer others may match since it was frozen.
+    # More experiments may match an explorer chart now than when it was frozen.
     if experiments is None or (
         stored and not {*stored["experiments"]} <= {experiment.pk for experiment in experiments}
     ):

@@ -28,6 +28,10 @@ _WORDS: Final[Mapping[str, str]] = {
     "every": "every host",
     "keep": "as they are",
     "off": "off while trials run",
+    "hwthread": "hardware thread",
+    "numa": "NUMA node",
+    "block": "host after host",
+    "cyclic": "hosts in turn",
 }
 """Choices whose stored word says too little."""
 

@@ -99,7 +99,7 @@ class HostSettings(Settings):
     shared_cores: bool = stated(False, "Hosts share processors", "MPI")
     """Ranks are not bound to cores then, and yield while they wait."""
     interface: Name | None = stated(None, "Interface", "Network", usual="detected")
-    """MPI uses it, and packets are recorded on it."""
+    """Packets are recorded on it. The transport tcp sends all messages over it; with native, MPI may use another one."""
     capture: Literal["first", "every"] = stated("every", "Record packets on", "Network")
     """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
     capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)

@@ -73,8 +73,8 @@ def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> 
             name,
             "Did not end",
             f"The ranks did not end within {amount(LIMIT_S, 's')}.{_quote(result.stderr)}",
-            "Usually a firewall between the hosts: MPI needs open ports among them (TCP 20000 to 21015 with the transport tcp), "
-            "or another “Interface”.",
+            "Usually a firewall between the hosts: MPI needs open TCP ports among them (20000 to 20999 with the transport tcp, "
+            "21000 to 21015 for the daemons of Open MPI), or another “Interface”.",
         )
     if result.status != 0:
         refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]

@@ -130,7 +130,7 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         if not any(metric_order(part)[0] for part in order.split(",")):
             return super().paginate_queryset(queryset)
         if not is_metric_order or not is_metric(metric):
-            raise ValidationError({"ordering": ["the order of a metric is the only one: ordering=metric:NAME"]})
+            raise ValidationError({"ordering": ["metric:NAME cannot be combined with another order"]})
         listing: Any = by_metric(queryset, metric, descending=descending, scope=self._scope)
         return super().paginate_queryset(listing)
 

@@ -71,7 +71,13 @@ class SweepRow:
         return cls(name, text, len(values), expanded, errors)
 
 
-_BOUND = {"cluster": "Default of the cluster", "default": "As the MPI library does", "none": "Nothing"}
+_BOUND = {
+    "cluster": "Default of the cluster",
+    "default": "As the MPI library does, if cores are not shared",
+    "none": "Not bound",
+    "hwthread": "Hardware thread",
+    "numa": "NUMA node",
+}
 # Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),

@@ -60,7 +60,7 @@ _OPENS: Final[Mapping[str, str]] = {
 
 
 def parts_of(measured: Measured, targets: Mapping[str, str], question: str = "") -> list[Part]:
-    """Return the parts that the data fit, in order. ``asked`` are user's targets."""
+    """Return the parts that the data fit, in order. ``targets`` are the user's."""
     parts, first = [], _OPENS.get(question)
     for element, title, _, build in sorted(_PARTS, key=lambda part: part[0] != first):
         context = build(measured, targets)

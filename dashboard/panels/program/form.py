@@ -93,9 +93,9 @@ _COLUMNS: Final[Mapping[str, Sequence[ProgramField]]] = {
         ProgramField("unit", "Unit", "", usual="1"),
         ProgramField("direction", "Better", "", choices=_DIRECTIONS, shape="choice"),
         ProgramField("regex", "Pattern", "", hint="The number in parentheses: time = (\\S+)", wide=True),
-        _folded("pick", "Of several", choices=_PICKS, shape="choice"),
+        _folded("pick", "If several match", choices=_PICKS, shape="choice"),
         _folded("factor", "Factor", usual="1"),
-        _folded("at_least", "At least", usual="no limit", hint="Less: the run failed."),
+        _folded("at_least", "At least", usual="no limit", hint="A smaller value fails the run."),
         _folded("at_most", "At most", usual="no limit", hint="More: the run failed."),
         _folded("required", "Required", choices=(("yes", "yes"), ("no", "no")), shape="choice"),
         _folded("thousands", "Thousands separator", usual="none"),
@@ -118,7 +118,7 @@ _NOUNS: Final = {"placeholders": "parameter", "extract": "figure", "inputs": "in
 _PLAIN: Final = {
     field.path: field
     for field in (
-        ProgramField("name", "Name", "", hint="Small letters, digits, dashes. It cannot change later."),
+        ProgramField("name", "Name", "", hint="Lower-case letters, digits, dashes. It cannot change later."),
         ProgramField("title", "Title", "", usual="the name"),
         ProgramField(
             "program",
@@ -134,7 +134,8 @@ _PLAIN: Final = {
         ProgramField("decks", "Files of the cluster", "", usual="none", shape="lines", hint="One NAME=/full/path a line."),
         ProgramField("modules", "Modules", "", usual="none", hint="Loaded by every rank: openmpi/4.1 solver"),
         ProgramField("container", "Container", "", usual="none", hint="Image for Apptainer."),
-        ProgramField("clusters", "Differences", "", usual="none", shape="lines", hint="YAML: lab: {binary: /opt/bin/solver}", wide=True),
+        ProgramField("clusters", "Settings per cluster", "", usual="none", shape="lines", hint="YAML: lab: {binary: /opt/bin/solver}",
+        wide=True),
         ProgramField("success", "Success", "", usual="not checked", hint="Pattern of a line that a good run prints.", wide=True),
         ProgramField("failure", "Failure", "", usual="not checked", hint="Pattern of a line that a bad run prints.", wide=True),
         ProgramField("keep", "Kept files", "", usual="none", hint="*.log run*/rates.csv"),

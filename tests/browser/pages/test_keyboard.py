@@ -167,7 +167,7 @@ def test_it_reaches_the_output_of_a_trial_in_reading_order(page: Page, finished:
 def test_start_is_within_ten_stops(page: Page, person) -> None:
     page.goto("/experiments/new/")
     expect(page.locator("#startbar")).to_contain_text("trials")
-    tab_to(page, "Skip to start", most=2)
+    tab_to(page, "Skip to the Start button", most=2)
     page.keyboard.press("Enter")
     tab_to(page, "Start", most=2)
     assert page.locator("#startbar button:focus").count() == 1

@@ -30,7 +30,7 @@ browser.post("/sign-in/", {"username": "admin", "password": "of that time"})
 trials = Trial.objects.filter(experiment__slug="spec")
 pages = ["/", "/experiments/spec/", *(trial.get_absolute_url() for trial in trials), "/explore/"]
 print(json.dumps({
-    "pages": [browser.get(page).status_code for page in pages],
+    "pages": [browser.get(page, follow=True).status_code for page in pages],
     "result": browser.get("/api/v1/experiments/spec/result/").json(),
     "states": sorted(trials.values_list("state", flat=True)),
     "counted": trials.counted().count(),

@@ -16,7 +16,7 @@ FIRST_HITS = {
     "speedup": "terms#speed-up",
     "upgrade": "upgrade",
     "slow node": "add-a-cluster#check-the-cluster",
-    "InfiniBand": "inside-mpi",
+    "InfiniBand": "measure-on-infiniband",
     "energy": "command#figures",
     "Kubernetes": "run-in-containers",
     "dark mode": "work-in-projects#your-account",

@@ -123,7 +123,7 @@ def test_messages_through_memory_that_hosts_share_are_reported(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, tmp_path: Path
 ) -> None:
     """Virtual hosts share a kernel, which MPICH uses unless it is forbidden."""
-    Cluster.objects.create(slug="real-ssh", name="Real", kind="ssh", settings=ssh_hosts.settings())
+    Cluster.objects.create(slug="real-ssh", name="Real", kind="ssh", settings=ssh_hosts.settings(transport="native"))
     program = [str(exchange_over_mpich(tmp_path))]
     (trial,) = run_all(workload="command", cluster="real-ssh", parameters={"hosts": 2, "program": program})
     assert trial.state == State.FINISHED, trial.message
