@@ -118,11 +118,14 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
 
 
 def _original(request: HttpRequest) -> Experiment | None:
-    """Return the experiment that the form clones. Raise Http404."""
+    """Return the experiment that the form clones. Raise Http404 unless the form is sent.
+
+    An original that was deleted since then is ignored: what the user entered is not lost.
+    """
     if not (slug := request.POST.get("from") or query_value(request, "from")):
         return None
-    experiments = visible_experiments(request.user).select_related("project")
-    return get_object_or_404(experiments, slug=slug, published=False)
+    experiments = visible_experiments(request.user).select_related("project").filter(slug=slug, published=False)
+    return experiments.first() if request.method == "POST" else get_object_or_404(experiments)
 
 
 def _about_network(request: HttpRequest) -> HttpResponse:

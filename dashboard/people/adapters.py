@@ -103,9 +103,10 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """
         token = sociallogin.account.extra_data.get("id_token", {})
         client_id = sociallogin.account.get_provider(request).app.client_id
-        if (token.get("sub"), token.get("nonce"), token.get("azp", client_id)) != (
+        nonce = sociallogin.state.get("nonce")  # None if an older version began the sign-in
+        if nonce is None or (token.get("sub"), token.get("nonce"), token.get("azp", client_id)) != (
             sociallogin.account.uid,
-            sociallogin.state["nonce"],
+            nonce,
             client_id,
         ):
             raise PermissionDenied

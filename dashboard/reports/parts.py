@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ class Source:
     _experiments: dict[str, Experiment] = field(default_factory=dict)
     _slugs: set[str] = field(default_factory=set)
     _results: dict[int, Results] = field(default_factory=dict)
-    _drawn: dict[str, Drawn] = field(default_factory=dict)
+    _drawn: dict[tuple[str, str], Drawn | LookupError] = field(default_factory=dict)
 
     def load(self, parts: Iterable[Part]) -> None:
         """Load the experiments of parts in one query."""
@@ -66,6 +66,11 @@ class Source:
         experiments = [self._experiments[slug] for slug in part.slugs if slug in self._experiments]
         return experiments if len(experiments) == len(part.slugs) else None
 
+    def visible(self, keys: Collection[int]) -> list[Experiment] | None:
+        """Return experiments by primary key, or None if one is missing or not visible."""
+        experiments = list(visible_experiments(self.user).filter(pk__in=keys))
+        return experiments if len(experiments) == len(set(keys)) else None
+
     def results(self, experiment: Experiment) -> Results:
         if experiment.pk not in self._results:
             diagnosis, _ = cached_diagnosis(experiment)
@@ -79,14 +84,16 @@ class Source:
 
     def drawn(self, part: Part) -> Drawn:
         """Return the charts of a page by its query string. Raise LookupError."""
-        if part.key not in self._drawn:
-            params = QueryDict(part.query)
+        page = part.kind, part.query
+        if page not in self._drawn:
+            draw = _compared if part.kind == "compare" else _explored
             try:
-                draw = _compared if part.kind == "compare" else _explored
-                self._drawn[part.key] = draw(self.user, params)
+                self._drawn[page] = draw(self.user, QueryDict(part.query))
             except (CannotCompare, CannotExplore) as error:
-                raise LookupError(str(error)) from None
-        return self._drawn[part.key]
+                self._drawn[page] = LookupError(str(error))
+        if isinstance(drawn := self._drawn[page], LookupError):
+            raise drawn
+        return drawn
 
     def body(self, part: Part) -> Body:
         """Return the current contents of a part. Raise LookupError with a message."""

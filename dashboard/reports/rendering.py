@@ -93,20 +93,24 @@ def live_and_frozen(pieces: Sequence[Piece]) -> dict[str, int]:
 def _piece(block: Block, number: int, source: Source, frozen: Mapping[str, Any]) -> Piece:
     if not isinstance(block, Part):
         return Piece(html=mark_safe(block))  # noqa: S308 (made by markdown-it without HTML of the author)
-    experiments = source.experiments(block)
     stored = frozen.get(block.key) if block.frozen else None
-    # More experiments may match an explorer chart now than when it was frozen.
-    if experiments is None or (
-        stored and not {*stored["experiments"]} <= {experiment.pk for experiment in experiments}
-    ):
+    # Other experiments may match a query since it was frozen, and its own ones no longer.
+    experiments = source.visible(stored["experiments"]) if stored and block.query else source.experiments(block)
+    if stored:
+        is_hidden = not {*stored["experiments"]} <= {experiment.pk for experiment in experiments or ()}
+    else:
+        is_hidden = experiments is None and not block.query
+    if is_hidden:
         return Piece(part=block, why=NOT_FOR_YOU)
     try:
         body = stored["body"] if stored else source.body(block)
     except LookupError as error:
         words = str(error.args[0])
-        return Piece(part=block, experiments=experiments, why=f"{words[:1].upper()}{words[1:]}.".replace("..", "."))
+        return Piece(
+            part=block, experiments=experiments or (), why=f"{words[:1].upper()}{words[1:]}.".replace("..", ".")
+        )
     since = datetime.fromisoformat(stored["at"]) if stored else None
-    return Piece(part=block, experiments=experiments, body=body, charts=_charts(body, number), since=since)
+    return Piece(part=block, experiments=experiments or (), body=body, charts=_charts(body, number), since=since)
 
 
 def _charts(body: Body, number: int) -> list[Chart]:

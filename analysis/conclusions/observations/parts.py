@@ -108,10 +108,12 @@ def division(question: ExperimentQuestion, good: Point, bad: Point, ideal: float
     profiled = all(len(point.array(_WINDOW)) for point in (good, bad))
     metric = _divided_metric(question, good, bad, profiled=profiled)
     divided = _of_metric(question, metric, good, bad, ideal, profiled=profiled)
-    if divided is None or divided.is_explained:
+    if divided is None or divided.is_explained or metric == _WINDOW:
         return divided
     of_window = _of_metric(question, _WINDOW, good, bad, ideal, profiled=profiled)
-    return divided if of_window is None or of_window.change_s <= 0 else replace(of_window, undivided=divided.whole)
+    if of_window is None or of_window.change_s <= 0 or not of_window.is_explained:
+        return divided
+    return replace(of_window, undivided=divided.whole)
 
 
 def _of_metric(
