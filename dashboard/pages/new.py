@@ -118,7 +118,7 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
 
 
 def _original(request: HttpRequest) -> Experiment | None:
-    """Return the experiment that the form clones. Raise Http404 unless the form is sent.
+    """Return the original of a clone; of a sent form only if visible. Raise Http404.
 
     An original that was deleted since then is ignored: what the user entered is not lost.
     """
