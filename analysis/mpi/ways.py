@@ -14,7 +14,12 @@ from typing import Any, Final
 
 from analysis.numbers import amount, plural
 
-_LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]+)\.so$")
+# A program can write these files itself: numbers and words are bounded.
+_BYTES: Final = re.compile(r"[0-9]{1,18}")
+_PLACE: Final = re.compile(r"-?[0-9]{1,9}")
+_RUN: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_MOST_NAMES: Final = 8
+_LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]{1,20})\.so$")
 _SEGMENTS: Final = (
     ("Open MPI", re.compile(r"shm/((?:vader|sm)_segment\.\S+)")),
     ("UCX", re.compile(r"shm/(ucx_shm_posix_\S+)|^/(SYSV[0-9a-f]+)")),
@@ -22,10 +27,10 @@ _SEGMENTS: Final = (
 )
 """A process maps a segment of its own too: shared memory is in use from the second one on."""
 _DEVICES: Final = (
-    ("InfiniBand or RoCE", re.compile(r"/dev/infiniband/(uverbs\d+)")),
-    ("Slingshot", re.compile(r"/dev/(cxi\d+)")),
-    ("Omni-Path", re.compile(r"/dev/(hfi1_\d+)")),
-    ("EFA or verbs", re.compile(r"/dev/(efa_?\d+)")),
+    ("InfiniBand or RoCE", re.compile(r"/dev/infiniband/(uverbs[0-9]{1,4})")),
+    ("Slingshot", re.compile(r"/dev/(cxi[0-9]{1,4})")),
+    ("Omni-Path", re.compile(r"/dev/(hfi1_[0-9]{1,4})")),
+    ("EFA or verbs", re.compile(r"/dev/(efa_?[0-9]{1,4})")),
 )
 
 
@@ -72,10 +77,10 @@ def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
             if len(segments) > 1 or any("SYSV" in segment for segment in segments):
                 shared[family] = None
     between = [size for (host, *ends), size in connections.items() if (host, *ends[2:], *ends[:2]) in connections]
-    layer = ", ".join(layers)
+    layer = ", ".join([*layers][:_MOST_NAMES])
     if layer == "ucx":
         shared.pop("Open MPI", None)  # its segments are for one-sided calls then
-    return Ways(sum(between), tuple(shared), tuple(devices), layer)
+    return Ways(sum(between), tuple(shared), tuple(devices)[:_MOST_NAMES], layer)
 
 
 def place_of(text: str) -> dict[str, Any]:
@@ -84,7 +89,7 @@ def place_of(text: str) -> dict[str, Any]:
     ``cpus``: hardware threads; ``allowed``: those that it might use, at the end. NUMA node, socket and core are of the end.
     """
     rows = [words[1:] for line in text.splitlines() if len(words := line.split()) == 6 and words[0] == "placed"]
-    if len(rows) != 2 or not all(re.fullmatch(r"-?\d+", number) for row in rows for number in row[:4]):
+    if len(rows) != 2 or not all(_PLACE.fullmatch(number) for row in rows for number in row[:4]):
         return {}
     (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
     ran_on = {"cpus": sorted({int(first), int(last)}), "numa": int(numa), "socket": int(socket), "core": int(core)}
@@ -93,8 +98,8 @@ def place_of(text: str) -> dict[str, Any]:
 
 def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
     """Return the placement: "4 ranks ended on 2 cores; each may use 1 CPU"."""
-    if not rows or not all(rows.values()):
-        return ""
+    if not rows or not all(row and row["core"] >= 0 for row in rows.values()):
+        return ""  # some virtual machines and containers have no topology
     cores = {(hosts[rank], row["socket"], row["core"]) for rank, row in rows.items()}
     allowed = sorted({count_of(row["allowed"]) for row in rows.values()})
     usable = plural(allowed[0], "CPU") if len(allowed) == 1 else f"{allowed[0]} to {plural(allowed[-1], 'CPU')}"
@@ -103,10 +108,9 @@ def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, s
 
 def count_of(cpus: str) -> int:
     """Return the number of CPUs in a list such as 0-3,8; 0 if it cannot be read."""
-    runs = [run.partition("-") for run in cpus.split(",")]
-    if not all(low.isdecimal() and (high.isdecimal() or not dash) for low, dash, high in runs):
-        return 0
-    return sum(int(high or low) - int(low) + 1 for low, _, high in runs)
+    runs = [_RUN.fullmatch(run) for run in cpus.split(",")]
+    sizes = [int(run[2] or run[1]) - int(run[1]) + 1 if run else 0 for run in runs]
+    return sum(sizes) if min(sizes) > 0 else 0
 
 
 def sentence(ways: Ways | None) -> str:
@@ -125,7 +129,7 @@ def sentence(ways: Ways | None) -> str:
 def _connection(line: str, host: str) -> tuple[str, ...] | None:
     """Return a connection's ends; those of a loopback interface with their host."""
     words = line.split()
-    if len(words) != 6 or words[0] != "tcp" or not words[5].isdecimal():
+    if len(words) != 6 or words[0] != "tcp" or not _BYTES.fullmatch(words[5]):
         return None
     try:
         is_loopback = ipaddress.ip_address(words[1]).is_loopback

@@ -24,9 +24,9 @@ UNCONFINED: Final = (
 )
 
 
-def capture_filter(*, known_ports: bool) -> str:
-    """Return a filter of MPI's own ports if we set them, else of all TCP."""
-    return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}" if known_ports else "tcp"
+def capture_filter(*, known_ports: bool, confined: bool) -> str:
+    """Return a filter of MPI's own ports, or of all TCP of a loopback of our own."""
+    return f"tcp portrange {BTL_PORTS[0]}-{sum(BTL_PORTS) - 1}" if known_ports or not confined else "tcp"
 
 
 class LocalSession(MachineSession):
@@ -39,7 +39,9 @@ class LocalSession(MachineSession):
         self.confined = launcher.confined
 
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> Capture:
-        return Capture.start(self.agent, INTERFACE, capture_filter(known_ports=self.knows_ports), snap_length)
+        return Capture.start(
+            self.agent, INTERFACE, capture_filter(known_ports=self.knows_ports, confined=self.confined), snap_length
+        )
 
 
 class LocalLauncher(Launcher):
@@ -88,7 +90,8 @@ class LocalLauncher(Launcher):
 
     def recording(self, job: Job) -> Recording:
         return Recording(
-            f"the loopback interface ({INTERFACE})", capture_filter(known_ports=self.transport(job).name == TCP)
+            f"the loopback interface ({INTERFACE})",
+            capture_filter(known_ports=self.transport(job).name == TCP, confined=self.confined),
         )
 
     def open(self, *, host_count: int, link: Link, tell: Tell = ignore_progress) -> Session:

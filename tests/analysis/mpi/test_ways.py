@@ -71,3 +71,28 @@ def test_hardware_threads_of_a_core_are_one_core() -> None:
 
 def test_lists_of_cpus_are_counted() -> None:
     assert [count_of(cpus) for cpus in ("3", "0-3,8", "0-1,4-5", "?", "")] == [1, 5, 4, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tcp 10.0.0.1 1 10.0.0.2 2 " + "9" * 5000,
+        "tcp 10.0.0.1 1 10.0.0.2 2 " + "٣" * 3,
+        "\n".join(["placed " + "9" * 5000 + " 0 0 0 0"] * 2),
+        "\n".join("/dev/infiniband/uverbs" + str(number) for number in range(5000)),
+    ],
+)
+def test_forged_reports_are_bounded(text: str) -> None:
+    ways = ways_of({0: text}, {0: "n1"})
+    assert len(sentence(ways)) < 400
+    assert place_of(text) == {}
+
+
+@pytest.mark.parametrize("cpus", ["5-0", "0-" + "9" * 400, "٣", "", "1,,2"])
+def test_lists_of_cpus_that_the_kernel_does_not_write_count_nothing(cpus: str) -> None:
+    assert count_of(cpus) == 0
+
+
+def test_ranks_without_a_known_core_have_no_placement() -> None:
+    row = {"cpus": [0], "numa": 0, "socket": -1, "core": -1, "allowed": "0-1"}
+    assert places_in_words({0: row, 1: row}, {0: "n1", 1: "n1"}) == ""

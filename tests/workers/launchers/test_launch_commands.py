@@ -16,6 +16,7 @@ from workers import launchers
 from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.job import Launch
+from workers.launchers.local import capture_filter
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.slurm import SlurmLauncher, sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
@@ -276,3 +277,12 @@ def test_the_agent_of_slurm_finds_the_node_behind_the_options_of_an_ssh(words: l
     ).stdout.splitlines()
     assert "--nodelist=n2" in answer
     assert answer[-3:] == ["sh", "-c", "proxy --id 1"]
+
+
+@pytest.mark.parametrize(
+    ("known_ports", "confined", "is_bounded"), [(True, True, True), (False, True, False), (False, False, True)]
+)
+def test_other_traffic_of_a_shared_loopback_is_never_recorded(
+    known_ports: bool, confined: bool, is_bounded: bool
+) -> None:
+    assert ("portrange" in capture_filter(known_ports=known_ports, confined=confined)) is is_bounded
