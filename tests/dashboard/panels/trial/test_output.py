@@ -101,7 +101,7 @@ def test_long_line_is_cut_and_says_so(db, session_directory, page: Client) -> No
 def test_unknown_figure_says_so_at_the_output(db, session_directory, page: Client) -> None:
     trial = finished("water", PARAMETERS, ("stdout.txt", WATER.encode(), "stdout"))
     part = Shown(page, trial, figure="no.such")
-    assert "The line of no.such is unknown" in plain_text(part.html)
+    assert "No line found for no.such" in plain_text(part.html)
     assert 54 in part.lines
 
 
