@@ -53,9 +53,9 @@ class InsideMpi:
     tools: Sequence[str] = ()
     """Files of other tools whose functions replaced those of MPI; their work counts as time inside MPI."""
     ways: Ways | None = None
-    """How messages went between the ranks; None: not known."""
+    """The transport that the ranks used; None: not known."""
     places: str = ""
-    """How the ranks were placed, in words; empty: not known."""
+    """The placement of the ranks in words; empty: not known."""
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:

@@ -34,6 +34,10 @@ class SettingField(Field):
     usual: str = ""
 
     @property
+    def is_long(self) -> bool:
+        return self.shape in ("names", "pairs")
+
+    @property
     def rows(self) -> int:
         """Return the number of lines of the input for its value."""
         return min(max(self.value.count("\n") + 2, 2), 12)

@@ -25,7 +25,11 @@ class ProgramField(Field):
     folded: bool = False
 
     @property
-    def lines(self) -> int:
+    def is_long(self) -> bool:
+        return self.shape in ("lines", "code")
+
+    @property
+    def rows(self) -> int:
         return min(max(2, self.value.count("\n") + 2), 20)
 
 
