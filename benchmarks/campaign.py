@@ -238,6 +238,12 @@ def account(rest: Rest, slug: str, repetitions: int) -> dict[str, Any]:
     }
 
 
+def unfinished(rest: Rest) -> int:
+    """Return the queued and running trials at one moment: an ended process returns its trial to the queue."""
+    load = rest.ask("/api/v1/status/")
+    return int(load["queued"] + load["running"])
+
+
 def wait_until(condition: Callable[[], object], limit_s: float) -> bool:
     """Return whether a condition holds in time."""
     deadline = time.monotonic() + limit_s
@@ -268,10 +274,7 @@ def run(options: argparse.Namespace, var: Path) -> int:
         if server.process.poll() is not None:
             server.start()
         revived = wait_until(lambda: rest.health().get("alive"), ALIVE_S)
-        ended = wait_until(
-            lambda: rest.ask(f"/api/v1/trials/?experiment={slug}&state=queued&limit=1")["count"] == 0, 1800
-        )
-        ended &= wait_until(lambda: rest.ask("/api/v1/status/")["running"] == 0, 300)
+        ended = wait_until(lambda: unfinished(rest) == 0, 1800)
         figures = account(rest, slug, repetitions)
         seconds = round(time.monotonic() - began)
         print(f"seed {options.seed}, {seconds} s, faults {dict(campaign.done)}, {figures}, {server.starts} starts, "
