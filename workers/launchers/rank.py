@@ -45,6 +45,10 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
     ``profile``: LEVEL:LIBRARY that counts time inside MPI.
     """
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
+    missing = missing_preloads()
+    if missing:  # the loader would run the program without the tool
+        sys.stderr.write(f"LD_PRELOAD: {missing[0]} does not exist on {os.uname().nodename}, or the sandbox hides it\n")
+        return NOT_STARTED
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
     started_at = time.time()
@@ -79,6 +83,12 @@ def counting(profile: str, file: str) -> "dict[str, str]":
     level, _, library = profile.partition(":")
     preloaded = os.environ.get("LD_PRELOAD")
     return {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
+
+
+def missing_preloads() -> "list[str]":
+    """Return paths of LD_PRELOAD that do not exist. The loader itself searches names and expands `$LIB`."""
+    preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    return [path for path in preloaded if "/" in path and "$" not in path and not os.path.exists(path)]  # noqa: PTH110
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
