@@ -12,10 +12,11 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.common.processors import core_count
 from workers.agent.variables import without_job
 
 QUESTION_LIMIT_S = 10.0
@@ -74,25 +75,13 @@ def mpi_parameters() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def physical_cores(usable: Collection[int], topology: str = "/sys/devices/system/cpu/cpu{}/topology/{}") -> int:
-    """Return the number of cores of hardware threads.
-
-    Without a topology of the kernel each hardware thread is a core.
-    """
-    cores = {
-        tuple("".join(_lines(Path(topology.format(cpu, name)))) for name in ("physical_package_id", "core_id"))
-        for cpu in usable
-    }
-    return len(cores) if all(all(names) for names in cores) else len(usable)
-
-
 def processor() -> dict[str, Any]:
     """Return model, physical cores that this process may use, and the governor.
 
     If it may use several hardware threads of a core, their number too.
     """
     usable = os.sched_getaffinity(0)
-    cores = physical_cores(usable)
+    cores = core_count(usable)
     models = [line.split(":", 1)[1].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")]
     governor = _lines(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     return {
