@@ -58,6 +58,9 @@ def describe(
         "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),
     }
+    firmware = _pairs(answers["driver"]).get("firmware-version", "N/A")
+    if firmware != "N/A":
+        facts["machine"]["firmware"][interface] = firmware
     return {name: facts[name] for name in sorted(facts)}
 
 
