@@ -64,6 +64,7 @@ class _Conditions(_Shape):
     transport: str = ""
     messages_by: str = ""
     placement: str = ""
+    placement_findings: dict[str, str] = {}
 
 
 class _Parameters(_Shape):

@@ -127,18 +127,21 @@ def _cpus(machine: MachineSample) -> str:
     return plural(machine.cpus, "CPU") + (f" ({machine.cpu_numbers})" if machine.cpu_numbers else "")
 
 
-def missing_cores(samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int) -> tuple[str, ...]:
+def missing_cores(
+    samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int, *, by_hardware_threads: bool = False
+) -> tuple[str, ...]:
     """Return the machines whose ranks have more threads than cores, one sentence each.
 
-    Two hardware threads of a core are one core: its ranks take turns at most of it.
+    Two hardware threads of a core are one core, unless ranks are placed by hardware threads.
     """
     if not samples:
         return ()
     machines = samples[0].machines
     alone = next(iter(machines)) if len(machines) == 1 else None
     ranks = Counter(alone or usage.host for usage in usages)
+    places = {host: machine.cpus if by_hardware_threads else machine.cores for host, machine in machines.items()}
     return tuple(
         f"{plural(count, 'rank')} with {plural(threads, 'thread')} each share {plural(machines[host].cores, 'core')} of {host}"
         for host, count in ranks.items()
-        if host in machines and 0 < machines[host].cores < count * threads
+        if 0 < places.get(host, 0) < count * threads
     )

@@ -120,7 +120,7 @@ def statistics(busy_ticks: Mapping[int, int], idle_ticks: int = 100) -> dict[str
 def test_look_judges_the_cpuset_of_a_worker_alone(
     foreign: dict[int, int], taken_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One hardware thread of two of four cores; two ranks may use both and leave nothing idle if others are there."""
+    """Its cpuset is one hardware thread of two of four cores."""
     cpuset = frozenset({2, 3})
     monkeypatch.setattr(contention.os, "sched_getaffinity", lambda pid: cpuset)
     ours_s = 1 - taken_s / 2
@@ -154,7 +154,7 @@ def test_look_survives_cores_that_vanish(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_look_takes_nothing_from_counters_that_go_backwards(
     odd: tuple[float, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rank alone on core 0 while its counters jump back (proc_stat(5)), then other load of half of it."""
+    """A rank alone on core 0, then beside other load (proc_stat(5))."""
     monkeypatch.setattr(contention, "_affinity", lambda entry: frozenset({0}))
     seen = Contention()
     seen.look(0.0, cores((0, 0), (0, 0)), [], set(), 0.0, 0.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_processors(root: Path, *, sockets: int = 1, numa_nodes: int = 1, cores: int = 2, threads: int = 1) -> Path:
-    """Write processors, numbered as Linux does: the first hardware threads of all cores, then the second ones.
+    """Write processors, numbered as Linux does: first threads of all cores first.
 
     ``numa_nodes`` of a socket, ``cores`` of a NUMA node.
     """

@@ -164,6 +164,7 @@ def test_it_reports_machines_with_fewer_cores_than_threads() -> None:
     threads_of_one_core = after(0, cpus=4, cores=2)
     assert missing_cores([threads_of_one_core], [*ranks, *ranks], threads=1) != ()
     assert missing_cores([threads_of_one_core], ranks, threads=1) == ()
+    assert missing_cores([threads_of_one_core], [*ranks, *ranks], threads=1, by_hardware_threads=True) == ()
     # One machine has one name, whatever its ranks call it.
     assert missing_cores([after(0)], [rank(0, "localhost.localdomain", 1.0)], threads=4) != ()
 
