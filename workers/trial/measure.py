@@ -28,6 +28,7 @@ from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
 from workers.capture.stored_capture import Recorded, store_recordings
 from workers.errors import CaptureUnavailable, TrialFailed
+from workers.hosts.environment import different_hosts
 from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
@@ -138,7 +139,7 @@ class TrialRun:
             capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            command, conditions = session.argv(job), self._conditions(session)
+            command, conditions = session.argv(job), self._conditions(session, environment)
             patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             traffic = stack.enter_context(_live(capture))
             process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
@@ -189,14 +190,21 @@ class TrialRun:
             raise TrialFailed(f"The link is not as requested: {'; '.join(certificate.reasons)}.")
         return certificate.reasons
 
-    def _conditions(self, session: Session) -> dict[str, Any]:
-        """Return conditions for the page: the link, threads against shared cores."""
+    def _conditions(self, session: Session, environment: Mapping[str, Any]) -> dict[str, Any]:
+        """Return conditions for the page: link, threads on shared cores, unequal hosts."""
         shared = session.facts.get("oversubscription")
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
         link = session.launcher.kind.link_in_words(self.plan.link)
         transport = self.plan.launch.get("transport") or session.launcher.usual_transport
-        return {**session.facts, "oversubscription": shared, "link_asked": link, "transport": transport}
+        different = different_hosts(environment)
+        return {
+            **session.facts,
+            "oversubscription": shared,
+            "link_asked": link,
+            "transport": transport,
+            **({"different_hosts": different} if different else {}),
+        }
 
     def _layout(self, session: Session, job: Job, machines: Sequence[Machine]) -> Layout:
         return Layout(machines, self.plan.threads, by_hardware_threads=_binds_hardware_threads(session, job))

@@ -16,7 +16,7 @@ from tests.workers.clusters.trials import PlainLink, output_of
 from tests.workers.hosts.trees import write_processors
 from workers import launchers
 from workers.agent import machine
-from workers.hosts.environment import coalescing, differing_facts
+from workers.hosts.environment import coalescing, different_hosts, differing_facts
 from workers.launchers import Session
 
 
@@ -159,6 +159,18 @@ def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
         "libraries": ["a"],
         "mpi": "mpirun",
     }
+
+
+def test_different_hosts_differ_in_processor_cores_or_kernel() -> None:
+    first = {"kernel": "6.1", "cpu": {"model": "EPYC", "cores": 16}, "interface": {"mtu": 1500}}
+    assert different_hosts(first) == ""
+    assert different_hosts({**first, "other_hosts": {"n2": {"interface": {"mtu": 9000}}}}) == ""
+    odd = {f"n{number}": {"kernel": "6.6", "cpu": {"cores": 8}} for number in range(2, 8)}
+    odd["n2"] = {"cpu": {"model": "Xeon", "cores": 8}}
+    assert different_hosts({**first, "other_hosts": odd}) == (
+        "Xeon on n2 (first host: EPYC); 8 cores on n2, n3, n4, n5 and 2 other hosts (first host: 16); "
+        "kernel 6.6 on n3, n4, n5, n6 and 1 other host (first host: 6.1)"
+    )
 
 
 def test_it_reports_whether_a_card_adapts_its_interrupts() -> None:

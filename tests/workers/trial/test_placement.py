@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, run
 from tests.workers.hosts.trees import write_processors
 from workers import launchers
+from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Job
 
 RING = {"workload": "ring", "repetitions": 1}
@@ -44,6 +47,25 @@ def test_a_sweep_over_binding_records_where_ranks_ran(run_all: Callable[..., lis
     assert allowed["none"] == 2 * [allowed["none"][0]]
     assert trials[1].conditions["placement"] == "2 ranks ended on 2 cores; each may use 1 CPU"
     assert trials[0].conditions["placement"].endswith(f"each may use {CPUS} CPUs")
+
+
+def test_trials_on_different_hosts_state_it_as_a_condition(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hosts are here: what the second one answers is a stand-in for another kernel."""
+    described = RemoteAgent.machine
+
+    def other_kernel(agent: RemoteAgent, *question: Any) -> dict[str, Any]:
+        facts = described(agent, *question)
+        return {**facts, "kernel": "5.14.0-other"} if agent.host.endswith("n2") else facts
+
+    Cluster.objects.create(slug="real", name="Real hosts", kind="ssh", settings=ssh_hosts.settings())
+    (same,) = run_all(cluster="real", **RING, parameters={"hosts": 2})
+    assert "different_hosts" not in same.conditions
+    monkeypatch.setattr(RemoteAgent, "machine", other_kernel)
+    (trial,) = run_all(cluster="real", **RING, parameters={"hosts": 2})
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert trial.conditions["different_hosts"] == f"kernel 5.14.0-other on n2 (first host: {platform.release()})"
 
 
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
