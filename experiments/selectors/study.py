@@ -121,6 +121,7 @@ def _point(
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
         disturbed=sum(bool(t.conditions.get(DISTURBANCES)) for t in counted),
+        placement=_placement(counted),
         link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
         link=achieved_link(t.certificate for t in counted if t.certificate),
         flows=traffic.get("flows", ()),
@@ -129,6 +130,14 @@ def _point(
         order=_order_of_values(counted, values, order),
         key=configuration.pk,
     )
+
+
+def _placement(trials: Sequence[Trial]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for trial in trials:
+        for name, sentence in trial.conditions.get("placement_findings", {}).items():
+            found[name].append(sentence)
+    return found
 
 
 def _order(trials: Sequence[Trial]) -> Mapping[int, int]:

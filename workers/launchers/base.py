@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from analysis.mpi.placement import Machine
 from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import Settings
@@ -153,6 +154,10 @@ class Session(ABC):
         """Reason: traffic that the first of `recorded_hosts` does not see, or empty."""
         return ""
 
+    def machines(self) -> Sequence[Machine]:
+        """Return the hosts' processors, and the CPUs that ranks may use there."""
+        return ()
+
     def architecture(self) -> str:
         """Return the kernel's name of all hosts' architecture. Raises ProfileUnavailable."""
         return platform.machine()
@@ -222,6 +227,9 @@ class MachineSession(Session):
 
     def alive(self) -> bool:
         return self.agent.alive()
+
+    def machines(self) -> Sequence[Machine]:
+        return [Machine.from_dict({"hosts": self.hosts, **self.agent.processors()})]
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
