@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import field_validator
+
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
 from experiments.cluster_kinds.hosts import HostAlias
 from experiments.cluster_kinds.settings import MPIRUN, HostSettings, Launcher, Login, Name, Word, stated
@@ -80,6 +82,15 @@ class SlurmSettings(SchedulerSettings):
     reservation: Name | None = stated(None, "Reservation", "Queue")
     """Reservation whose nodes are used (sbatch --reservation)."""
 
+    @field_validator("options")
+    @classmethod
+    def _are_of_one_job(cls, options: tuple[Word, ...]) -> tuple[Word, ...]:
+        if ":" in options:
+            raise ValueError(
+                "has a “:”, which begins another part of a heterogeneous job: all hosts of a trial are equal"
+            )
+        return options
+
 
 class Slurm(SchedulerKind):
     """Nodes that steps of the job reach."""
@@ -103,6 +114,13 @@ class PbsSettings(LoginSettings):
     """The nodes' command that takes a login into the job."""
     select: Word | None = stated(None, "Of every node", "Queue")
     """Further resources of a chunk of select: mem=64gb:mpiprocs=32."""
+
+    @field_validator("select")
+    @classmethod
+    def _is_one_chunk(cls, select: str | None) -> str | None:
+        if select and "+" in select:
+            raise ValueError("has a “+”, which begins a chunk of other hosts: all hosts of a trial are equal")
+        return select
 
 
 class Pbs(SchedulerKind):

@@ -410,9 +410,13 @@ class RemoteSession(Session):
     def _version_text(self, program: str) -> str:
         """Return a launch command's version text, asked once with its environment."""
         if program not in self._versions:
-            variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
-            self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
+            self._versions[program] = self.output(program, "--version").strip()
         return self._versions[program]
+
+    def output(self, *argv: str) -> str:
+        """Return what a command prints on the first host, with the variables of jobs."""
+        variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
+        return self.first.output(["env", *variables, *argv])
 
     def _path(self, agent: RemoteAgent | None = None) -> str:
         return self.settings.environment.get("PATH", (agent or self.first).search_path())
