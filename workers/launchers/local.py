@@ -76,7 +76,7 @@ class LocalLauncher(Launcher):
         transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
             return mpi.hydra(
-                job, mpi.ClusterProperties(None, INTERFACE, launch.program, transport, placement, shared_cores=True)
+                job, mpi.ClusterProperties(None, INTERFACE, launch, transport, placement, shared_cores=True)
             )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-# Open MPI, then MPICH and Intel MPI, then Slurm's srun
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2) and any PMIx server
+# Open MPI, then MPICH and Intel MPI, then srun, flux run and HPE's PALS
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID")
+# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2), any PMIx server and srun
 WORLD_VARIABLES = (
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
@@ -28,6 +28,7 @@ WORLD_VARIABLES = (
     "PMI_RANK",
     "PMIX_RANK",
     "PMIX_NAMESPACE",
+    "SLURM_STEP_NUM_TASKS",
 )
 LIBRARY_NAMES = ("libmpi", "libopen-", "libprrte", "libpmix")
 FIRST_LOOK_S = 0.005

@@ -104,7 +104,7 @@ class TestbedLauncher(Launcher):
         if launch.library != "openmpi":
             agent, interface = str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE
             return mpi.hydra(
-                job, mpi.ClusterProperties(agent, interface, launch.program, transport, placement, shared_cores=True)
+                job, mpi.ClusterProperties(agent, interface, launch, transport, placement, shared_cores=True)
             )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [

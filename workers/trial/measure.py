@@ -19,6 +19,7 @@ from django.db.models import Max
 from analysis.mpi.placement import Machine
 from analysis.numbers import amount, plural
 from experiments import workloads
+from experiments.cluster_kinds.settings import MPIRUN
 from experiments.models import Kind, Trial
 from experiments.specification import ExperimentSpec, restore
 from experiments.specification.launch_plan import plan_launch
@@ -68,7 +69,6 @@ class Measured:
     """Ranks at each IP address; empty if unknown."""
     known_ports: bool
     """True if ports identify the packets of MPI."""
-    transport: str
     link_reasons: tuple[str, ...]
     """Differences between the link and what was requested, by its certificate or by the capture."""
     world: World
@@ -129,6 +129,8 @@ class TrialRun:
         chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
         # Facts of the cluster's settings; histories are split by the transport.
         environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
+        if job.launch is not None and job.launch.launcher != MPIRUN:
+            environment["launcher"] = job.launch.launcher
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
             raise TrialFailed(reason)
@@ -167,7 +169,6 @@ class TrialRun:
             inputs,
             host_ranks=ranks_by_address(usages, addresses, self.plan.ranks),
             known_ports=session.knows_ports,
-            transport=session.launcher.transport(job).name,
             link_reasons=(*link_reasons, *recorded.reasons, *unseen, *lacking_cores),
             world=world,
             disturbances=disturbed,
