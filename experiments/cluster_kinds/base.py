@@ -91,9 +91,9 @@ class ClusterKind(ABC):
             return FieldError(path, "is not a known field" + (f"; {matches[0]} is" if matches else ""))
         return FieldError(path, sentence(error))
 
-    def link_in_words(self, link: Link) -> str:
+    def link_in_words(self, link: Link, *, brief: bool = False) -> str:
         """Return a description of the network between the hosts of a trial."""
-        return link.describe() if self.emulates else "the network as it is"
+        return link.describe(brief=brief) if self.emulates else "the network as it is"
 
     @abstractmethod
     def most_hosts(self, cluster: StoredCluster) -> int | None:

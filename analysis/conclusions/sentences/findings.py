@@ -67,7 +67,7 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "where-time-goes"): {
         "oversubscribed": (
-            "{where}{ranks} ranks{threads} share {cores}, so they wait for a CPU core.{measured}",
+            "{where}{ranks} ranks{threads} share {cores}.{measured}",
             "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
