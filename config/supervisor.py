@@ -79,7 +79,7 @@ def load_libraries() -> None:
 
 
 def load(environment: Mapping[str, str], *modules: str) -> None:
-    """Import the application and `modules`; the programs of this environment share their memory.
+    """Import the application and `modules` for the programs of an environment.
 
     Another environment than before has no effect: Django reads its settings once.
     """
@@ -102,7 +102,7 @@ def _import(*modules: str) -> None:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Import without garbage collection; then exempt the modules, whose memory a collection would copy in each fork."""
+    """Exempt imported modules from collections, which copy their memory in each fork."""
     gc.disable()
     try:
         yield
@@ -164,7 +164,7 @@ def set_up(environment: Mapping[str, str], *options: str, meanwhile: Sequence[st
 
 @dataclass
 class Program:
-    """A Python module as a program, with its stop signals and their grace periods in seconds."""
+    """A Python module as a program; its stop signals have grace periods in seconds."""
 
     name: str
     module: Sequence[str]

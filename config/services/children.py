@@ -153,7 +153,7 @@ def fork(
     environment: Mapping[str, str],
     pass_fds: Iterable[int] = (),
 ) -> Fork:
-    """Run `python -m module` in a fork of this process, which has imported what it needs.
+    """Run `python -m module` in a fork of this process.
 
     Forks share the memory of the imported modules, and start without importing them. The child has its own session, no
     standard input, and only the descriptors that it is passed; `ps` shows it as `title`.
