@@ -105,7 +105,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
-    "config",  # for its management commands
+    "config",
     "experiments",
     "dashboard",
 ]

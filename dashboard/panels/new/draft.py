@@ -15,6 +15,7 @@ from django.http import QueryDict
 from experiments import workloads
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
+from experiments.specification.fields import EACH
 from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, display_value, is_text
 from experiments.specification.ranges import expand_values
@@ -35,7 +36,7 @@ _TEXTS = (
         "disturbed",
     ),
 )
-_NUMBERS = ("repetitions", "warmups", "seed", "retries")
+_NUMBERS = ("repetitions", "warmups", "control", "seed", "retries")
 
 
 def is_from_yaml(post: QueryDict) -> bool:
@@ -52,11 +53,13 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
         return draft_from_post(post)
     text = post.get("yaml", "")
     parse_yaml(text, max_trials=max_trials)
-    return _transports_as_text(expanded(YamlDocument(text).data))
+    return _in_words_of_the_form(expanded(YamlDocument(text).data))
 
 
-def _transports_as_text(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft with its transports as texts, which the form shows."""
+def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
+    """Return a valid draft with texts for transports and a choice of control runs."""
+    if isinstance(control := draft.get("control"), bool):
+        draft = {**draft, "control": EACH if control else 0}
     if isinstance(draft.get("transport"), Mapping):
         draft = {**draft, "transport": as_transport(draft["transport"])}
     if "transport" in (sweep := draft.get("sweep") or {}):
@@ -72,7 +75,6 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
     for name in _NUMBERS:
         _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
     _put(draft, "tags", [tag.strip() for tag in post.get("tags", "").split(",") if tag.strip()], [])
-    _put(draft, "control", "control" in post, False)
     _put(draft, "ideal", "ideal" in post, False)
     draft.setdefault("name", "")
     sweep = _sweep_from_post(post)
