@@ -1,4 +1,4 @@
-"""What trials can measure on a cluster: packets, MPI calls and counters."""
+"""Measurable sources of a cluster: packets, MPI calls and counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trials can measure on a cluster, by its last check."""
+"""Measurable sources of a cluster, by its last check."""
 
 from __future__ import annotations
 
