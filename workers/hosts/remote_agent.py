@@ -35,7 +35,9 @@ PARTS = (
     "rpc", "spawn", "supervisor", "variables",
 )),
     "workers/hosts/__init__.py",
-    *(f"workers/hosts/counters/{name}.py" for name in ("__init__", "rapl", "recorder", "source", "sources")),
+    *(f"workers/hosts/counters/{name}.py" for name in (
+        "__init__", "board", "cray", "ethernet", "filesystems", "gpu", "ports", "processor", "rapl", "recorder", "source", "sources",
+    )),
 )  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\

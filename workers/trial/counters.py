@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from analysis.catalogue import METRICS
 from analysis.numbers import plural
+from workers.trial.inside_mpi import sent_between_hosts
 from workers.trial.rank_usage import RankUsage
 
 Counted = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -15,14 +17,52 @@ _SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
 NOT_READ: Final = "the counters of the hosts were not read"
 METERS: Final = ("rapl", "cray")
+_PORTS, _NET, _GPUS = ("ports",), ("ethernet",), ("nvml", "rocm", "cray")
 _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "energy_package_j": ("package_j", METERS),
     "energy_dram_j": ("dram_j", METERS),
-    "energy_gpu_j": ("gpu_j", ("nvml", "rocm", "cray")),
+    "energy_gpu_j": ("gpu_j", _GPUS),
     "energy_host_j": ("host_j", ("cray",)),
     "energy_host_estimated_j": ("host_estimated_j", ("ipmi",)),
+    **{
+        f"fabric_{name}": (f"fabric_{name}", _PORTS)
+        for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "errors", "discards")
+    },
+    "fabric_retransmissions": ("fabric_retransmissions", _PORTS),
+    "fabric_cnps": ("fabric_cnps", _PORTS),
+    **{
+        f"ethernet_{name}": (f"ethernet_{name}", _NET)
+        for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "drops", "errors")
+    },
+    "ethernet_pauses": ("ethernet_pauses", ("ethtool",)),
+    "slingshot_sent_bytes": ("slingshot_sent_bytes", ("slingshot",)),
+    "slingshot_received_bytes": ("slingshot_received_bytes", ("slingshot",)),
+    "throttle_events": ("throttle_events", ("throttling",)),
+    "nfs_read_bytes": ("nfs_read_bytes", ("nfs",)),
+    "nfs_written_bytes": ("nfs_written_bytes", ("nfs",)),
+    "lustre_read_bytes": ("lustre_read_bytes", ("lustre",)),
+    "lustre_written_bytes": ("lustre_written_bytes", ("lustre",)),
 }
 """Metrics that add up a total of all hosts, with the sources that may give it, the best first."""
+_OTHERS: Final[Mapping[str, tuple[str, tuple[str, ...], str, Callable[[Sequence[float]], float]]]] = {
+    "fabric_peak_share": ("fabric_sent_bytes", _PORTS, "use", max),
+    "ethernet_peak_share": ("ethernet_sent_bytes", _NET, "use", max),
+    "frequency_mean_hz": ("frequency_hz", ("frequency",), "value", statistics.fmean),
+    "temperature_max_c": ("temperature_c", ("temperature",), "peak", max),
+    "gpu_used_share": ("gpu_share", ("nvml", "rocm"), "value", statistics.fmean),
+    "gpu_memory_bytes": ("gpu_memory_bytes", ("nvml", "rocm"), "peak", max),
+    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml",), "value", statistics.fmean),
+    "gpu_throttled_share": ("gpu_throttled_share", ("nvml",), "value", statistics.fmean),
+}
+"""Metrics of another field of the rows, joined otherwise."""
+_IO: Final = {
+    "io_read_bytes": "read_bytes",
+    "io_written_bytes": "write_bytes",
+    "io_requested_read_bytes": "rchar",
+    "io_requested_written_bytes": "wchar",
+}
+_NO_PEAK: Final = "the rate of a port is not known, or the trial was shorter than two samples"
+_NO_DELAYS: Final = "the kernel counts no delays of storage (kernel.task_delayacct is 0)"
 
 
 class Totals:
@@ -48,7 +88,7 @@ class Totals:
             some = f"{len(found)} of {plural(len(self.counted), 'host')}: " if found else ""
             title = next((reports[source]["title"] for reports in self.counted.values() if source in reports), source)
             reasons.setdefault(source, f"{title}: {some}{next(iter(lacking.values()))}")
-        self.reasons[total] = next(iter(reasons.values()), NOT_READ)
+        self.reasons.setdefault(total, next(iter(reasons.values()), NOT_READ))
         return {}
 
     def sum(self, total: str, sources: Sequence[str]) -> float | None:
@@ -82,20 +122,88 @@ def counter_metrics(
     ``rate``: the deciding metric in results per second; ``tables``: of the time inside MPI.
     """
     totals = Totals(counted)
+    of_files, reasons = _input_output(usages)
+    metrics = dict(of_files)
     if not counted:
-        return {}, dict.fromkeys(_IDENTIFIERS, NOT_READ)
-    values: dict[str, float | None] = {name: totals.sum(*of) for name, of in _SUMS.items()}
-    reasons = {name: totals.reasons.get(total, "") for name, (total, _) in _SUMS.items()}
-    values |= _energy(totals, elapsed_s, rate)
-    metrics = {name: value for name, value in values.items() if value is not None}
-    no_energy = reasons["energy_package_j"] or "a total of the energy is missing"
+        return metrics, {name: reasons.get(name, NOT_READ) for name in _IDENTIFIERS if name not in metrics}
+    for name, (total, sources) in _SUMS.items():
+        if (value := totals.sum(total, sources)) is not None:
+            metrics[name] = value
+        reasons[name] = totals.reasons.get(total, "")
+    for name, (total, sources, field, joined) in _OTHERS.items():
+        values = [_field(row, field) for rows in totals.by_host(total, sources).values() for row in rows]
+        if known := [value for value in values if value is not None]:
+            metrics[name] = joined(known)
+        reasons[name] = totals.reasons.get(total, _NO_PEAK)
+    metrics |= _waits(totals) | _energy(totals, elapsed_s, rate)
+    reasons |= {name: reasons["fabric_sent_bytes"] or totals.reasons.get("fabric_wait_ticks", "") for name in _OF_PORTS}
+    shares = mpi_shares(tables, metrics.get("fabric_sent_bytes"), metrics.get("ethernet_sent_bytes"))
+    metrics |= shares
+    reasons |= dict.fromkeys(_OF_MPI, "the bytes of messages, or of the networks between hosts, are not known")
+    no_energy = totals.reasons.get("package_j") or totals.reasons.get("dram_j", "")
     absent = {name: reasons.get(name) or no_energy for name in _IDENTIFIERS if name not in metrics}
     if "energy_per_result_j" in absent and "energy_j" in metrics:
         absent["energy_per_result_j"] = "the deciding metric is no rate"
     return metrics, absent
 
 
-def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, float | None]:
+_OF_PORTS: Final = ("fabric_wait_share", "fabric_worst_port_errors")
+_OF_MPI: Final = ("memory_mpi_share", "fabric_mpi_share", "ethernet_mpi_share")
+
+
+def _field(row: Mapping[str, Any], field: str) -> float | None:
+    """Return a field of a row; its `use` is the peak's share of the possible rate."""
+    if field != "use":
+        return float(row[field])
+    return min(1.0, row["peak"] / row["limit"]) if row["limit"] and row["peak"] else None
+
+
+def _waits(totals: Totals) -> dict[str, float]:
+    """Return how ports waited, and the errors of the worst of them."""
+    metrics = {}
+    ticks, sent = (totals.sum(total, _PORTS) for total in ("fabric_wait_ticks", "fabric_sent_bytes"))
+    if ticks is not None and sent is not None and ticks + sent:
+        metrics["fabric_wait_share"] = ticks / (ticks + sent / _WORD_BYTES)
+    by_port: dict[tuple[str, str], float] = {}
+    for host, rows in totals.by_host("fabric_errors", _PORTS).items():
+        for row in rows:
+            by_port[host, row["device"]] = by_port.get((host, row["device"]), 0.0) + row["value"]
+    return metrics | ({"fabric_worst_port_errors": max(by_port.values())} if by_port else {})
+
+
+_WORD_BYTES: Final = 4
+
+
+def mpi_shares(tables: Mapping[str, Any] | None, fabric: float | None, ethernet: float | None) -> dict[str, float]:
+    """Return the shares of the bytes of messages within hosts, over the fabric and over Ethernet."""
+    if tables is None:
+        return {}
+    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
+    everything = sum(pair[3] for pair in tables["pairs"])
+    between = sent_between_hosts(tables)
+    if not everything or len(host_of) < 2:
+        return {}
+    shares = {"memory_mpi_share": 1 - between / everything}
+    networks = {"fabric_mpi_share": fabric, "ethernet_mpi_share": ethernet}
+    crossed = sum(sent or 0.0 for sent in networks.values())
+    # Ports that sent less than the ranks between hosts did not carry it all: a network without counters did.
+    if crossed >= between and crossed:
+        shares |= {name: between / everything * sent / crossed for name, sent in networks.items() if sent is not None}
+    return shares
+
+
+def _input_output(usages: Sequence[RankUsage]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return bytes of all ranks; a sum over some of them would be no total."""
+    if not usages or not all(usage.io for usage in usages):
+        reason = "the kernel shows no /proc/PID/io of the ranks"
+        return {}, {**dict.fromkeys(_IO, reason), "io_wait_s": reason}
+    metrics = {name: float(sum(usage.io.get(field, 0) for usage in usages)) for name, field in _IO.items()}
+    if all("wait_ms" in usage.io for usage in usages):
+        metrics["io_wait_s"] = sum(usage.io["wait_ms"] for usage in usages) / 1e3
+    return metrics, {"io_wait_s": _NO_DELAYS}
+
+
+def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, float]:
     """Return the deciding energy: packages, memory if it has a meter, and used GPUs."""
     meters = [(source, totals.by_host("package_j", (source,))) for source in METERS]
     source, packages = next((meter for meter in meters if meter[1]), ("", {}))
@@ -118,7 +226,7 @@ def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, f
         "energy_j": energy,
         "power_mean_w": energy / seconds,
         "energy_delay_js": energy * elapsed_s,
-        "energy_per_result_j": energy / seconds / rate if rate else None,
+        **({"energy_per_result_j": energy / seconds / rate} if rate else {}),
         "power_host_max_w": max(power.values()),
         "power_host_min_w": min(power.values()),
     }

@@ -12,12 +12,13 @@ import json
 import os
 import select
 import signal
+import statistics
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workers.hosts.counters.source import Absent, Source
+from workers.hosts.counters.source import Absent, Meter, Source
 
 PERIOD_S = 1.0
 SLOW_READ_S = 0.005
@@ -60,17 +61,23 @@ class SourceThread(threading.Thread):
         self.has_begun.set()
         while not self.shall_end.wait(None if is_slow else PERIOD_S):
             source.sample()
-            present: dict[str, float] = {}
-            for meter in source.meters.values():
-                if not meter.reason and (quantity := meter.quantity).total:
-                    so_far = present.get(quantity.total, 0.0)
-                    is_sum = quantity.kind != "gauge" or quantity.unit == "B"
-                    present[quantity.total] = so_far + meter.present if is_sum else max(so_far, meter.present)
-            self._tell(at_s=time.monotonic(), present=present)
+            self._tell(at_s=time.monotonic(), present=present(source.meters.values()))
         self._tell(values=source.end())
 
     def _tell(self, **fields: Any) -> None:
         self.lines.write({"host": self.host, "source": self.source.key, "title": self.source.title, **fields})
+
+
+def present(meters: Iterable[Meter]) -> dict[str, float]:
+    """Return the present totals: sums of counters, means of gauges, the highest temperature."""
+    values: dict[str, list[float]] = {}
+    kinds: dict[str, str] = {}
+    for meter in meters:
+        if not meter.reason:
+            values.setdefault(meter.quantity.total, []).append(meter.present)
+            kinds[meter.quantity.total] = "max" if meter.quantity.unit == "°C" else meter.quantity.kind
+    joined = {"max": max, "gauge": statistics.fmean}
+    return {total: float(joined.get(kinds[total], sum)(of_total)) for total, of_total in values.items()}
 
 
 def read_time_s(source: Source) -> float:

@@ -74,6 +74,8 @@ class Meter:
         """Add a read at a monotonic time; after a failure the value stays absent."""
         if self.reason:
             return
+        if self._last is None:
+            self._began_s = at_s
         if raw is None:
             self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
         elif raw == NO_VALUE:
@@ -84,8 +86,6 @@ class Meter:
             self._count(raw, at_s)
         else:
             self._gauge(raw * self.quantity.scale, at_s)
-        if self._last is None:
-            self._began_s = at_s
         self._last, self._at_s = raw, at_s
 
     def _count(self, raw: float, at_s: float) -> None:
@@ -113,7 +113,7 @@ class Meter:
         self.peak = max(self.peak, value) if self._last is not None else value
         if self._last is not None:
             self._integral += (at_s - self._at_s) * (value + self._last * self.quantity.scale) / 2
-        passed_s = at_s - (self._began_s or at_s)
+        passed_s = at_s - self._began_s
         if self.quantity.kind == "power":
             self.value = self._integral
         else:
