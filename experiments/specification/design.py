@@ -88,7 +88,7 @@ def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return the errors of the configurations: too many, none, or contradictions."""
-    per_configuration = spec.repetitions + spec.warmups + spec.control + spec.ideal
+    per_configuration = spec.at_least + spec.warmups + spec.control + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
     )
@@ -109,6 +109,9 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
         return list(error.errors)
     if not count:
         return [FieldError("where", "leaves no configuration")]
+    most = None if spec.goal is None else spec.goal.budget.trials
+    if most is not None and count * per_configuration > most:
+        errors.append(FieldError("goal.budget.trials", f"round 1 alone has {count * per_configuration} trials"))
     return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
 
 
@@ -314,7 +317,7 @@ def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
         kinds.append(("control", 1))
     if spec.ideal:
         kinds.append(("ideal", 1))
-    kinds += [("measured", k) for k in range(2, spec.repetitions + 1)]
+    kinds += [("measured", k) for k in range(2, spec.at_least + 1)]
     indices = list(range(configurations))
     if spec.order == "sequential":
         yield from (TrialPlan(index, kind, k) for index in indices for kind, k in kinds)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator
 
 from experiments.specification.expressions import Expression
+from experiments.specification.goal import MOST_REPETITIONS, Goal, RepetitionRange, Repetitions
 from experiments.specification.parameters import (
     RANKS,
     Capture,
@@ -60,7 +61,9 @@ class ExperimentSpec(Part):
     capture: Capture = Capture()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     profile: Literal["none", "summary", "trace"] = "summary"
     """Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too."""
-    repetitions: Count = Field(3, ge=1, le=1000)
+    goal: Goal | None = None
+    """When rounds of trials end; without it: exactly the trials of the design."""
+    repetitions: Repetitions = 3
     warmups: Count = Field(0, ge=0, le=100)
     control: bool = False
     """One control run without capture per configuration, to measure the capture overhead."""
@@ -87,6 +90,18 @@ class ExperimentSpec(Part):
     @classmethod
     def _transports_as_text(cls, sweep: dict[str, Any]) -> dict[str, Any]:
         return {name: as_swept(written) if name == "transport" else written for name, written in sweep.items()}
+
+    @property
+    def at_least(self) -> int:
+        """Return the repetitions of each configuration in the design, the first round."""
+        return self.repetitions.at_least if isinstance(self.repetitions, RepetitionRange) else self.repetitions
+
+    @property
+    def at_most(self) -> int:
+        """Return the most repetitions that the rounds of a goal give a configuration."""
+        if isinstance(self.repetitions, RepetitionRange):
+            return self.repetitions.at_most
+        return max(self.repetitions, MOST_REPETITIONS)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that ``parse`` reads to an equal one; defaults are left out."""

@@ -116,7 +116,7 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.repetitions == 1:
+    if spec.at_least == 1:
         notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")
