@@ -43,7 +43,7 @@ class _Ended:
 
 
 def decide_due() -> int:
-    """Decide every round whose trials have ended; return how many. Ends rounds over budget."""
+    """Decide every ended round, also those over budget; return how many."""
     decided = 0
     for row in Round.objects.filter(outcome="").select_related("experiment"):
         _cancel_over_budget(row.experiment)
@@ -52,7 +52,7 @@ def decide_due() -> int:
 
 
 def decide_patiently(experiment_id: int) -> bool:
-    """Decide the open round of an experiment if its trials have ended; no exception escapes."""
+    """Decide the open round of an experiment if it ended; no exception escapes."""
     try:
         return decide_round(experiment_id)
     except DatabaseError as error:
@@ -90,7 +90,7 @@ def decide_round(experiment_id: int) -> bool:
 
 
 def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None) -> int:
-    """Add ``budget`` and run one more round after the last one; return its trials. Raise InvalidSpec."""
+    """Add ``budget`` and run one more round; return its trials. Raise InvalidSpec."""
     spec = experiment.spec
     if spec.goal is None:
         raise InvalidSpec([FieldError("goal", "the experiment has no goal")])
@@ -159,7 +159,7 @@ def _stamp(experiment: Experiment) -> tuple[Any, ...]:
 
 
 def _store(row: Round, ended: _Ended) -> bool:
-    """Store a decision and the next round, unless the trials changed since it was made."""
+    """Store a decision and the next round, unless the trials changed."""
     experiment = row.experiment
     experiment.wait_for_others()
     if not _is_due(experiment) or _stamp(experiment) != ended.stamp:

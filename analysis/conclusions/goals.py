@@ -1,4 +1,4 @@
-"""Goals: after each round of trials, stop with a reason or plan the next round. Pure.
+"""Goals: stop after a round of trials with a reason, or plan the next. Pure.
 
 Every round looks at the data, so the error of an experiment's intervals is spent over its rounds (``share_of``): the first rounds take
 an equal share each, as in Pocock's group-sequential test (1977); each later one takes half of the one before. Looks at growing data
@@ -72,7 +72,7 @@ def decide(question: ExperimentQuestion, *, precision: float | None, at_most: in
 
 
 def further_round(question: ExperimentQuestion, decision: Decision, at_most: int) -> Decision:
-    """Return a round that a user requests, whatever was decided: of all points if none is recommended."""
+    """Return a round that a user requests: of all points if none is recommended."""
     if decision.more:
         return decision
     points = [(point, len(question.values(point))) for point in question.measured()]
@@ -107,7 +107,7 @@ def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) 
 
 
 def _needed(grid: Grid, i: int, precision: float, at_most: int) -> int:
-    """Return the repetitions that narrow a point's interval to ``precision`` at its present scatter."""
+    """Return the repetitions that narrow a point's interval to ``precision``."""
     scatter, n = grid.claims.scatter_of(i), len(grid.question.values(grid.points[i]))
     if scatter is None:
         return n + 2
@@ -130,8 +130,8 @@ def _to_answer(question: ExperimentQuestion, at_most: int) -> Decision:
     if result.missing is None and _drifts(result):
         return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)
     n = {key_of(p.parameters): (p, len(question.values(p))) for p in question.measured()}
-    wanted = {key_of(parameters): count for parameters, count in (result.missing.points if result.missing else ())}
-    more = _blocks([n[key] for key in wanted if key in n] or list(n.values()), at_most, wanted)
+    needed = {key_of(parameters): count for parameters, count in (result.missing.points if result.missing else ())}
+    more = _blocks([n[key] for key in needed if key in n] or list(n.values()), at_most, needed)
     if not more:
         return Decision("at_most", f"{result.sentence} All open points have {at_most} repetitions.", numbers)
     return Decision("continue", result.sentence, numbers, more)
@@ -143,15 +143,15 @@ def _drifts(result: Answer) -> bool:
 
 
 def _blocks(
-    points: Sequence[tuple[Point, int]], at_most: int, wanted: Mapping[str, int] | None = None
+    points: Sequence[tuple[Point, int]], at_most: int, needed: Mapping[str, int] | None = None
 ) -> list[tuple[Mapping[str, Any], int]]:
-    rows = [(p.parameters, _block(n, (wanted or {}).get(key_of(p.parameters), n), at_most)) for p, n in points]
+    rows = [(p.parameters, _block(n, (needed or {}).get(key_of(p.parameters), n), at_most)) for p, n in points]
     return [(parameters, count) for parameters, count in rows if count > 0]
 
 
-def _block(n: int, wanted: int, at_most: int) -> int:
-    """Return the repetitions of the next round: at most half of those measured, to stop near the goal."""
-    return min(max(1, wanted), max(2, ceil(n / 2)), at_most - n)
+def _block(n: int, needed: int, at_most: int) -> int:
+    """Return the next repetitions of a point, at most half of those measured."""
+    return min(max(1, needed), max(2, ceil(n / 2)), at_most - n)
 
 
 def _names(question: ExperimentQuestion, points: Sequence[Point]) -> str:

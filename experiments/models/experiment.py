@@ -208,7 +208,7 @@ class Experiment(OfProject, models.Model):
             last.decide(last.Outcome.STOPPED, reason)
 
     def pause_rounds(self) -> bool:
-        """Start no queued trial and decide nothing until ``resume_rounds``; running trials end."""
+        """Start and decide nothing until ``resume_rounds``; running trials end."""
         return self._change_hold((Hold.NONE, Hold.RELEASED), Hold.PAUSED)
 
     def resume_rounds(self) -> bool:

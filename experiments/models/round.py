@@ -1,4 +1,4 @@
-"""Rounds of an experiment with a goal: the trials that each queued, and the decision at its end."""
+"""Rounds of an experiment with a goal: their trials and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals of experiments: what their trials have used of the budget, and which further trials fit into it."""
+"""Budgets of goals: what trials have used, and further trials that fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.specification.goal import Budget
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the trials of an experiment used, running ones not included."""
+    """Use of the budget by ended trials."""
 
     time_s: float
     trials: int
@@ -64,15 +64,18 @@ def spent_of(experiment: Experiment) -> Spent:
 def affordable(
     experiment: Experiment, more: Iterable[tuple[Mapping[str, Any], int]], budget: Budget, spent: Spent
 ) -> dict[str, int]:
-    """Return the repetitions by configuration hash that fit into the rest of the budget, one of each at a time."""
+    """Return the repetitions by configuration hash that fit into the budget.
+
+    One repetition of each is taken at a time.
+    """
     hosts = dict(experiment.configurations.filter(in_design=True).values_list("hash", "hosts"))
     hashes = [(design.configuration_hash(experiment.workload, parameters), count) for parameters, count in more]
-    wanted = {digest: count for digest, count in hashes if digest in hosts}
+    requested = {digest: count for digest, count in hashes if digest in hosts}
     usual_s = median(spent.trial_s.values()) if spent.trial_s else 0.0
     time_s, trials, host_s = spent.time_s, spent.trials, 3600 * spent.host_hours
     fitting: dict[str, int] = {}
-    for number in range(1, max(wanted.values(), default=0) + 1):
-        for digest in (digest for digest, count in wanted.items() if number <= count):
+    for number in range(1, max(requested.values(), default=0) + 1):
+        for digest in (digest for digest, count in requested.items() if number <= count):
             seconds = spent.trial_s.get(digest, usual_s)
             time_s, trials, host_s = time_s + seconds, trials + 1, host_s + hosts[digest] * seconds
             if (

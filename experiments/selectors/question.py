@@ -78,7 +78,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
 
 
 def _of_goal(experiment: Experiment) -> tuple[float, float]:
-    """Return the share of the error that each look may spend, and the ratio below which points are equal."""
+    """Return the share of the error of a look, and the ratio of equal points."""
     if not (written := experiment.specification.get("goal")):
         return 1.0, EQUAL
     goal = Goal.model_validate(written)

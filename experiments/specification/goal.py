@@ -84,7 +84,7 @@ class Goal(Part):
 
 
 class RepetitionRange(Part):
-    """Repetitions of an experiment with a goal: of the first round, and of any point in the end."""
+    """Repetitions of each point: in the first round, and in the end."""
 
     at_least: Annotated[Count, Field(ge=2, le=1000)] = 3
     at_most: Annotated[Count, Field(ge=2, le=1000)] = MOST_REPETITIONS

@@ -212,7 +212,7 @@ def test_later_rounds_spend_less_of_the_error(db: None) -> None:
 
 @pytest.fixture
 def decision_dies(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Make a function of the decision fail, as the death of the worker would end it there."""
+    """Return how to end the process in a function of the decision."""
 
     def die(*_: Any, **__: Any) -> None:
         raise SystemExit("killed")
@@ -224,13 +224,13 @@ def decision_dies(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return at
 
 
-@pytest.mark.parametrize("place", ["rounds.decide", "Round.decide", "Round.open", "Experiment.queue_repetitions"])
+@pytest.mark.parametrize("step", ["rounds.decide", "Round.decide", "Round.open", "Experiment.queue_repetitions"])
 def test_decision_that_dies_anywhere_is_made_once_by_the_next_sweep(
-    transactional_db: None, monkeypatch: pytest.MonkeyPatch, decision_dies: Callable[[str], None], place: str
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, decision_dies: Callable[[str], None], step: str
 ) -> None:
     experiment = submit({"until": "0.5 %"})
     end_trials(experiment, sd=0.1)
-    decision_dies(place)
+    decision_dies(step)
     with pytest.raises(SystemExit):
         rounds.decide_patiently(experiment.pk)
     monkeypatch.undo()
