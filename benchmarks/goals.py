@@ -125,7 +125,7 @@ def null(trials: int) -> bool:
                         made.to_end(
                             precision=None,
                             at_most=at_most,
-                            seen=lambda a, claims=claims: claims.append(
+                            seen=lambda a, claims=claims, sizes=sizes: claims.append(
                                 a.strength != "open" and 0 < len(best_sizes(a)) < sizes
                             ),
                         )
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("parts", nargs="*", choices=[*parts, []], default=list(parts))
     parser.add_argument("--trials", type=int, default=100)
     options = parser.parse_args(arguments)
-    return int(not all([parts[name](options.trials) for name in options.parts]))
+    return int(not all(parts[name](options.trials) for name in options.parts))
 
 
 if __name__ == "__main__":
