@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
@@ -75,8 +76,8 @@ class Point:
         return np.asarray(self.values.get(metric, ()), dtype=np.float64)
 
     def median(self, metric: str) -> float | None:
-        values = self.array(metric)
-        return float(np.median(values)) if len(values) else None
+        values = self.values.get(metric, ())
+        return median(values) if len(values) else None  # numpy's takes ten times as long for a few values
 
 
 class AnswerIntervals(Protocol):

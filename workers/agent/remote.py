@@ -202,7 +202,7 @@ class RemoteSupervisor(supervisor.Supervisor):
                 "drops": counted.get("drops", 0),
             }
         ]
-        return sample, b""
+        return self.with_counters(sample), b""
 
     def sweep(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Kill what a job left here.

@@ -34,7 +34,12 @@ PARTS = (
     *(f"workers/agent/{name}.py" for name in (
     "__init__", "contention", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote",
     "rpc", "spawn", "supervisor", "variables",
-)))  # fmt: skip
+)),
+    "workers/hosts/__init__.py",
+    *(f"workers/hosts/counters/{name}.py" for name in (
+        "__init__", "board", "cray", "ethernet", "filesystems", "gpu", "ports", "processor", "rapl", "recorder", "source", "sources",
+    )),
+)  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\
 import os, sys

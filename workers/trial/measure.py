@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,7 @@ from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
 from workers.capture.stored_capture import Recorded, store_recordings
-from workers.errors import CaptureUnavailable, TrialFailed
+from workers.errors import CaptureUnavailable, ClusterUnavailable, TrialFailed
 from workers.hosts.environment import different_hosts
 from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
@@ -74,6 +74,8 @@ class Measured:
     world: World
     disturbances: tuple[str, ...]
     inside: InsideMpi
+    counted: Mapping[str, Any]
+    """Reports of the counter sources by host and source."""
 
 
 class TrialRun:
@@ -144,11 +146,17 @@ class TrialRun:
             command, conditions = session.argv(job), self._conditions(session, environment)
             patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             traffic = stack.enter_context(_live(capture))
-            process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
+            session.begin_counters(settings.COUNTER_TREES)
+            counted: dict[str, Any] = {}
             try:
-                samples = self._watch(session, job, process, traffic)
+                process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
+                try:
+                    samples = self._watch(session, job, process, traffic)
+                finally:
+                    process.terminate(TERM_GRACE_S)
             finally:
-                process.terminate(TERM_GRACE_S)
+                with suppress(ClusterUnavailable, OSError):
+                    counted = session.end_counters()
             limit = session.exceeded(job)
             self._require_network(session, thorough=True)
             if recordings:
@@ -172,6 +180,7 @@ class TrialRun:
             link_reasons=(*link_reasons, *recorded.reasons, *unseen, *lacking_cores),
             world=world,
             disturbances=disturbed,
+            counted=counted,
             inside=inside_mpi(profile, job.report_dir, usages, self.plan.ranks, self._layout(session, job, machines))
             if profile
             else absent(no_profile),
