@@ -10,7 +10,7 @@ from experiments.models import ClusterTest
 from experiments.models.cluster_check import OK, SKIPPED
 
 _NOT_KNOWN: Final = "Not known yet: check this cluster."
-_COUNTERS: Final = "CPU time, memory and frames of every host, once a second."
+_COUNTERS: Final = "CPU time, memory and frames of every host, and counters of its devices, once a second."
 
 
 @dataclass(frozen=True, slots=True)
