@@ -111,6 +111,8 @@ def findings(rows: Sequence[Row], machines: Sequence[Machine], threads: int = 1)
         names the first machine and the number of others.
     """
     found: dict[str, list[str]] = defaultdict(list)
+    if not all(row.get("allowed") for row in rows):
+        return {}  # the others may be anywhere
     for machine, ranks in by_machine(rows, machines):
         if machine.cores:
             for name, sentence in _of_machine(machine, ranks, threads):

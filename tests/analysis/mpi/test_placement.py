@@ -87,6 +87,7 @@ def test_findings_of_several_hosts_name_the_first_and_count_the_others() -> None
 
 def test_ranks_and_machines_that_are_not_known_have_no_finding() -> None:
     assert findings([{"rank": 0, "host": "n1"}], [machine()]) == {}
+    assert findings([*ranks("0", "1"), {"rank": 2, "host": "n1"}], [machine(cores=PLAIN)]) == {}
     assert findings(ranks("0", "0"), [machine(cores=())]) == {}
     assert findings(ranks("0", "0"), []) == {}
     assert findings(ranks("400", "400"), [machine()]) == {}
