@@ -144,6 +144,7 @@ def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: 
     sizes = [(experiment, name) for name, experiment in by_name.items()]
     return {
         "study": study,
+        "title": study.name.partition(", as published")[0],
         "published": _result(answers.get(study.pk)) or next(iter((study.source or {}).get("statements", [])), ""),
         "own": latest,
         "state": chip_state(progress[latest.pk]) if latest else "",

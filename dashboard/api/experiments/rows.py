@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.experiments.result import result_answer
+from dashboard.api.experiments.rounds import RoundActions
 from dashboard.api.experiments.serializers import (
     DiagnosisSerializer,
     FindingsSerializer,
@@ -49,7 +50,9 @@ from workers import queue
 _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
 
 
-class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+class ExperimentViewSet(
+    RoundActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]
+):
     """Experiments of the caller's projects, and published results."""
 
     queryset = Experiment.objects.select_related("cluster", "owner", "project")
