@@ -95,9 +95,9 @@ class Agent(ABC):
                 self._lost()
             deadline = time.monotonic() + ANSWER_LIMIT_S
             while (remaining_s := deadline - time.monotonic()) > 0:
-                received = self._receive(remaining_s)
+                received = self._receive(min(remaining_s, WAIT_SLICE_S))
                 if received is None:
-                    break
+                    continue
                 message, passed = received
                 if message.get("answers") == self._sequence:
                     if "error" in message:

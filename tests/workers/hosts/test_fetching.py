@@ -137,7 +137,8 @@ def test_messages_that_no_agent_sends_end_the_connection(lengths: tuple[int, int
 
 @pytest.mark.parametrize("before", ["", "os.write(1, GREETING); "])
 def test_a_host_that_complains_without_end_loses_its_connection(tmp_path: Path, before: str) -> None:
-    flood = f"import os, time; {before}[(os.write(2, bytes(65536)), time.sleep(0.005)) for _ in range(8192)]"
+    reads = "import os, sys, threading, time; threading.Thread(target=sys.stdin.buffer.read, daemon=True).start(); "
+    flood = f"{reads}{before}[(os.write(2, bytes(65536)), time.sleep(0.005)) for _ in range(8192)]"
     agent = RemoteAgent("here", [sys.executable, "-c", flood.replace("GREETING", repr(GREETING))])
     begun = time.monotonic()
     try:
