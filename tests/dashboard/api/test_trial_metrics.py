@@ -108,6 +108,9 @@ def test_conditions_on_metrics_select_trials(client: Client, trials: list[int]) 
         ({"where_metrics": "hosts < 4"}, "where_metrics"),
         ({"where_metrics": "elapsed_s < packets"}, "where_metrics"),
         ({"where_metrics": "elapsed_s"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in 1"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in (1)"}, "where_metrics"),
+        ({"where_metrics": "not elapsed_s not in (1, 2)"}, "where_metrics"),
     ],
 )
 def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
