@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from analysis.mpi.placement import Machine
 from experiments.cluster_kinds.settings import MPIRUN, HostSettings
 from experiments.specification.transport import TCP
 from workers.agent import machine, mpi_files
@@ -213,6 +214,17 @@ class RemoteSession(Session):
 
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
+
+    def machines(self) -> Sequence[Machine]:
+        agents = list(self.agents.values())
+        if len({agent.name for agent in agents}) < len(agents):
+            return ()  # a rank's host is not known
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            described = list(pool.map(RemoteAgent.processors, agents))
+        return [
+            Machine.from_dict({"hosts": [agent.name], **processors})
+            for agent, processors in zip(agents, described, strict=True)
+        ]
 
     @functools.cached_property
     def _architectures(self) -> frozenset[str]:
