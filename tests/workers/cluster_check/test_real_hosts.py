@@ -24,6 +24,7 @@ WELL = {
     "Ping-pong between two hosts": "ok",
     "MPI hello across all hosts": "ok",
     "Capture permission": "ok",
+    "Equal hosts": "ok",
     "Offloads": "ok",
     "Link": "ok",
     "Path MTU": "ok",
