@@ -22,8 +22,7 @@ from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
     "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", world.CALLS,
-    "Offloads",
-    "Link", hosts.PATH_MTU, "Free disk", "Clocks",
+    hosts.EQUAL_HOSTS, "Offloads", "Link", hosts.PATH_MTU, "Free disk", "Clocks",
 )  # fmt: skip
 Tell = Callable[[str, Sequence[Step]], None]
 
@@ -157,8 +156,10 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
         skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:6]
     ]  # fmt: skip
     tell("the network", steps)
-    interfaces = hosts.interfaces(session)
+    environment = session.environment()
+    interfaces = hosts.interfaces(session, environment)
     steps += [
+        hosts.equal_hosts(session, environment),
         hosts.offloads(interfaces, session.offloads_left),
         hosts.link(interfaces),
         hosts.path_mtu(session, interfaces),

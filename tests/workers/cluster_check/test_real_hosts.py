@@ -25,6 +25,7 @@ WELL = {
     "MPI hello across all hosts": "ok",
     "Capture permission": "ok",
     "MPI calls": "ok",
+    "Equal hosts": "ok",
     "Offloads": "ok",
     "Link": "ok",
     "Path MTU": "ok",
