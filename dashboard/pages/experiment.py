@@ -19,6 +19,7 @@ from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.rounds import rounds_context
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import can_study_network
@@ -158,6 +159,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
+        **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
 

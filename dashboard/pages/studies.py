@@ -98,7 +98,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     chosen = next((option for option in built_in_experiments() if option.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
-    project = next(iter(projects_for(request.user, chosen.spec.workload, chosen.spec.parameters)), None)
+    project = next(iter(projects_for(request.user, chosen.spec.to_dict())), None)
     if project is None:
         raise PermissionDenied
 

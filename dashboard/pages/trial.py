@@ -222,8 +222,9 @@ def _point(trial: Trial) -> str:
 
 
 def _title(trial: Trial) -> str:
-    total = trial.experiment.specification.get("repetitions", 3)
-    of = f" of {total}" if trial.kind == Kind.MEASURED and not trial.experiment.published else ""
+    written = trial.experiment.specification
+    counts = trial.kind == Kind.MEASURED and not trial.experiment.published and "goal" not in written
+    of = f" of {written.get('repetitions', 3)}" if counts else ""
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     again += ", repeated after a disturbed trial" if Trial.repeats_among([trial]) else ""
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"

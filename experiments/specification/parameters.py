@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -334,9 +334,14 @@ def _quoted(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
+def _written_path(path: Sequence[Any]) -> Sequence[Any]:
+    """Return the path without the kind of repetitions, which pydantic adds."""
+    return [*path[:1], *path[2:]] if path[:1] == ("repetitions",) else path
+
+
 def refusal(error: ValidationError, *path: str) -> InvalidSpec:
     """Return pydantic's errors in plain words, each at its field below ``path``."""
     return InvalidSpec(
-        FieldError(".".join(map(str, (*path, *problem["loc"]))), sentence(problem))
+        FieldError(".".join(map(str, (*path, *_written_path(problem["loc"])))), sentence(problem))
         for problem in error.errors()[:MOST_ERRORS]
     )
