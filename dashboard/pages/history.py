@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from analysis.catalogue import METRICS
 from analysis.numbers import percent_change
 from dashboard.labels import parameter_label, telling, value_words, workload_title
-from dashboard.panels.history import history_chart
+from dashboard.panels.history import history_chart, status_words
 from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import may_submit
@@ -42,6 +42,7 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "workload": workload_title(workload),
         "found": record,
         "metric": description,
+        "status": status_words(record.history),
         "metrics": [described(name).label for name in in_order({*record.metrics, metric}) if is_metric(name)],
         "settings": _settings(record.configuration),
         "chart": history_chart(record) if record.entries else None,

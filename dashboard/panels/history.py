@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from analysis.statistics import History
 from dashboard.charts.history import Level, over_time
 from dashboard.charts.panel import Chart
 from experiments.metrics import described
 from experiments.selectors.history import ConfigurationHistory
+
+
+def status_words(history: History) -> str:
+    """Return the words of a flagged history without an unexpected step, else ''."""
+    stepped = any(not change.expected for change in history.changes)
+    return f"Newest trial {history.latest} baseline" if history.flagged and not stepped else ""
 
 
 def history_chart(record: ConfigurationHistory) -> Chart:
