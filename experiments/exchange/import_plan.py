@@ -42,6 +42,7 @@ from experiments.models import (
     ExperimentVersion,
     Measurement,
     Project,
+    Round,
     Trial,
 )
 from experiments.models.experiment import free_slug
@@ -213,6 +214,7 @@ def _store(
         experiment.save()
     newest = record.version >= experiment.version
     _versions(experiment, record)
+    _rounds(experiment, record)
     configurations = _configurations(experiment, record, newest=newest)
     known_trials = _known_trials(experiment)
     for directory, trial in trials_of(bundle.archive, record):
@@ -284,6 +286,18 @@ def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
                 hash=version.hash,
             )
             ExperimentVersion.objects.filter(pk=row.pk).update(created_at=version.created_at)
+
+
+def _rounds(experiment: Experiment, record: ExperimentRecord) -> None:
+    numbers = [row.number for row in record.rounds]
+    if len(set(numbers)) < len(numbers):
+        raise BadBundle(f"{record.name}: a round is in the bundle twice.")
+    numbers_here = set(experiment.rounds.values_list("number", flat=True))
+    Round.objects.bulk_create(
+        Round(experiment=experiment, **storable(row.model_dump()))
+        for row in record.rounds
+        if row.number not in numbers_here
+    )
 
 
 def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:

@@ -88,7 +88,7 @@ def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return the errors of the configurations: too many, none, or contradictions."""
-    per_configuration = spec.repetitions + spec.warmups + spec.controls + spec.ideal
+    per_configuration = spec.at_least + spec.warmups + spec.controls + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
     )
@@ -109,6 +109,9 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
         return list(error.errors)
     if not count:
         return [FieldError("where", "leaves no configuration")]
+    most = None if spec.goal is None else spec.goal.budget.trials
+    if most is not None and count * per_configuration > most:
+        errors.append(FieldError("goal.budget.trials", f"round 1 alone has {count * per_configuration} trials"))
     return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
 
 
@@ -327,8 +330,8 @@ def _rounds(spec: ExperimentSpec) -> Iterator[tuple[Kind, int]]:
 
     Control runs are spread over the repetitions, and run after the odd and before the even ones: a steady drift cancels out.
     """
-    for k in range(1, spec.repetitions + 1):
-        due = [c for c in range(1, spec.controls + 1) if 1 + (c - 1) * spec.repetitions // spec.controls == k]
+    for k in range(1, spec.at_least + 1):
+        due = [c for c in range(1, spec.controls + 1) if 1 + (c - 1) * spec.at_least // spec.controls == k]
         here: list[tuple[Kind, int]] = [("measured", k), *(("control", c) for c in due)]
         yield from here if k % 2 else here[::-1]
         if k == 1 and spec.ideal:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
 from experiments.specification.expressions import Expression
+from experiments.specification.goal import MOST_REPETITIONS, Goal, RepetitionRange, Repetitions
 from experiments.specification.parameters import (
     RANKS,
     Capture,
@@ -88,7 +89,9 @@ class ExperimentSpec(Part):
     capture: Capture = Capture()  # type: ignore[call-arg]  # pydantic's plugin is not loaded beside Django's
     profile: Literal["none", "summary", "trace"] = "summary"
     """Time inside MPI: not counted, counted in every rank, or with every call in a bounded trace too."""
-    repetitions: Count = Field(3, ge=1, le=_MOST_REPETITIONS)
+    goal: Goal | None = None
+    """When rounds of trials end; without it: exactly the trials of the design."""
+    repetitions: Repetitions = 3
     warmups: Count = Field(0, ge=0, le=100)
     control: _Controls = 0
     """Control runs without capture per configuration, to measure the capture overhead: true for one per repetition, or a number."""
@@ -119,7 +122,19 @@ class ExperimentSpec(Part):
     @property
     def controls(self) -> int:
         """Return the control runs of a configuration."""
-        return self.repetitions if self.control == EACH else self.control
+        return self.at_least if self.control == EACH else self.control
+
+    @property
+    def at_least(self) -> int:
+        """Return the repetitions of each configuration in the design, the first round."""
+        return self.repetitions.at_least if isinstance(self.repetitions, RepetitionRange) else self.repetitions
+
+    @property
+    def at_most(self) -> int:
+        """Return the most repetitions that the rounds of a goal give a configuration."""
+        if isinstance(self.repetitions, RepetitionRange):
+            return self.repetitions.at_most
+        return max(self.repetitions, MOST_REPETITIONS)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that ``parse`` reads to an equal one; defaults are left out."""

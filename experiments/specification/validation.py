@@ -128,6 +128,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
+    yield from _check_repetitions(spec)
     for name in LAUNCH_PARAMETERS:
         if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
             continue
@@ -141,6 +142,13 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         spec.condition()
     except ValueError as error:
         yield FieldError("where", str(error))
+
+
+def _check_repetitions(spec: ExperimentSpec) -> Iterator[FieldError]:
+    if spec.goal is None and not isinstance(spec.repetitions, int):
+        yield FieldError("repetitions", "must be a number: a range is for experiments with a goal")
+    if spec.goal is not None and spec.at_least < 2:
+        yield FieldError("repetitions", "must be at least 2 for a goal: one trial shows no scatter")
 
 
 def _check_value(

@@ -118,9 +118,10 @@ def _wait(experiment: Experiment, console: Console) -> None:
 
 def _print_steps(experiment: Experiment, console: Console) -> None:
     """Print a line per finished trial, for log files."""
-    printed = -1
+    printed, reported = -1, 0
     while True:
         progress = _progress(experiment)
+        reported = _print_rounds(experiment, console, reported)
         if progress.over != printed:
             printed = progress.over
             console.print(
@@ -129,6 +130,15 @@ def _print_steps(experiment: Experiment, console: Console) -> None:
         if progress.is_over or progress.is_held:
             return
         time.sleep(POLL_S)
+
+
+def _print_rounds(experiment: Experiment, console: Console, reported: int) -> int:
+    """Print each decided round with its reason; return how many are printed."""
+    for row in experiment.rounds.exclude(outcome="").filter(number__gt=reported):
+        words = f"round {row.number}, {plural(row.queued, 'trial')}: {row.get_outcome_display().lower()}. {row.reason}"
+        console.print(words, markup=False, highlight=False)
+        reported = row.number
+    return reported
 
 
 def _progress(experiment: Experiment) -> selectors.Progress:
@@ -141,9 +151,11 @@ def _show_bar(experiment: Experiment, console: Console) -> None:
     with Progress(*columns, console=console) as bar:
         progress = _progress(experiment)
         task = bar.add_task("queued", total=progress.total)
+        reported = 0
         while not (progress.is_over or progress.is_held):
             time.sleep(POLL_S)
             progress = _progress(experiment)
+            reported = _print_rounds(experiment, console, reported)
             bar.update(task, completed=progress.over, total=progress.total, description=_now(experiment))
 
 
