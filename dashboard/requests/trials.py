@@ -69,7 +69,7 @@ class TrialQuestion:
 
 def parse_trial_question(user: Any, params: QueryDict) -> TrialQuestion:
     """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
-    filters = TrialPageFilter.of_page(params, visible_trials(user))
+    filters = TrialPageFilter.of_page(params, visible_trials(user, by_keys=True))
     columns = read_columns(params.getlist("columns"))
     sort = params.get("sort", "").strip() or NEWEST
     trials = filters.matching.select_related("configuration", "cluster").defer(*_LONG)
@@ -88,15 +88,11 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 def by_metric(trials: QuerySet[Trial], metric: str, *, descending: bool, scope: str = Measurement.Scope.ALL) -> Listing:
     """Return ``trials`` by the value of a metric, those without one last."""
-
-    def measured(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-        # An annotation, so that the position of a row needs no query.
-        of_metric = trials.filter(measurements__metric=metric, measurements__scope=scope)
-        return of_metric.annotate(sort_value=F(_METRIC))
-
+    measured = trials.filter(measurements__metric=metric, measurements__scope=scope)
+    # An annotation, so that the position of a row needs no query.
+    valued = measured.annotate(sort_value=F(_METRIC))
     unmeasured = trials.filter(~Exists(measurements(metric, scope)))
-    among = measured(Trial.objects.all()) if trials.query.where else None
-    return Listing(Key("sort_value", descending, _number), measured(trials), unmeasured, among)
+    return Listing(Key("sort_value", descending, _number), valued, unmeasured)
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:

@@ -106,8 +106,9 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
     cursor_ordering = "pk"
 
     def get_queryset(self) -> Any:
-        trials = access.visible_trials(self.request.user, super().get_queryset())
-        if self.action == "list":
+        is_list = self.action == "list"
+        trials = access.visible_trials(self.request.user, super().get_queryset(), by_keys=is_list)
+        if is_list:
             listed = trials.only(*_LISTED).order_by("pk")
             return listed.prefetch_related("as_array__names") if METRICS in self.request.query_params else listed
         return trials

@@ -53,9 +53,9 @@ def test_rows_have_the_requested_metrics_of_a_scope(client: Client, trials: list
 
 def test_metrics_cost_two_queries(client: Client, trials: list[int], django_assert_num_queries: Any) -> None:
     client.get(TRIALS)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         client.get(TRIALS)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         client.get(TRIALS, {"metrics": "elapsed_s,packets"})
 
 
