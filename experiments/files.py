@@ -19,6 +19,8 @@ from experiments.models import Artifact, Trial, TrialResult
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
 """The tables of `analysis.mpi.profile.tables`."""
+COUNTERS_NAME: Final = "counters.json.zst"
+"""What every counter source of every host reported, by host and source (`workers.hosts.counters`)."""
 MPI_CALLS_NAME: Final = "mpi-calls.zst"
 """All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
@@ -51,6 +53,12 @@ def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
     """Return the tables of a trial's time inside MPI; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
+    return None if content is None else _unpacked(content)
+
+
+def read_counters(trial: Trial) -> dict[str, Any] | None:
+    """Return what the counters of a trial's hosts reported; None if missing or changed."""
+    content = _believed(trial.artifacts.filter(name=COUNTERS_NAME, removed_at=None).first())
     return None if content is None else _unpacked(content)
 
 

@@ -60,6 +60,8 @@ class _Trial:
     running_at: datetime | None
     disturbed: bool
     cores: int | None
+    placement: Mapping[str, str]
+    """Findings of its placement."""
     link_kept: bool
     """False without a certificate."""
     link_warnings: Sequence[str]
@@ -74,6 +76,7 @@ class _Trial:
             *short,
             disturbed=bool(conditions.get(DISTURBANCES)),
             cores=conditions.get("cores"),
+            placement=conditions.get("placement_findings", {}),
             link_kept=bool(certified.get("kept")),
             link_warnings=certified.get("reasons", ()),
             link=achieved(certified) if certified else None,
@@ -189,6 +192,7 @@ def _point(
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
         disturbed=sum(t.disturbed for t in counted),
+        placement=_placement(counted),
         link_warnings=tuple(dict.fromkeys(warning for t in counted for warning in t.link_warnings)),
         link=medians(t.link for t in counted if t.link is not None),
         flows=traffic.get("flows") or (),
@@ -197,6 +201,14 @@ def _point(
         order=places,
         key=configuration.pk,
     )
+
+
+def _placement(trials: Sequence[_Trial]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for trial in trials:
+        for name, sentence in trial.placement.items():
+            found[name].append(sentence)
+    return found
 
 
 def _counted(trials: Sequence[_Trial], values: _Values) -> list[_Trial]:

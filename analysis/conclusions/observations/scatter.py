@@ -28,7 +28,7 @@ from analysis.statistics.spread import pooled as pooled_variances
 Source = Literal["repetitions", "warm-ups and control runs", "history", "small effects"]
 LEVEL: Final = 0.965
 """Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
-_VALUE: Final = 0.98
+VALUE_LEVEL: Final = 0.98
 """Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
 """P-value below which repetitions scatter more than the known scatter."""
@@ -132,7 +132,8 @@ class SimultaneousIntervals:
     These are ratios of their medians with intervals. Without repetitions ``prior`` gives the scatter; with neither
     there are no intervals. Printed values are claimed as they are if they differ by more than rounding and a rerun
     could hide. ``other_groups`` are the points of the experiment's other ``slices - 1`` slices: they add to the
-    scatter, and the slices' claims hold together (Bonferroni). ``levels`` holds, for each factor, the level of every
+    scatter, and the slices' claims hold together (Bonferroni); they spend a
+    ``share`` of the error. ``levels`` holds, for each factor, the level of every
     point and other point: if scatters differ, they are pooled within the levels of one factor; if that does not make
     them equal, each point has its own. Other load slows a trial, so values that are far better (``higher_is_better``)
     than the others of their point are no outliers. ``families`` names for each point those that it is compared with:
@@ -149,6 +150,7 @@ class SimultaneousIntervals:
         prior: Scatter | None = None,
         other_groups: Sequence[Sequence[float]] = (),
         slices: int = 1,
+        share: float = 1.0,
         levels: Sequence[Sequence[str]] = (),
         families: Sequence[str] = (),
         higher_is_better: bool = False,
@@ -170,7 +172,7 @@ class SimultaneousIntervals:
         scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
         self._group_scatters = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
-        self.level = 1 - (1 - LEVEL) / slices
+        self.level = 1 - (1 - LEVEL) * share / slices
         """Simultaneous level of this slice."""
         self._families = list(families) or [""] * len(groups)
         self._widths: dict[tuple[int, float], list[float]] = {}
@@ -269,7 +271,9 @@ class SimultaneousIntervals:
             return None
         cell = self.cells[i]
         width = (
-            float(special.stdtrit(scatter.freedom, (1 + _VALUE) / 2)) * scatter.sd / np.sqrt(weight_of_median(cell.n))
+            float(special.stdtrit(scatter.freedom, (1 + VALUE_LEVEL) / 2))
+            * scatter.sd
+            / np.sqrt(weight_of_median(cell.n))
         )
         low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")

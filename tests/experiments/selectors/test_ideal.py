@@ -27,7 +27,7 @@ def efficiencies(trial: Trial) -> list[float]:
 
 def test_a_configuration_gets_one_twin_after_its_first_trial() -> None:
     kinds = [trial.kind for trial in design.expand(parse({**SPEC, "control": True})).trials]
-    assert kinds == ["measured", "control", "ideal", "measured"]
+    assert kinds == ["measured", "control", "ideal", "control", "measured"]
 
 
 def test_an_ideal_link_costs_nothing_and_keeps_frames_and_tcp() -> None:
