@@ -12,7 +12,7 @@ from dashboard.panels.new.draft import default_of, holds_text, shown_default, sh
 from dashboard.panels.new.proposal import row_values
 from experiments import workloads
 from experiments.errors import FieldError
-from experiments.metrics import deciding_choices
+from experiments.metrics import ENERGY, deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
@@ -197,7 +197,7 @@ class Form:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
         metrics = deciding_choices(workload)
         own_metric = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
-        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
+        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name in (*ENERGY, chosen)]
         unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
         return [("", f"{own_metric}, default"), *offered, *unknown]
 
