@@ -28,9 +28,9 @@ _LISTED: Final = ("fabric", "processor", "gpu", "files")
 _SEEN: Final = 0.01
 """A smaller share of the messages is not named."""
 _IN_WORDS: Final = {
-    "fabric_mpi_share": "the fabric",
-    "ethernet_mpi_share": "Ethernet",
-    "memory_mpi_share": "shared memory",
+    "fabric_mpi_share": "over the fabric",
+    "ethernet_mpi_share": "over Ethernet",
+    "memory_mpi_share": "in shared memory",
 }
 Row = Mapping[str, Any]
 
@@ -65,7 +65,7 @@ def _verdict(values: Mapping[str, float]) -> str:
     """Return which networks carried the messages, the largest first."""
     shares = sorted(((values[name], words) for name, words in _IN_WORDS.items() if name in values), reverse=True)
     named = [f"{numbers.amount(share, SHARE, 2)} {words}" for share, words in shares if share >= _SEEN]
-    unused = [words for share, words in shares if share < _SEEN and words != "shared memory"]
+    unused = [words for share, words in shares if share < _SEEN and words != _IN_WORDS["memory_mpi_share"]]
     if not named:
         return ""
     return f"Bytes of messages: {', '.join(named)}{f'; not {unused[0]}' if unused else ''}."
