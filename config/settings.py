@@ -106,7 +106,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
-    "config",  # for its management commands
+    "config",
     "experiments",
     "dashboard",
 ]

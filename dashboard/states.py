@@ -47,6 +47,7 @@ CHIPS: Final = {
     Status.EMPTY: _chip("No trials", Tone.TODO),
     Status.WAITING: _chip(State.QUEUED.label, Tone.TODO),
     Status.HELD: _chip("On hold", Tone.WARN),
+    Status.PAUSED: _chip("Paused", Tone.TODO),
     "incomplete": _chip("Finished with failures", Tone.WARN),
     "published": _chip("Published", Tone.NONE, "book"),
     # histories

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,14 +40,14 @@ def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
     """Return the stored analysis of a trial's capture; None if missing or changed."""
-    return read_analyses([trial]).get(trial.pk)
+    return dict(read_analyses([trial.pk])).get(trial.pk)
 
 
-def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
-    """Return the stored analyses by trial, without missing or changed ones. One query."""
-    artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
-    contents = {artifact.trial_id: _believed(artifact) for artifact in artifacts}
-    return {key: _unpacked(content) for key, content in contents.items() if content is not None}
+def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield trials with their stored analyses, without missing or changed ones. One query."""
+    for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
+        if (content := _believed(artifact)) is not None:
+            yield artifact.trial_id, _unpacked(content)
 
 
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:

@@ -58,7 +58,7 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
     planned = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
     over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
     further = sum(
-        state == State.QUEUED and kind == Kind.MEASURED and n > old.repetitions and h in hashes
+        state == State.QUEUED and kind == Kind.MEASURED and n > old.at_least and h in hashes
         for h, kind, n, state, _ in trials
     )
     same = specification_hash(spec) == experiment.specification_hash
@@ -118,7 +118,7 @@ def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any]
         return None
     if has is not None and design.most_hosts(extended, plan)[0] > has:
         return None
-    further = {h: n - (0 if h in existing else spec.repetitions) for h, n in repetitions.items()}
+    further = {h: n - (0 if h in existing else spec.at_least) for h, n in repetitions.items()}
     further = {h: n for h, n in further.items() if n > 0}
     return MorePoints(extended, further, preview_of(experiment, extended, plan).queued + sum(further.values()))
 
@@ -154,7 +154,7 @@ def plan_configuration(experiment: Experiment, parameters: Mapping[str, Any], re
     plan = design.expand(extended)
     if {point.hash for point in plan.configurations} != {*rows, digest}:
         return None
-    more = max(0, repetitions - spec.repetitions)
+    more = max(0, repetitions - spec.at_least)
     return MorePoints(extended, {digest: more} if more else {}, preview_of(experiment, extended, plan).queued + more)
 
 

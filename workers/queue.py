@@ -18,7 +18,7 @@ from experiments import access, revision, workloads
 from experiments.common import outage
 from experiments.common.storable import is_storable_text
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import Cluster, ClusterTest, Experiment, Hold, Prediction, Program, Project, State, Trial
+from experiments.models import BLOCKING, Cluster, ClusterTest, Experiment, Prediction, Program, Project, State, Trial
 from experiments.selectors import predictions, quotas
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
@@ -124,6 +124,13 @@ def register_program_yaml(text: str, *, author: Any = None, name: str | None = N
         ) from None
 
 
+def resume_rounds(experiment: Experiment) -> bool:
+    """Resume paused rounds; return False if they were not paused."""
+    resumed = experiment.resume_rounds()
+    _wake_if_queued(experiment, int(resumed))
+    return resumed
+
+
 def resume(experiment: Experiment) -> int:
     """Resume trials that are held because the first one failed; return how many wait."""
     return _wake_if_queued(experiment, experiment.go_on())
@@ -185,7 +192,7 @@ def wake_all_waiting() -> None:
     """Wake workers for every waiting cluster, which replaces lost messages."""
     waiting = (
         Cluster.objects.filter(
-            enabled=True, trials__in=Trial.objects.filter(state=State.QUEUED).exclude(experiment__hold=Hold.HELD)
+            enabled=True, trials__in=Trial.objects.filter(state=State.QUEUED).exclude(experiment__hold__in=BLOCKING)
         )
     ).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):

@@ -9,7 +9,7 @@ from celery import current_app, shared_task
 
 from experiments.models import BackgroundTask, Cluster, Heartbeat
 from experiments.reparse import candidates, reparse
-from workers import backlog, queue, reaper, retention
+from workers import backlog, queue, reaper, retention, rounds
 from workers.cluster_check import run as cluster_test
 from workers.notifications import outbox
 from workers.trial import pipeline
@@ -42,6 +42,7 @@ def read_again(experiment_id: int) -> None:
 def sweep() -> None:
     """Find lost trials and repeat lost wake-ups; every few seconds."""
     reaper.reap()
+    rounds.decide_due()
     if backlog.has_listener(current_app):  # wake-ups must not pile up behind a long trial
         # Messages rotate among workers: one wake-up after every sweep would always reach the same one of two.
         for _ in range(random.choice((1, 2))):  # noqa: S311 - no secret

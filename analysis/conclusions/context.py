@@ -14,6 +14,8 @@ QuestionKind = Literal[
     "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
     "treatment", "one point",
 ]  # fmt: skip
+EQUAL: Final = 1.25
+"""Points that could differ by more than this are not called equal, unless the experiment says otherwise."""
 _SIZES: Final[tuple[Role, ...]] = ("scale", "load", "message")
 """Choices are compared at every size of one of these, never across sizes."""
 CAPACITY: Final = "link.bandwidth"
@@ -121,6 +123,10 @@ class ExperimentQuestion:
     """Points of the experiment's other slices: they add to the scatter."""
     slices: int = 1
     """Number of slices of the experiment, this one included."""
+    share: float = 1.0
+    """Share of the error that the intervals may spend, if trials are looked at several times."""
+    equal: float = EQUAL
+    """Points that could differ by this ratio are not called equal."""
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]
@@ -158,6 +164,7 @@ class ExperimentQuestion:
             prior=self.prior,
             other_groups=[self.values(p) for p in others],
             slices=self.slices,
+            share=self.share,
             levels=levels,
             families=[repr([p.parameters.get(factor.name) for factor in separating]) for p in points],
             higher_is_better=self.deciding.higher_is_better,

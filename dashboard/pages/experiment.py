@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -18,6 +19,7 @@ from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
 from dashboard.panels.experiment.results import Results
+from dashboard.panels.experiment.rounds import rounds_context
 from dashboard.panels.experiment.running import running_entry
 from dashboard.panels.new.draft import as_yaml
 from dashboard.panels.new.network_draft import can_study_network
@@ -157,6 +159,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
+        **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
 
@@ -288,7 +291,8 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     setup["constants"] = parameters_sentence(point, names)
     if not any(name.startswith("link.") for name in spec.sweep):
         link = design.link_of(point)
-        setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()
+        describe = partial(experiment.cluster.traits.link_in_words, link) if experiment.cluster else link.describe
+        setup |= {"link": describe(brief=True), "link_in_full": describe()}
     return setup | {"spec": spec, "known": known_parameters(experiment.workload)}
 
 

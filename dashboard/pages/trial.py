@@ -67,6 +67,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     artifacts = list(trial.artifacts.all())
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
+    link = None if trial.experiment.published else design.link_of(trial.configuration.parameters)
     is_current = trial.is_over and not trial.superseded
     context = {
         "place": "experiments",
@@ -74,7 +75,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "title": _title(trial),
         "point": _point(trial),
         "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
-        "link": "" if trial.experiment.published else design.link_of(trial.configuration.parameters).describe(),
+        "link": link.describe(brief=True) if link else "",
+        "link_in_full": link.describe() if link else "",
         "before": before,
         "after": after,
         "may_cancel": may_change and not trial.is_over,
@@ -223,8 +225,9 @@ def _point(trial: Trial) -> str:
 
 
 def _title(trial: Trial) -> str:
-    total = trial.experiment.specification.get("repetitions", 3)
-    of = f" of {total}" if trial.kind == Kind.MEASURED and not trial.experiment.published else ""
+    written = trial.experiment.specification
+    counts = trial.kind == Kind.MEASURED and not trial.experiment.published and "goal" not in written
+    of = f" of {written.get('repetitions', 3)}" if counts else ""
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     again += ", repeated after a disturbed trial" if Trial.repeats_among([trial]) else ""
     return f"Trial at {_point(trial)}, {trial_role(trial.kind, trial.repetition)}{of}{again}"

@@ -71,7 +71,8 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
         rows.append(("Link", experiment.cluster.traits.link_in_words(design.link_of(design.first_point(spec)))))
     if spec is not None:
         order = f"{spec.order}, seed {spec.seed}" if spec.order == "randomised" else str(spec.order)
-        rows += [("Repetitions", str(spec.repetitions)), ("Order", order)]
+        repetitions = str(spec.at_least) if spec.goal is None else f"{spec.at_least} to {spec.at_most}"
+        rows += [("Repetitions", repetitions), ("Order", order)]
     trials = sum(len(row.trials) for row in results.rows)
     rows.append(("Trials", f"{numbers.grouped(trials)} of {numbers.plural(len(results.rows), 'configuration')}"))
     rows.append(("Specification", f"version {experiment.version}, sha256 {experiment.specification_hash}"))

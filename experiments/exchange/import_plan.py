@@ -42,11 +42,13 @@ from experiments.models import (
     ExperimentVersion,
     Measurement,
     Project,
+    Round,
     Trial,
 )
 from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.specification import budget
+from experiments.specification.validation import in_todays_words
 
 _UNPACKED_BYTES: Final = 1 << 30
 """Unpacked size of a compressed analysis, profile or trace that a page may read."""
@@ -212,6 +214,7 @@ def _store(
         experiment.save()
     newest = record.version >= experiment.version
     _versions(experiment, record)
+    _rounds(experiment, record)
     configurations = _configurations(experiment, record, newest=newest)
     known_trials = _known_trials(experiment)
     for directory, trial in trials_of(bundle.archive, record):
@@ -237,7 +240,7 @@ def _describe(
 ) -> None:
     experiment.name, experiment.workload, experiment.cluster = storable(record.name), storable(record.workload), cluster
     experiment.version, experiment.tags = record.version, storable(record.tags)
-    experiment.specification = storable(record.specification)
+    experiment.specification = storable(in_todays_words(record.specification))
     experiment.specification_hash = record.specification_hash
     experiment.source, experiment.origin = storable(record.source), storable(origin)
 
@@ -278,9 +281,23 @@ def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
     for version in record.versions:
         if version.number not in numbers_here:
             row = experiment.versions.create(
-                number=version.number, specification=storable(version.specification), hash=version.hash
+                number=version.number,
+                specification=storable(in_todays_words(version.specification)),
+                hash=version.hash,
             )
             ExperimentVersion.objects.filter(pk=row.pk).update(created_at=version.created_at)
+
+
+def _rounds(experiment: Experiment, record: ExperimentRecord) -> None:
+    numbers = [row.number for row in record.rounds]
+    if len(set(numbers)) < len(numbers):
+        raise BadBundle(f"{record.name}: a round is in the bundle twice.")
+    numbers_here = set(experiment.rounds.values_list("number", flat=True))
+    Round.objects.bulk_create(
+        Round(experiment=experiment, **storable(row.model_dump()))
+        for row in record.rounds
+        if row.number not in numbers_here
+    )
 
 
 def _configurations(experiment: Experiment, record: ExperimentRecord, *, newest: bool) -> dict[str, int]:

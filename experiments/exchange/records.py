@@ -97,6 +97,24 @@ class VersionRecord(_Record):
     created_at: Moment
 
 
+class RoundRecord(_Record):
+    """A round of the experiment's goal with its decision."""
+
+    number: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    version: _Count
+    seed: _Count
+    repetitions: dict[_Hash, _Count]
+    queued: _Count
+    why: str
+    started_at: Moment
+    outcome: Literal[
+        "continue", "answered", "precise", "at_most", "undecided", "budget", "refused", "no_result", "stopped", "error"
+    ]
+    reason: str
+    numbers: list[record_schemas.Facts]
+    decided_at: Moment
+
+
 class ConfigurationRecord(_Record):
     hash: _Hash
     parameters: record_schemas.Parameters
@@ -120,6 +138,8 @@ class ExperimentRecord(_Record):
     specification_hash: _Hash
     versions: Annotated[list[VersionRecord], Field(max_length=10_000)]
     configurations: Annotated[list[ConfigurationRecord], Field(max_length=100_000)]
+    rounds: Annotated[list[RoundRecord], Field(max_length=10_000)] = []
+    """Decided rounds of its goal."""
     tags: list[_Line]
     source: record_schemas.Facts
     published: bool

@@ -17,6 +17,7 @@ from experiments.exchange.records import (
     ConfigurationRecord,
     ExperimentRecord,
     FileRecord,
+    RoundRecord,
     TrialRecord,
     VersionRecord,
     trial_uid,
@@ -41,6 +42,7 @@ def experiment_record(experiment: Experiment, clusters: list[Cluster], directori
         configurations=[
             ConfigurationRecord.model_validate(row, from_attributes=True) for row in experiment.configurations.all()
         ],
+        rounds=[RoundRecord.model_validate(row, from_attributes=True) for row in experiment.rounds.exclude(outcome="")],
         owner=experiment.owner.get_username() if experiment.owner else experiment.origin.get("owner", ""),
         trials=directories,
         **same,

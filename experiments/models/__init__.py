@@ -23,8 +23,10 @@ from experiments.models.people.view import ExpectedChange, SavedView
 from experiments.models.prediction import Prediction
 from experiments.models.program import Program
 from experiments.models.report import Report, ReportVersion
+from experiments.models.round import Round
 from experiments.models.states import (
     ACTIVE,
+    BLOCKING,
     DISTURBANCES,
     FAILED,
     UNFINISHED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
@@ -16,15 +17,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 
+from analysis.numbers import plural
 from experiments import workloads
-from experiments.errors import ReadOnly, StaleTrial
+from experiments.errors import FieldError, InvalidSpec, ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
 from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, OfProject, Project
-from experiments.models.states import FAILED, UNFINISHED, Hold, Kind, Priority, State
+from experiments.models.states import BLOCKING, FAILED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.specification import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -139,7 +141,8 @@ class Experiment(OfProject, models.Model):
         with transaction.atomic():
             experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")
             experiment._store_version(owner)
-            experiment.add_design(plan)
+            queued = experiment.add_design(plan)
+            experiment._open_round(spec, f"Round 1 runs the design: {plural(queued, 'trial')}.", queued)
         return experiment
 
     def _store_version(self, author: Any) -> None:
@@ -180,14 +183,45 @@ class Experiment(OfProject, models.Model):
             self.hold = Hold.NONE
             self.save()
             self._store_version(author)
-            extra_repetitions = self._waiting_beyond(old.repetitions)
+            extra_repetitions = self._waiting_beyond(old.at_least)
             self.trials.filter(state=State.QUEUED).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
             queued = self.add_design(plan) + self.queue_repetitions(extra_repetitions)
+            if spec.goal is None:
+                self._end_open_round("The goal was removed.")
+            else:
+                self._open_round(spec, f"Version {self.version} of the specification.", queued)
             if not queued:
                 self.note_end()
             return queued
+
+    def _open_round(self, spec: ExperimentSpec, why: str, queued: int) -> None:
+        """Store a round of the goal unless one is open, in the caller's transaction."""
+        rounds = self.rounds
+        if spec.goal is not None and not rounds.filter(outcome="").exists():
+            rounds.model.open(self, why=why, queued=queued)
+
+    def _end_open_round(self, reason: str) -> None:
+        """Stop the rounds of the goal, in the caller's transaction."""
+        for last in self.rounds.filter(outcome=""):
+            last.decide(last.Outcome.STOPPED, reason)
+
+    def pause_rounds(self) -> bool:
+        """Start and decide nothing until ``resume_rounds``; running trials end."""
+        return self._change_hold((Hold.NONE, Hold.RELEASED), Hold.PAUSED)
+
+    def resume_rounds(self) -> bool:
+        return self._change_hold((Hold.PAUSED,), Hold.NONE)
+
+    def _change_hold(self, before: Sequence[Hold], after: Hold) -> bool:
+        self.require_editable()
+        rows = type(self).objects.filter(pk=self.pk, hold__in=before, rounds__outcome="")
+        changed = type(self).objects.filter(pk__in=rows.values("pk")).update(hold=after)
+        if changed:
+            self.hold = after
+            note(self, "paused rounds" if after == Hold.PAUSED else "resumed rounds", "")
+        return bool(changed)
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """Return waiting further repetitions by configuration hash."""
@@ -195,10 +229,11 @@ class Experiment(OfProject, models.Model):
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
-    def queue_repetitions(self, repetitions: Mapping[str, int]) -> int:
+    def queue_repetitions(self, repetitions: Mapping[str, int], *, seed: int | None = None) -> int:
         """Queue further repetitions by configuration hash; return the count.
 
-        Raise InvalidSpec if the cluster has too few hosts.
+        With a ``seed`` each repetition has an order of its own if the design is randomised. Raise InvalidSpec if the cluster has too
+        few hosts.
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
@@ -207,9 +242,14 @@ class Experiment(OfProject, models.Model):
             if self.cluster is not None:
                 self.cluster.require_hosts(configuration.hosts, "hosts")
         queued = 0
+        is_shuffled = seed is not None and self.specification.get("order") == "randomised"
+        shuffle = random.Random(seed).shuffle  # noqa: S311 (a stored seed makes the order repeatable; nothing secret)
         for number in range(1, max(repetitions.values(), default=0) + 1):
-            # Rounds alternate their direction: compared configurations run under the same conditions.
-            for configuration in configurations if number % 2 else reversed(configurations):
+            # Alternating directions: compared configurations run under the same conditions.
+            ordered = configurations[:: 1 if number % 2 else -1]
+            if is_shuffled:
+                shuffle(ordered)
+            for configuration in ordered:
                 if number > repetitions[configuration.hash]:
                     continue
                 queued += 1
@@ -227,7 +267,10 @@ class Experiment(OfProject, models.Model):
         """Add ``count`` repetitions of every configuration; return the queued trials."""
         with transaction.atomic():
             self.wait_for_others()
-            specification = {**self.specification, "repetitions": self.spec.repetitions + count}
+            repetitions = self.spec.repetitions
+            if self.spec.goal is not None or not isinstance(repetitions, int):
+                raise InvalidSpec([FieldError("repetitions", "the goal adds repetitions: run one more round instead")])
+            specification = {**self.specification, "repetitions": repetitions + count}
             return self.revise(parse(specification, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
@@ -289,7 +332,7 @@ class Experiment(OfProject, models.Model):
 
     def release_hold(self) -> None:
         """Let held trials start; the next failure may hold them again."""
-        type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
+        type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
 
     def go_on(self) -> int:
         """Let the waiting trials start despite failures; return their count."""
@@ -390,7 +433,7 @@ class Experiment(OfProject, models.Model):
             raise ReadOnly(f"{self.name} holds published results: they cannot be moved, archived or deleted")
         with transaction.atomic():
             self.wait_for_others()
-            if self.trials.unfinished().exists():
+            if self.trials.unfinished().exists() or self.rounds.filter(outcome="").exists():
                 raise StaleTrial(f"Trials of {self.name} are queued or running: {advice}.")
             yield
 
@@ -431,11 +474,15 @@ class Experiment(OfProject, models.Model):
             return True
 
     def cancel(self) -> int:
-        """Cancel all unfinished trials, running ones within seconds; return the count."""
+        """Cancel all unfinished trials, running ones within seconds; return the count.
+
+        Rounds of a goal end without a decision.
+        """
         self.require_editable()
-        self.release_hold()
         with transaction.atomic():
             self.wait_for_others()
+            self.release_hold()
+            self._end_open_round("Stopped by a user.")
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled:
                 self.note_end()
@@ -450,7 +497,7 @@ class Experiment(OfProject, models.Model):
         # The last two trials may end in concurrent transactions: the second waits here, and then sees the first.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 18))", [f"end:{self.pk}"])
-        if self.trials.filter(state__in=UNFINISHED).exists():
+        if self.trials.filter(state__in=UNFINISHED).exists() or self.rounds.filter(outcome="").exists():
             return
         ended = self.trials.filter(superseded=False, state__in=(State.FINISHED, *FAILED))
         newest = ended.aggregate(pk=models.Max("pk"))["pk"]

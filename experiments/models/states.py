@@ -104,6 +104,7 @@ class Status(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     HELD = "held"
+    PAUSED = "paused"
     FINISHED = "finished"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -115,6 +116,11 @@ class Hold(models.TextChoices):
     NONE = "", "Not on hold"
     HELD = "held", "On hold: its first trial failed"
     RELEASED = "released", "Resumed by a user"
+    PAUSED = "paused", "Rounds paused by a user"
+
+
+BLOCKING: Final = (Hold.HELD, Hold.PAUSED)
+"""Holds that keep queued trials from starting."""
 
 
 class Priority(models.IntegerChoices):

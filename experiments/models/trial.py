@@ -24,10 +24,10 @@ from experiments.models.measurement import Measurement
 from experiments.models.people.event import Event
 from experiments.models.states import (
     ACTIVE,
+    BLOCKING,
     DISTURBANCES,
     UNFINISHED,
     WITHOUT_RESULT,
-    Hold,
     Kind,
     State,
     counted,
@@ -75,7 +75,7 @@ class TrialQuerySet(models.QuerySet["Trial"]):
 
     def startable(self) -> TrialQuerySet:
         """Return the waiting trials that are not on hold."""
-        return self.filter(state=State.QUEUED, cluster__enabled=True).exclude(experiment__hold=Hold.HELD)
+        return self.filter(state=State.QUEUED, cluster__enabled=True).exclude(experiment__hold__in=BLOCKING)
 
     def current(self) -> TrialQuerySet:
         """Return the trials of the current design, without replaced attempts."""

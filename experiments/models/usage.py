@@ -15,7 +15,7 @@ from django.utils import timezone
 from analysis.numbers import amount
 from experiments.models.experiment import Experiment
 from experiments.models.people.project import Project
-from experiments.models.states import Hold, State
+from experiments.models.states import BLOCKING, State
 
 MONTH: Final = timedelta(days=30)
 HALF_LIFE_DAYS: Final = 1.0
@@ -78,7 +78,7 @@ def fair_share_order(cluster_id: int, held: Iterable[tuple[int, float]]) -> list
     Projects that used up their monthly machine-hours wait. ``held`` is as in `use_of_ready_projects`.
     """
     waiting = apps.get_model("experiments", "Trial")._default_manager.filter(cluster=cluster_id, state=State.QUEUED)
-    experiments = Experiment.objects.filter(pk__in=waiting.values("experiment")).exclude(hold=Hold.HELD)
+    experiments = Experiment.objects.filter(pk__in=waiting.values("experiment")).exclude(hold__in=BLOCKING)
     rows = list(experiments.order_by().values_list("pk", "project_id", "priority"))
     used = use_of_ready_projects({project_id for _, project_id, _ in rows}, held)
     ready = [(used[project_id], -priority, pk) for pk, project_id, priority in rows if project_id in used]

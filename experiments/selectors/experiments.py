@@ -13,7 +13,20 @@ from django.db import connection
 from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 
 from analysis.trust_level import FLAGGED
-from experiments.models import ACTIVE, FAILED, Configuration, Experiment, Hold, Kind, Measurement, State, Status, Trial
+from experiments.models import (
+    ACTIVE,
+    BLOCKING,
+    FAILED,
+    Configuration,
+    Experiment,
+    Hold,
+    Kind,
+    Measurement,
+    Round,
+    State,
+    Status,
+    Trial,
+)
 from experiments.models.states import excluded_as_disturbed
 from experiments.models.usage import use_of_ready_projects
 from experiments.selectors.counted_values import CountedValues, counted_values
@@ -34,6 +47,10 @@ class Progress:
     warmups: int = 0
     held: bool = False
     """The waiting trials are on hold until a user releases them."""
+    paused: bool = False
+    """A user paused the rounds."""
+    in_round: bool = False
+    """A round of its goal is not decided yet."""
 
     @property
     def over(self) -> int:
@@ -41,7 +58,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        return not self.queued and not self.active
+        return not self.queued and not self.active and not self.in_round
 
     @property
     def is_held(self) -> bool:
@@ -53,7 +70,9 @@ class Progress:
             return Status.EMPTY
         if self.is_held:
             return Status.HELD
-        if self.active or (self.queued and self.over):
+        if self.paused and not self.active and not self.is_over:
+            return Status.PAUSED
+        if self.active or (self.over and not self.is_over):
             return Status.RUNNING
         if self.queued:
             return Status.WAITING
@@ -109,7 +128,8 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     def count(condition: Q) -> Count:
         return Count("pk", filter=condition)
 
-    held = {e.pk for e in experiments if e.hold == Hold.HELD}
+    hold = {e.pk: e.hold for e in experiments}
+    open_rounds = Round.objects.filter(experiment=OuterRef("experiment_id"), outcome="")
     rows = (
         Trial.objects.current()
         .filter(experiment__in=[e.pk for e in experiments])
@@ -123,6 +143,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
             cancelled=count(Q(state=State.CANCELLED)),
             flagged=count(Q(state=State.FINISHED, trust__in=FLAGGED)),
             warmups=count(Q(kind=Kind.WARMUP)),
+            in_round=Exists(open_rounds),
         )
         .order_by()
     )
@@ -130,7 +151,9 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
     for row in rows:
         counts: dict[str, Any] = dict(row)
         experiment_id = counts.pop("experiment_id")
-        progress[experiment_id] = Progress(**counts, held=experiment_id in held)
+        progress[experiment_id] = Progress(
+            **counts, held=hold[experiment_id] == Hold.HELD, paused=hold[experiment_id] == Hold.PAUSED
+        )
     return {e.pk: progress.get(e.pk, Progress()) for e in experiments}
 
 
@@ -220,7 +243,7 @@ def waiting() -> list[dict[str, Any]]:
     """
     rows = (
         Trial.objects.filter(state=State.QUEUED)
-        .exclude(experiment__hold=Hold.HELD)
+        .exclude(experiment__hold__in=BLOCKING)
         .values(
             "experiment_id",
             "cluster_id",

@@ -9,6 +9,8 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, kind_of, pooled
+from analysis.conclusions.context import EQUAL
+from analysis.conclusions.goals import share_of
 from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
@@ -17,6 +19,7 @@ from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
 from experiments.models import Experiment, Kind, Measurement, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
+from experiments.specification.goal import Goal
 from experiments.specification.parameters import unit_of
 from experiments.workloads import LoadTest, WorkloadDefinition
 
@@ -45,6 +48,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     if against is not None:
         names = ["hosts"]  # a printed factor holds for one size
     own_time = workload.own_time if workload else None
+    share, equal = _of_goal(experiment)
     networks = are_networks(points)
     factor_names = names if steps else _without_followers(points, names, networks=networks)
     factors = [
@@ -67,8 +71,18 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         own_time=own_time.time if own_time else "",
         own_cpu_percent=own_time.cpu_percent if own_time else "",
         trial_s=_trial_s(experiment),
+        share=share,
+        equal=equal,
     )
     return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
+
+
+def _of_goal(experiment: Experiment) -> tuple[float, float]:
+    """Return the share of the error of a look, and the ratio of equal points."""
+    if not (written := experiment.specification.get("goal")):
+        return 1.0, EQUAL
+    goal = Goal.model_validate(written)
+    return share_of(max(1, experiment.rounds.count())), EQUAL if goal.precision else 1 + goal.matters
 
 
 def _without_disturbed(question: ExperimentQuestion) -> list[Point]:

@@ -64,9 +64,14 @@ def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
     version of Rankwire wrote it, whose fields are not known here.
     """
     try:
-        return ExperimentSpec.model_validate(stored)
+        return ExperimentSpec.model_validate(in_todays_words(stored))
     except ValidationError as error:
         raise refusal(error) from None
+
+
+def in_todays_words(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored specification, in which ``control: true`` meant one control run."""
+    return {**stored, "control": 1} if stored.get("control") is True else dict(stored)
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
@@ -123,6 +128,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
+    yield from _check_repetitions(spec)
     for name in LAUNCH_PARAMETERS:
         if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
             continue
@@ -136,6 +142,13 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         spec.condition()
     except ValueError as error:
         yield FieldError("where", str(error))
+
+
+def _check_repetitions(spec: ExperimentSpec) -> Iterator[FieldError]:
+    if spec.goal is None and not isinstance(spec.repetitions, int):
+        yield FieldError("repetitions", "must be a number: a range is for experiments with a goal")
+    if spec.goal is not None and spec.at_least < 2:
+        yield FieldError("repetitions", "must be at least 2 for a goal: one trial shows no scatter")
 
 
 def _check_value(

@@ -52,9 +52,11 @@ class MachineSample:
     throttled_s: float = 0.0
     """How long the limit of its control group (a container's) held the trial."""
     realtime_offset_ns: int = 0
+    cpus: int = 0
+    """That programs here may use: hardware threads."""
     cores: int = 0
-    """That programs here may use."""
-    core_numbers: str = ""
+    """Of these CPUs: one core may have several."""
+    cpu_numbers: str = ""
     """As "0-3, 8"."""
     rank_cores_s: float = 0.0
     """Seconds of the cores of the ranks, since the agent's start."""

@@ -19,9 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from analysis.mpi.placement import Machine
 from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
-from experiments.cluster_kinds.settings import Settings
+from experiments.cluster_kinds.settings import MPIRUN, Settings
 from experiments.errors import InvalidSettings
 from experiments.specification.placement import DEFAULTS
 from experiments.specification.transport import TCP, Transport, transport_of
@@ -33,7 +34,7 @@ from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
-from workers.launchers import mpi
+from workers.launchers import direct, mpi
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
     DiskUse,
@@ -155,6 +156,10 @@ class Session(ABC):
         """Reason: traffic that the first of `recorded_hosts` does not see, or empty."""
         return ""
 
+    def machines(self) -> Sequence[Machine]:
+        """Return the hosts' processors, and the CPUs that ranks may use there."""
+        return ()
+
     def architecture(self) -> str:
         """Return the kernel's name of all hosts' architecture. Raises ProfileUnavailable."""
         return platform.machine()
@@ -254,6 +259,9 @@ class MachineSession(Session):
 
     def alive(self) -> bool:
         return self.agent.alive()
+
+    def machines(self) -> Sequence[Machine]:
+        return [Machine.from_dict({"hosts": self.hosts, **self.agent.processors()})]
 
     @property
     def _counting_agents(self) -> Mapping[str, Agent]:
@@ -412,9 +420,10 @@ class Launcher(ABC):
     def launch_refusals(self, job: Job) -> list[str]:
         """Return what the launch of a job cannot keep, in sentences."""
         variables = {**getattr(self.settings, "environment", {}), **job.environment}
-        launch = job.launch or self.usual_launch
-        unbound = mpi.binding_refusal(launch, self.placement(job))
-        return [*mpi.refused_variables(launch, self.transport(job), variables), *unbound]
+        launch, transport, placement = job.launch or self.usual_launch, self.transport(job), self.placement(job)
+        unbound = mpi.binding_refusal(launch, placement) if launch.launcher == MPIRUN else []
+        not_kept = direct.refusals(launch, transport, placement)
+        return [*mpi.refused_variables(launch, transport, variables), *unbound, *not_kept]
 
     def for_program(self, job: Job) -> Job:
         """Return the job with its program's launch, as far as this machine knows it."""

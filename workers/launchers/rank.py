@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-# Open MPI, then MPICH and Intel MPI, then Slurm's srun
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2) and any PMIx server
+# Open MPI, then MPICH and Intel MPI, then srun, flux run and HPE's PALS
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID")
+# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2), any PMIx server and srun
 WORLD_VARIABLES = (
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
@@ -28,6 +28,7 @@ WORLD_VARIABLES = (
     "PMI_RANK",
     "PMIX_RANK",
     "PMIX_NAMESPACE",
+    "SLURM_STEP_NUM_TASKS",
 )
 LIBRARY_NAMES = ("libmpi", "libopen-", "libprrte", "libpmix")
 FIRST_LOOK_S = 0.005
@@ -47,6 +48,10 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
     ``profile``: LEVEL:LIBRARY that counts time inside MPI.
     """
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
+    missing = missing_preloads()
+    if missing:  # the loader would run the program without the tool
+        sys.stderr.write(f"LD_PRELOAD: {missing[0]} does not exist on {os.uname().nodename}, or the sandbox hides it\n")
+        return NOT_STARTED
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
     started_at = time.time()
@@ -83,6 +88,12 @@ def counting(profile: str, file: str) -> "dict[str, str]":
     level, _, library = profile.partition(":")
     preloaded = os.environ.get("LD_PRELOAD")
     return {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
+
+
+def missing_preloads() -> "list[str]":
+    """Return paths of LD_PRELOAD that do not exist. The loader itself searches names and expands `$LIB`."""
+    preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    return [path for path in preloaded if "/" in path and "$" not in path and not os.path.exists(path)]  # noqa: PTH110
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":

@@ -21,7 +21,7 @@ from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
 from experiments.selectors import quotas
-from workers import stopping
+from workers import rounds, stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
 from workers.trial import delivery
@@ -58,6 +58,7 @@ def run_waiting(cluster: Cluster) -> int:
                 if trial is None or _waits_for_room(trial):
                     break
                 execute(trial)
+                rounds.decide_patiently(trial.experiment_id)
                 before = trial.experiment_id if POOL.holds_a_job else None
                 executed += 1
         finally:

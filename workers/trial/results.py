@@ -143,6 +143,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             **_world(run, measured, packets),
             **({"messages_by": sentence(measured.inside.ways)} if run.plan.ranks > 1 else {}),
             **({"placement": measured.inside.places} if measured.inside.places else {}),
+            **({"placement_findings": dict(measured.inside.misplaced)} if measured.inside.misplaced else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import exp
-from typing import Any, Final
+from typing import Any
 
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.context import ExperimentQuestion, Factor
 from analysis.scaling import Point
 from analysis.statistics import Interval
-
-EQUAL: Final = 1.25
-"""Sizes that could differ by more than this are not called equal."""
 
 
 class Grid:
@@ -114,8 +111,8 @@ class SizeGrid(Grid):
 
     @property
     def is_equal(self) -> bool:
-        """Return whether no size may be ``EQUAL`` times better than the sufficient one."""
-        return self.claims.printed or (self.most_gained or 1.0) < EQUAL
+        """Return whether no size may be ``equal`` times better than the sufficient one."""
+        return self.claims.printed or (self.most_gained or 1.0) < self.question.equal
 
 
 class ExperimentIntervals:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from statistics import median
 from typing import Final, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from analysis.statistics.spread import pooled as pooled_variances
 Source = Literal["repetitions", "warm-ups and control runs", "history", "small effects"]
 LEVEL: Final = 0.965
 """Simultaneous level of an experiment's intervals: fewer than 5 % of experiments without an effect claim one."""
-_VALUE: Final = 0.98
+VALUE_LEVEL: Final = 0.98
 """Level of one point's interval: times with an exponential tail hold ``LEVEL`` with it, normal logarithms 98 %."""
 _MORE: Final = 0.05
 """P-value below which repetitions scatter more than the known scatter."""
@@ -67,7 +68,7 @@ class Cell:
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
         is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
-        middle, clean = float(np.log(np.median(values))), logs[~is_out]
+        middle, clean = float(np.log(median(values))), logs[~is_out]
         far = logs[is_out] - middle
         low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
         toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
@@ -131,7 +132,8 @@ class SimultaneousIntervals:
     These are ratios of their medians with intervals. Without repetitions ``prior`` gives the scatter; with neither
     there are no intervals. Printed values are claimed as they are if they differ by more than rounding and a rerun
     could hide. ``other_groups`` are the points of the experiment's other ``slices - 1`` slices: they add to the
-    scatter, and the slices' claims hold together (Bonferroni). ``levels`` holds, for each factor, the level of every
+    scatter, and the slices' claims hold together (Bonferroni); they spend a
+    ``share`` of the error. ``levels`` holds, for each factor, the level of every
     point and other point: if scatters differ, they are pooled within the levels of one factor; if that does not make
     them equal, each point has its own. Other load slows a trial, so values that are far better (``higher_is_better``)
     than the others of their point are no outliers. ``families`` names for each point those that it is compared with:
@@ -148,30 +150,32 @@ class SimultaneousIntervals:
         prior: Scatter | None = None,
         other_groups: Sequence[Sequence[float]] = (),
         slices: int = 1,
+        share: float = 1.0,
         levels: Sequence[Sequence[str]] = (),
         families: Sequence[str] = (),
         higher_is_better: bool = False,
     ) -> None:
         self.printed = printed
-        everything = [*groups, *other_groups]
+        everything = [np.asarray(values, dtype=np.float64) for values in (*groups, *other_groups)]
         division = (
             ScatterGroups.of_one(everything)
             if printed
             else ScatterGroups.from_values(everything, levels, higher_is_better=higher_is_better)
         )
         masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
-        self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]
+        self.cells = [Cell.of(group, mask) for group, mask in zip(everything, masks, strict=False)]
         self.outliers = [int(mask.sum()) for mask in masks]
         """Number of each point's trials that are no part of the shared scatter."""
-        clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
+        clean = [v[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
         shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
         self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
         scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
         self._group_scatters = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
-        self.level = 1 - (1 - LEVEL) / slices
+        self.level = 1 - (1 - LEVEL) * share / slices
         """Simultaneous level of this slice."""
         self._families = list(families) or [""] * len(groups)
+        self._widths: dict[tuple[int, float], list[float]] = {}
 
     def ratio(self, i: int, j: int) -> Interval | None:
         """Return the interval of (median of i) / (median of j); None without scatter.
@@ -253,10 +257,12 @@ class SimultaneousIntervals:
 
     def _steps(self, points: int, freedom: float) -> list[float]:
         """Return the critical widths of 2 to ``points`` ordered points (Welsch 1977)."""
-        wrong = (1 - self.level) / len(set(self._families))
-        levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
-        widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
-        return list(np.maximum.accumulate(widths)) if widths else [np.inf]
+        if (points, freedom) not in self._widths:
+            wrong = (1 - self.level) / len(set(self._families))
+            levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
+            widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
+            self._widths[points, freedom] = list(np.maximum.accumulate(widths)) if widths else [np.inf]
+        return self._widths[points, freedom]
 
     def value(self, i: int) -> Interval | None:
         """Return the interval of one point's median; None without scatter."""
@@ -265,7 +271,9 @@ class SimultaneousIntervals:
             return None
         cell = self.cells[i]
         width = (
-            float(special.stdtrit(scatter.freedom, (1 + _VALUE) / 2)) * scatter.sd / np.sqrt(weight_of_median(cell.n))
+            float(special.stdtrit(scatter.freedom, (1 + VALUE_LEVEL) / 2))
+            * scatter.sd
+            / np.sqrt(weight_of_median(cell.n))
         )
         low, high = cell.middle - width - cell.below, cell.middle + width + cell.above
         return _interval(low, high, cell.middle, LEVEL, "t, on logarithms, pooled")

@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.conclusions.answer import Answer, Figure, Missing
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.grid import EQUAL, Grid, SizeGrid
+from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.repetitions import Comparison
 from analysis.conclusions.questions.causes import Explanation, explained
 from analysis.conclusions.questions.energy import with_energy
@@ -59,7 +59,7 @@ def _no_difference(curve: SizeGrid) -> Answer:
         return Answer("scale", words.equal(curve, None), "printed", _figures(curve))
     ends = [claims.ratio(i, curve.best) for i in range(len(curve.points)) if i != curve.best]
     ratios = [max(e.high, 1 / e.low) for e in ends if e is not None and e.low and e.high]
-    if ratios and max(ratios) < EQUAL:
+    if ratios and max(ratios) < question.equal:
         most = max(ratios) - 1
         figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
         sentence = words.equal(curve, most)

@@ -7,7 +7,7 @@ from typing import Final
 
 from analysis.conclusions.answer import Missing, Strength
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.grid import EQUAL, Grid
+from analysis.conclusions.observations.grid import Grid
 from analysis.conclusions.observations.repetitions import Comparison, repetitions_to_settle
 from analysis.conclusions.observations.scatter import SimultaneousIntervals
 from analysis.conclusions.wording import joined, point_words, repetitions_words
@@ -31,7 +31,7 @@ def strength(question: ExperimentQuestion, claims: SimultaneousIntervals) -> Str
 def settled(grid: Grid, best: Point, choices: Sequence[Point]) -> tuple[Strength, Missing | None]:
     """Return the strength of "these are best", and the recommended repetitions.
 
-    It is tentative while a choice that does not differ from the best may be ``EQUAL`` times worse.
+    It is tentative while a choice that does not differ from the best may be ``equal`` times worse.
     """
     certainty, missing = strength(grid.question, grid.claims), repeat(grid, unsettled(grid, best, choices))
     return "moderate" if missing is not None and certainty == "firm" else certainty, missing
@@ -39,11 +39,11 @@ def settled(grid: Grid, best: Point, choices: Sequence[Point]) -> tuple[Strength
 
 def unsettled(grid: Grid, best: Point, choices: Sequence[Point]) -> list[Comparison]:
     """Return the comparisons of the best point with choices that may be as good."""
-    pairs = []
+    pairs, equal = [], grid.question.equal
     for point in choices:
         _, interval, is_worse = grid.compare(point, best)
-        if point is not best and not is_worse and (interval is None or (interval.high or EQUAL) >= EQUAL):
-            pairs.append(compared(grid, best, point, equal=EQUAL))
+        if point is not best and not is_worse and (interval is None or (interval.high or equal) >= equal):
+            pairs.append(compared(grid, best, point, equal=equal))
     return pairs
 
 

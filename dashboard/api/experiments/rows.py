@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from dashboard.api.background import BackgroundTaskSerializer, accepted
 from dashboard.api.experiments.result import result_answer
+from dashboard.api.experiments.rounds import RoundActions
 from dashboard.api.experiments.serializers import (
     DiagnosisSerializer,
     FindingsSerializer,
@@ -49,7 +50,9 @@ from workers import queue
 _QUEUED: Final = {200: QueuedSerializer, 202: BackgroundTaskSerializer}
 
 
-class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]):
+class ExperimentViewSet(
+    RoundActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Experiment]
+):
     """Experiments of the caller's projects, and published results."""
 
     queryset = Experiment.objects.select_related("cluster", "owner", "project")
@@ -129,11 +132,10 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Move the experiment to another project; none of its trials may wait or run."""
         experiment = self._repeatable(request)
         slug = validated(MovedSerializer, request)["project"]
-        constants = experiment.specification.get("parameters")
-        able = access.projects_for(request.user, experiment.workload, constants)
+        able = access.projects_for(request.user, experiment.specification)
         project = next((option for option in able if option.slug == slug), None)
         if project is None:
-            raise PermissionDenied("There is no such project, or you may not start this workload in it.")
+            raise PermissionDenied("There is no such project, or you may not start this experiment in it.")
         experiment.move_to(project)
         return Response(self._data_of(self.get_object()))
 
@@ -229,7 +231,7 @@ class ExperimentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewse
         """Return the experiment for more trials. Raise ReadOnly, PermissionDenied."""
         experiment = self._editable(request)
         if not access.may_run_more(request.user, experiment):
-            raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")
+            raise PermissionDenied("Only maintainers of this project may run this workload or transport.")
         return experiment
 
     def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:

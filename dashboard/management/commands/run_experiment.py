@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analysis.conclusions import render
 from analysis.numbers import plural
-from dashboard.api.experiments.result import result_text
 from dashboard.panels.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
@@ -118,9 +117,10 @@ def _wait(experiment: Experiment, console: Console) -> None:
 
 def _print_steps(experiment: Experiment, console: Console) -> None:
     """Print a line per finished trial, for log files."""
-    printed = -1
+    printed, reported = -1, 0
     while True:
         progress = _progress(experiment)
+        reported = _print_rounds(experiment, console, reported)
         if progress.over != printed:
             printed = progress.over
             console.print(
@@ -129,6 +129,15 @@ def _print_steps(experiment: Experiment, console: Console) -> None:
         if progress.is_over or progress.is_held:
             return
         time.sleep(POLL_S)
+
+
+def _print_rounds(experiment: Experiment, console: Console, reported: int) -> int:
+    """Print each decided round with its reason; return how many are printed."""
+    for row in experiment.rounds.exclude(outcome="").filter(number__gt=reported):
+        words = f"round {row.number}, {plural(row.queued, 'trial')}: {row.get_outcome_display().lower()}. {row.reason}"
+        console.print(words, markup=False, highlight=False)
+        reported = row.number
+    return reported
 
 
 def _progress(experiment: Experiment) -> selectors.Progress:
@@ -141,9 +150,11 @@ def _show_bar(experiment: Experiment, console: Console) -> None:
     with Progress(*columns, console=console) as bar:
         progress = _progress(experiment)
         task = bar.add_task("queued", total=progress.total)
+        reported = 0
         while not (progress.is_over or progress.is_held):
             time.sleep(POLL_S)
             progress = _progress(experiment)
+            reported = _print_rounds(experiment, console, reported)
             bar.update(task, completed=progress.over, total=progress.total, description=_now(experiment))
 
 
@@ -156,6 +167,8 @@ def _now(experiment: Experiment) -> str:
 
 
 def _write(file: Path, experiment: Experiment) -> None:
+    from dashboard.api.experiments.result import result_text  # loads REST, which the first trial must not wait for
+
     temporary = file.with_name(f".{file.name}.part")
     with temporary.open("w") as stream:
         stream.writelines(result_text(experiment, partial(json.dumps, indent=1), indent=1))

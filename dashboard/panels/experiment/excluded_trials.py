@@ -40,7 +40,7 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
     """Return the points that ``change`` (the preview of ``spec``) drops. One query."""
     moved = changed_setup(experiment.specification, spec.to_dict()) != ""
     over = ~Q(trials__state__in=UNFINISHED) & Q(trials__superseded=False)
-    beyond = over & Q(trials__kind=Kind.MEASURED, trials__repetition__gt=spec.repetitions)
+    beyond = over & Q(trials__kind=Kind.MEASURED, trials__repetition__gt=spec.at_least)
     rows = (
         experiment.configurations.filter(in_design=True)
         .annotate(over=Count("trials", filter=over), beyond=Count("trials", filter=beyond))
@@ -55,7 +55,7 @@ def stale_points(experiment: Experiment, spec: ExperimentSpec, change: Revision)
     return Stale(
         points=points[:MOST_POINTS],
         hidden=max(0, len(points) - MOST_POINTS),
-        repetitions=spec.repetitions,
+        repetitions=spec.at_least,
         surplus=sum(beyond for _, _, beyond, dropped in measured if not dropped),
     )
 

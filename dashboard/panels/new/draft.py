@@ -13,8 +13,11 @@ import yaml
 from django.http import QueryDict
 
 from experiments import workloads
+from experiments.common.quantities import FRACTION
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
+from experiments.specification.fields import EACH
+from experiments.specification.goal import ANSWERED, Budget, Goal, RepetitionRange
 from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, display_value, is_text
 from experiments.specification.ranges import expand_values
@@ -35,7 +38,7 @@ _TEXTS = (
         "disturbed",
     ),
 )
-_NUMBERS = ("repetitions", "warmups", "seed", "retries")
+_NUMBERS = ("warmups", "control", "seed", "retries")
 
 
 def is_from_yaml(post: QueryDict) -> bool:
@@ -52,11 +55,13 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
         return draft_from_post(post)
     text = post.get("yaml", "")
     parse_yaml(text, max_trials=max_trials)
-    return _transports_as_text(expanded(YamlDocument(text).data))
+    return _in_words_of_the_form(expanded(YamlDocument(text).data))
 
 
-def _transports_as_text(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft with its transports as texts, which the form shows."""
+def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
+    """Return a valid draft with texts for transports and a choice of control runs."""
+    if isinstance(control := draft.get("control"), bool):
+        draft = {**draft, "control": EACH if control else 0}
     if isinstance(draft.get("transport"), Mapping):
         draft = {**draft, "transport": as_transport(draft["transport"])}
     if "transport" in (sweep := draft.get("sweep") or {}):
@@ -71,8 +76,8 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
         _put(draft, name, post.get(name, "").strip(), default_of(ExperimentSpec, name))
     for name in _NUMBERS:
         _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
+    _put_goal(draft, post)
     _put(draft, "tags", [tag.strip() for tag in post.get("tags", "").split(",") if tag.strip()], [])
-    _put(draft, "control", "control" in post, False)
     _put(draft, "ideal", "ideal" in post, False)
     draft.setdefault("name", "")
     sweep = _sweep_from_post(post)
@@ -82,6 +87,25 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
     _put(draft, "link", _link_from_post(post, sweep), {})
     _put(draft, "capture", _capture_from_post(post), {})
     return draft
+
+
+def _put_goal(draft: dict[str, Any], post: QueryDict) -> None:
+    """Add the goal and the repetitions, a range if the goal allows more than by default."""
+    at_least = _typed(post.get("repetitions", "").strip())
+    if post.get("goal.kind") != "until":
+        _put(draft, "repetitions", at_least, default_of(ExperimentSpec, "repetitions"))
+        return
+    until = post.get("goal.until", ANSWERED)
+    limits = {name: _typed(post.get(f"goal.budget.{name}", "").strip()) for name in Budget.model_fields}
+    goal: dict[str, Any] = {"until": until if until == ANSWERED else post.get("goal.precision", "").strip()}
+    if until == ANSWERED:
+        _put(goal, "matters", post.get("goal.matters", "").strip(), FRACTION.format(default_of(Goal, "matters")))
+    draft["goal"] = {**goal, "budget": {name: limit for name, limit in limits.items() if limit != ""}}
+    at_most = _typed(post.get("repetitions.at_most", "").strip())
+    if at_most not in ("", default_of(RepetitionRange, "at_most")):
+        draft["repetitions"] = {"at_least": at_least, "at_most": at_most}
+    else:
+        _put(draft, "repetitions", at_least, default_of(ExperimentSpec, "repetitions"))
 
 
 def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:

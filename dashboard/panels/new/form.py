@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from dashboard.labels import parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
 from dashboard.panels.new.proposal import row_values
 from experiments import workloads
+from experiments.common.quantities import FRACTION
 from experiments.errors import FieldError
 from experiments.metrics import ENERGY, deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
+from experiments.specification.fields import EACH
+from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
 from experiments.specification.ranges import expand_values
@@ -132,7 +135,11 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
             ("per experiment", "All trials, on the nodes of the largest"),
         ),
     ),
-    "control": ("Control", "", ()),
+    "control": (
+        "Control runs without capture",
+        "One for each repetition gives the capture overhead an interval.",
+        (("0", "None"), (EACH, "One for each repetition"), ("1", "One for each configuration")),
+    ),
     "ideal": ("Ideal network", "", ()),
     "transport": ("Transport", "", ()),
     "bind": ("Bind ranks to", "", tuple((word, _BOUND.get(word, word)) for word in get_args(WantedBind))),
@@ -151,6 +158,8 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         ),
     ),
 }
+_FIRST_BUDGET: Mapping[str, Any] = {"time": "30 min"}
+"""Budget that the form proposes."""
 _USUAL_LINK = 5
 """Link parameters at the top of the form."""
 _LINK_CHOICES: dict[str, Choices] = {
@@ -167,6 +176,14 @@ _LINK_CHOICES: dict[str, Choices] = {
 _GROUPS = ("workload", "cluster", "sweep", "zip", "link")
 
 
+def _time_text(name: str, value: Any) -> Any:
+    """Return a limit of the budget as users write it."""
+    if name != "time" or isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    minutes = value / 60
+    return f"{minutes:g} min" if minutes >= 1 else f"{value:g} s"
+
+
 @dataclass(frozen=True)
 class Form:
     """Contents of the form's template; `form.name` etc. come from `__getitem__`."""
@@ -180,6 +197,8 @@ class Form:
         info = ExperimentSpec.model_fields[name]
         value = self.draft.get(name, info.default)
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        if name == "repetitions":
+            return self._repetitions(value, "at_least")
         if name == "time_limit_s" and isinstance(value, int | float):
             text = f"{int(value) if float(value).is_integer() else value} s"
         if name == "grows_with_hosts":
@@ -187,9 +206,50 @@ class Form:
                 ("", "nothing"),
                 *((n, parameter_label(n, self.workload)) for n in self._mapping("sweep") if n != "hosts"),
             ]
+        if name == "control" and str(value) not in dict(choices):
+            choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
+
+    def _repetitions(self, value: Any, bound: str) -> Field:
+        """Return the field of ``at_least``, or of a goal's ``at_most``."""
+        default = default_of(RepetitionRange, bound)
+        shown = value.get(bound, default) if isinstance(value, Mapping) else value if bound == "at_least" else default
+        if bound == "at_most":
+            return self._field("repetitions.at_most", "Most repetitions", shown)
+        entry = self._field("repetitions", "Repetitions", shown)
+        return replace(entry, errors=(*entry.errors, *self.errors.get("repetitions.at_least", ())))
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """Return the fields of the goal; ``chosen`` is False for a fixed design."""
+        values, chosen = self._mapping("goal"), self.draft.get("goal") is not None
+        until = str(values.get("until", ANSWERED))
+        budget = values["budget"] if isinstance(values.get("budget"), Mapping) else {} if chosen else _FIRST_BUDGET
+        matters = values.get("matters", default_of(Goal, "matters"))
+        precision = "3 %" if until == ANSWERED else until
+        errors = [text for path in ("goal", "goal.budget") for text in self.errors.get(path, ())]
+        return {
+            "chosen": chosen,
+            "is_answered": until == ANSWERED,
+            "precision": replace(
+                self._field("goal.precision", "Precision", precision, hint="Half-width of each interval."),
+                errors=self.errors.get("goal.until", ()),
+            ),
+            "matters": self._field(
+                "goal.matters",
+                "Smallest difference that matters",
+                FRACTION.format(matters) if isinstance(matters, float) else matters,
+                hint="Points closer than this count as equally good.",
+            ),
+            "budget": [
+                self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name)))
+                for name, label in (("time", "Time"), ("trials", "Trials"), ("host_hours", "Host hours"))
+            ],
+            "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),
+            "errors": errors,
+        }
 
     def _deciding_choices(self, chosen: str) -> Choices:
         workload = workloads.find(self.workload, self._mapping("parameters"))
@@ -358,8 +418,12 @@ class Form:
         """Return every error element of the form with its text, for out-of-band swaps."""
         fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
         for entry in [*fields, self.capture["snap_length"]]:
-            if entry.path not in ("control", "ideal"):
+            if entry.path != "ideal":
                 yield entry.error_place, entry.errors
+        goal = self.goal
+        for entry in [goal["precision"], goal["matters"], *goal["budget"], goal["at_most"]]:
+            yield entry.error_place, entry.errors
+        yield "err-goal", goal["errors"]
         for name in _GROUPS:
             yield f"err-{name}", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.numbers import plural
+from analysis.numbers import duration, plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
+from experiments.common.quantities import FRACTION
 from experiments.models import Cluster
 from experiments.specification import ExperimentSpec, design
 from workers import preview as launch
@@ -42,13 +43,14 @@ class Preview:
     capture_bytes: float | None
     preparation: list[str]
     command: str
-    command_notes: list[str]
+    command_notes: str
     files: list[tuple[str, int]]
-    recording: str
-    capture_filter: str
+    recorded: str
     chosen: int
     link: str
     notes: list[str]
+    goal: list[str]
+    """Rules of later rounds; empty without a goal."""
 
     @property
     def everything(self) -> int:
@@ -70,6 +72,10 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         rows.append(PreviewRow(i + 1, values, point.ranks, times[i], i == chosen))
     dry, problems = _dry_run(spec, plan, chosen)
     stores_capture = spec.capture.enabled and spec.capture.keep
+    seconds = launch.total_s(plan, times)
+    limit_s = None if spec.goal is None else spec.goal.budget.time
+    if limit_s is not None and seconds > limit_s:
+        problems = [*problems, f"Round 1 would take about {duration(seconds)}, more than the budget."]
     return Preview(
         names=[parameter_label(name, spec.workload) for name in spec.sweep],
         rows=rows,
@@ -79,18 +85,38 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         controls=kinds.count("control"),
         twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
-        seconds=launch.total_s(plan, times),
+        seconds=seconds,
         capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
-        command_notes=dry.notes if dry else [],
+        command_notes=" ".join(dry.notes) if dry else "",
         files=list(dry.files.items()) if dry else [],
-        recording=dry.recording.where if dry and spec.capture.enabled else "",
-        capture_filter=(dry.recording.capture_filter or "") if dry else "",
+        recorded=_recorded(spec, dry),
         chosen=chosen + 1,
-        link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters)),
+        link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster)],
+        goal=_later_rounds(spec),
     )
+
+
+def _recorded(spec: ExperimentSpec, dry: launch.DryRun | None) -> str:
+    if not dry or not spec.capture.enabled or not dry.recording.where:
+        return "Records no packets."
+    passing = dry.recording.capture_filter
+    packets = f"the packets that pass {passing}" if passing else "every packet"
+    return f"Records the first {spec.capture.snap_length} bytes of {packets} on {dry.recording.where}."
+
+
+def _later_rounds(spec: ExperimentSpec) -> list[str]:
+    """Return how later rounds are chosen."""
+    if spec.goal is None:
+        return []
+    repeated = f"Each is repeated up to {spec.at_most} times, half as often again in each round."
+    if spec.goal.precision is not None:
+        return [f"Configurations whose interval is wider than ±{spec.goal.until} run again.", repeated]
+    matters = FRACTION.format(spec.goal.matters)
+    rules = "Only configurations that may be the best run again.", f"Those within {matters} count as equally good."
+    return [*rules, repeated]
 
 
 def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
@@ -116,7 +142,7 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.repetitions == 1:
+    if spec.at_least == 1:
         notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")

@@ -95,6 +95,13 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/experiments/{slug}/repetitions/", "post"): (
         Refusal("repetitions", "must be less than or equal to 1000.*", "those that there are count too"),
     ),
+    ("/api/v1/experiments/{slug}/one-more-round/", "post"): (
+        Refusal(
+            "|budget|time|goal|repetitions",
+            ".*(at least one|too small|round is running|no goal|time|repetitions).*",
+            _STORED,
+        ),
+    ),
     ("/api/v1/imports/", "post"): (Refusal(".*", ".*", "schemas say nothing of the bytes of a file"),),
     ("/api/v1/networks/", "put"): (
         Refusal(r"\d+\.name", "the name is used twice", "schemas compare whole items only"),

@@ -1,4 +1,4 @@
-"""Trees of /sys and /proc in the forms that the kernel documents, for the counters of hosts."""
+"""Trees of /sys and /proc in the forms that the kernel documents."""
 
 from __future__ import annotations
 
@@ -18,6 +18,26 @@ def write(root: Path, files: Mapping[str, object]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{content}\n")
     return root
+
+
+def write_processors(root: Path, *, sockets: int = 1, numa_nodes: int = 1, cores: int = 2, threads: int = 1) -> Path:
+    """Write processors, numbered as Linux does: first threads of all cores first.
+
+    ``numa_nodes`` of a socket, ``cores`` of a NUMA node.
+    """
+    count = sockets * numa_nodes * cores
+    files: dict[str, object] = {}
+    for number in range(count):
+        cpus = [number + count * thread for thread in range(threads)]
+        for cpu in cpus:
+            topology = f"cpu/cpu{cpu}/topology"
+            files[f"{topology}/thread_siblings_list"] = ",".join(map(str, cpus))
+            files[f"{topology}/physical_package_id"] = number // (numa_nodes * cores)
+            files[f"{topology}/core_id"] = number % (numa_nodes * cores)
+    for node in range(sockets * numa_nodes):
+        runs = [f"{node * cores + count * t}-{(node + 1) * cores - 1 + count * t}" for t in range(threads)]
+        files[f"node/node{node}/cpulist"] = ",".join(runs)
+    return write(root, files)
 
 
 def rapl(zone: str, name: str, energy_uj: int, range_uj: int = RANGE_UJ) -> dict[str, object]:

@@ -155,6 +155,11 @@ class Client:
         """Return an experiment's answer and its current trials with all measurements."""
         return self._ask("GET", f"experiments/{_part(slug)}/result/")
 
+    def rounds(self, slug: str) -> list[dict[str, Any]]:
+        """Return the rounds of an experiment with a goal, each with its decision."""
+        rounds: Any = self._ask("GET", f"experiments/{_part(slug)}/rounds/")
+        return list(rounds)
+
     def wait(
         self,
         slug: str,

@@ -1,0 +1,176 @@
+"""Goals: stop after a round of trials with a reason, or plan the next. Pure.
+
+Every round looks at the data, so the error of an experiment's intervals is spent over its rounds (``share_of``): the first rounds take
+an equal share each, as in Pocock's group-sequential test (1977); each later one takes half of the one before. Looks at growing data
+agree, which keeps the error of the first eight together near the level. Decision 29 has the price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, expm1, sqrt
+from typing import Any, Final, Literal
+
+from scipy import special  # stdtrit is t.ppf without its checks
+
+from analysis.conclusions.answer import Answer
+from analysis.conclusions.answering import answer, experiment_intervals
+from analysis.conclusions.context import ExperimentQuestion
+from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.observations.grid import key as key_of
+from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
+from analysis.conclusions.wording import joined, percent, point_words
+from analysis.numbers import plural
+from analysis.scaling import Point
+
+Outcome = Literal["continue", "answered", "precise", "at_most", "undecided", "no_result"]
+PLANNED: Final = 8
+"""Rounds that spend an equal share of the error."""
+_EQUAL_SHARE: Final = 0.2
+_LISTED: Final = 4
+
+
+def share_of(rounds: int) -> float:
+    """Return the share of the error that intervals after so many rounds may spend."""
+    return _EQUAL_SHARE * 0.5 ** max(0, rounds - PLANNED)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision after a round: its reason, numbers, and trials of the next round."""
+
+    outcome: Outcome
+    reason: str
+    numbers: Sequence[Mapping[str, Any]] = ()
+    """Estimates with their intervals, in base units."""
+    more: Sequence[tuple[Mapping[str, Any], int]] = ()
+    """(parameters, repetitions) of the next round."""
+
+    @property
+    def trials(self) -> int:
+        return sum(count for _, count in self.more)
+
+
+def decide(question: ExperimentQuestion, *, precision: float | None, at_most: int) -> Decision:
+    """Return the decision after a round.
+
+    Parameters
+    ----------
+    question
+        The experiment so far, with the ``share`` of this look.
+    precision
+        Largest half-width of the interval of each point, as a share; None: until the question is answered.
+    at_most
+        Largest number of repetitions of a point.
+    """
+    if not question.measured():
+        return Decision("no_result", "No trial of the round gave a result.")
+    if precision is not None:
+        return _to_precision(question, precision, at_most)
+    return _to_answer(question, at_most)
+
+
+def further_round(question: ExperimentQuestion, decision: Decision, at_most: int) -> Decision:
+    """Return a round that a user requests: of all points if none is recommended."""
+    if decision.more:
+        return decision
+    points = [(point, len(question.values(point))) for point in question.measured()]
+    return Decision("continue", decision.reason, decision.numbers, _blocks(points, at_most))
+
+
+def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) -> Decision:
+    intervals, grid = experiment_intervals(question), Grid(question)
+    numbers, wide = [], []
+    for i, point in enumerate(grid.points):
+        interval, middle = intervals.value(point.parameters), grid.typical(point)
+        half = None
+        if interval is not None and interval.low is not None and interval.high is not None:
+            half = max(interval.high / middle - 1, 1 - interval.low / middle)
+            numbers.append(_number(question, point, middle, interval.low, interval.high, half_width=half))
+        if half is None or half > precision:
+            wide.append((i, half))
+    if not wide:
+        return Decision("precise", f"Every interval is within {percent(precision)}.", numbers)
+    more = []
+    for i, _ in wide:
+        n = len(question.values(grid.points[i]))
+        needed = _needed(grid, i, precision, at_most)
+        if (count := _block(n, needed - n, at_most)) > 0:
+            more.append((grid.points[i].parameters, count))
+    halves = [half for _, half in wide if half is not None]
+    widest = f"The widest interval is ±{percent(max(halves))}" if halves else "The scatter is not known yet"
+    reason = f"{widest}; {percent(precision)} is the goal at {_names(question, [grid.points[i] for i, _ in wide])}."
+    if not more:
+        return Decision("at_most", f"{reason} These have {at_most} repetitions, the most allowed.", numbers)
+    return Decision("continue", reason, numbers, more)
+
+
+def _needed(grid: Grid, i: int, precision: float, at_most: int) -> int:
+    """Return the repetitions that narrow a point's interval to ``precision``."""
+    scatter, n = grid.claims.scatter_of(i), len(grid.question.values(grid.points[i]))
+    if scatter is None:
+        return n + 2
+    for count in range(n + 1, at_most):
+        width = float(special.stdtrit(scatter.freedom + count - n, (1 + VALUE_LEVEL) / 2)) * scatter.sd
+        if expm1(width / sqrt(weight_of_median(count))) <= precision:
+            return count
+    return at_most
+
+
+def _to_answer(question: ExperimentQuestion, at_most: int) -> Decision:
+    result = answer(question)
+    numbers = [
+        {"name": f.name, "value": f.value, "unit": f.unit, "low": f.low, "high": f.high, "where": dict(f.where)}
+        for f in result.figures
+        if f.low is not None or f.high is not None
+    ]
+    if result.strength == "firm" and result.missing is None:
+        return Decision("answered", result.sentence, numbers)
+    if result.missing is None and _drifts(result):
+        return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)
+    n = {key_of(p.parameters): (p, len(question.values(p))) for p in question.measured()}
+    needed = {key_of(parameters): count for parameters, count in (result.missing.points if result.missing else ())}
+    more = _blocks([n[key] for key in needed if key in n] or list(n.values()), at_most, needed)
+    if not more:
+        return Decision("at_most", f"{result.sentence} All open points have {at_most} repetitions.", numbers)
+    return Decision("continue", result.sentence, numbers, more)
+
+
+def _drifts(result: Answer) -> bool:
+    drift = result.drift
+    return drift is not None and not (drift.low or 0) <= 0 <= (drift.high or 0)
+
+
+def _blocks(
+    points: Sequence[tuple[Point, int]], at_most: int, needed: Mapping[str, int] | None = None
+) -> list[tuple[Mapping[str, Any], int]]:
+    rows = [(p.parameters, _block(n, (needed or {}).get(key_of(p.parameters), n), at_most)) for p, n in points]
+    return [(parameters, count) for parameters, count in rows if count > 0]
+
+
+def _block(n: int, needed: int, at_most: int) -> int:
+    """Return the next repetitions of a point, at most half of those measured."""
+    return min(max(1, needed), max(2, ceil(n / 2)), at_most - n)
+
+
+def _names(question: ExperimentQuestion, points: Sequence[Point]) -> str:
+    if len(points) > _LISTED or not question.factors:
+        return plural(len(points), "configuration")
+    return joined([point_words(question.factors, p.parameters) for p in points])
+
+
+def _number(
+    question: ExperimentQuestion, point: Point, value: float, low: float, high: float, **more: float
+) -> dict[str, Any]:
+    where = {f.name: point.parameters.get(f.name) for f in question.factors}
+    deciding = question.deciding
+    return {
+        "name": deciding.label,
+        "value": value,
+        "unit": deciding.unit,
+        "low": low,
+        "high": high,
+        "where": where,
+        **more,
+    }

@@ -1,0 +1,74 @@
+"""Buttons of the rounds of a goal: pause, resume, one more."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+from pydantic import ValidationError
+
+from analysis.numbers import plural
+from dashboard.requests.idempotency import redirect_or_refuse
+from dashboard.requests.lookup import find_experiment
+from experiments.access import may_cancel, may_run_more
+from experiments.models import Experiment
+from experiments.specification.goal import Budget
+from experiments.specification.parameters import refusal
+from workers import queue, rounds
+
+
+@require_POST
+def pause(request: HttpRequest, slug: str) -> HttpResponse:
+    """Pause the rounds: running trials end, and no other starts."""
+    experiment = _own(request, slug)
+    return redirect_or_refuse(request, lambda: _paused(experiment), experiment)
+
+
+@require_POST
+def resume(request: HttpRequest, slug: str) -> HttpResponse:
+    """Resume paused rounds."""
+    experiment = _own(request, slug)
+
+    def resumed() -> HttpResponseRedirect:
+        queue.resume_rounds(experiment)
+        return redirect(experiment)
+
+    return redirect_or_refuse(request, resumed, experiment)
+
+
+@require_POST
+def more(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add a budget and run one more round."""
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_run_more(request.user, experiment):
+        raise PermissionDenied
+
+    def started() -> HttpResponseRedirect:
+        queued = rounds.one_more_round(experiment, _budget(request), author=request.user)
+        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
+        return redirect(experiment)
+
+    return redirect_or_refuse(request, started, experiment)
+
+
+def _own(request: HttpRequest, slug: str) -> Experiment:
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_cancel(request.user, experiment):
+        raise PermissionDenied
+    return experiment
+
+
+def _paused(experiment: Experiment) -> HttpResponseRedirect:
+    experiment.pause_rounds()
+    return redirect(experiment)
+
+
+def _budget(request: HttpRequest) -> Budget:
+    """Return the posted budget. Raise InvalidSpec."""
+    texts = {name: request.POST.get(name, "").strip() for name in Budget.model_fields}
+    try:
+        return Budget.model_validate({name: text for name, text in texts.items() if text})
+    except ValidationError as error:
+        raise refusal(error) from None

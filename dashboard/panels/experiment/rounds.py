@@ -1,0 +1,150 @@
+"""Rounds of an experiment with a goal: decisions, budget, trials of each round."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any, Final
+
+from analysis.numbers import duration, grouped, plural, significant
+from dashboard.labels import parameters_sentence
+from dashboard.panels.experiment.excluded_trials import swept_of
+from experiments.access import may_cancel, may_run_more
+from experiments.models import Experiment, Hold, Kind, Round, State
+from experiments.selectors.goals import Spent, spent_of
+from experiments.specification.goal import Goal
+
+_MOST_POINTS: Final = 24
+"""Configurations with a row of squares."""
+_LISTED: Final = 3
+_BAR: Final = 100
+_NAMES: Final = {"time": "Time", "trials": "Trials", "host_hours": "Host hours"}
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """One round of the list."""
+
+    row: Round
+    ran: str
+    took_s: float | None
+    words: str
+    """Deciding interval in words, or ""."""
+    bar: tuple[float, float, float] | None
+    """Left end, estimate and right end of the interval, percent of the width."""
+
+
+def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
+    """Return the contents of the panel; empty without a goal or rounds."""
+    written = experiment.specification.get("goal")
+    made = list(experiment.rounds.all()) if written else []
+    if not made:
+        return {}
+    goal, spent = Goal.model_validate(written), spent_of(experiment)
+    points = list(experiment.configurations.filter(in_design=True).order_by("position"))
+    swept = swept_of(experiment)
+    names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
+    is_open = not made[-1].outcome
+    return {
+        "goal": goal,
+        "goal_words": _goal_words(goal),
+        "rounds": _rows(made, names, [point.hash for point in points], swept, experiment)[::-1],
+        "is_open": is_open,
+        "is_paused": experiment.hold == Hold.PAUSED,
+        "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
+        "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in points[:_MOST_POINTS]]),
+        "hidden_points": max(0, len(points) - _MOST_POINTS),
+        "may_pause": is_open and may_cancel(user, experiment),
+        "may_go_further": not is_open and may_run_more(user, experiment),
+        "further": _further(goal, spent),
+    }
+
+
+def _goal_words(goal: Goal) -> str:
+    if goal.precision is not None:
+        return f"every interval within ±{significant(100 * goal.precision)} %"
+    return f"answered, differences above {significant(100 * goal.matters)} % matter"
+
+
+def _rows(
+    made: Sequence[Round], names: Mapping[str, str], hashes: Sequence[str], swept: Sequence[str], experiment: Experiment
+) -> list[RoundRow]:
+    intervals = [_deciding(row.numbers) for row in made]
+    ends = [end for number in intervals if number for end in (number["low"], number["high"])]
+    first, last = (log(min(ends)), log(max(ends))) if ends else (0.0, 0.0)
+
+    def place(value: float) -> float:
+        return round(2 + (_BAR - 4) * (log(value) - first) / ((last - first) or 1.0), 1)
+
+    rows = []
+    for row, number in zip(made, intervals, strict=True):
+        took = None if row.decided_at is None else (row.decided_at - row.started_at).total_seconds()
+        bar = None if number is None else (place(number["low"]), place(number["value"]), place(number["high"]))
+        words = "" if number is None else _interval_words(number, swept, experiment.workload)
+        rows.append(RoundRow(row, _ran(row, names, hashes), took, words, bar))
+    return rows
+
+
+def _deciding(numbers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the number that keeps a goal open: the widest one, or the closest rival."""
+    usable = [
+        n
+        for n in numbers
+        if all(isinstance(n.get(key), int | float) and n[key] > 0 for key in ("low", "value", "high"))
+    ]
+    wide = [number for number in usable if "half_width" in number]
+    if wide:
+        return max(wide, key=lambda number: float(number["half_width"]))
+    rivals = [number for number in usable if number["unit"] == "1"]
+    return min(rivals, key=lambda number: abs(log(number["value"])), default=None)
+
+
+def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: str) -> str:
+    where = parameters_sentence(number.get("where", {}), swept, workload)
+    at = f"{where}: " if where else ""
+    if "half_width" in number:
+        return f"{at}±{significant(100 * number['half_width'], 2)} %"
+    return f"{at}{significant(number['value'])} ({significant(number['low'])} to {significant(number['high'])})"
+
+
+def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
+    """Return the trials of a round in words: "2 hosts, 4 hosts: 4 more each"."""
+    if not row.repetitions:
+        return f"{plural(len(hashes), 'configuration')} of the design" if row.queued else "No new trials"
+    chosen = [digest for digest in hashes if digest in row.repetitions]
+    counts = [row.repetitions[digest] for digest in chosen] or [0]
+    low, high = min(counts), max(counts)
+    more = f"{low} more each" if low == high else f"{low} to {high} more each"
+    listed = ", ".join(names[digest] for digest in chosen)
+    return f"{listed if 0 < len(chosen) <= _LISTED else plural(len(chosen), 'configuration')}: {more}"
+
+
+def _budget_row(name: str, used: float, most: float) -> dict[str, Any]:
+    if name == "time":
+        words = f"{duration(used)} of {duration(most)}"
+    else:
+        words = f"{grouped(used) if name == 'trials' else significant(used)} of {grouped(most) if name == 'trials' else significant(most)}"
+    return {"name": _NAMES[name], "words": words, "share": round(min(100.0, 100 * used / most), 1)}
+
+
+def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+    """Return the trials of each configuration with the numbers of their rounds."""
+    starts = [row.started_at for row in made]
+    trials = experiment.trials.current().filter(kind=Kind.MEASURED, configuration__in=[pk for pk, _ in points])
+    marks: dict[int, list[tuple[int, str, str]]] = {pk: [] for pk, _ in points}
+    for pk, state, queued_at in trials.order_by("position").values_list("configuration_id", "state", "queued_at"):
+        number = made[max(0, bisect_right(starts, queued_at) - 1)].number
+        marks[pk].append((number, State(state).tone.value, State(state).label))
+    return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
+
+
+def _further(goal: Goal, spent: Spent) -> list[dict[str, str]]:
+    """Return the limits that one more round extends, with proposals."""
+    proposals = {
+        "time": f"{max(1, round((goal.budget.time or 0) / 2 / 60))} min",
+        "trials": str(max(1, (goal.budget.trials or 0) // 2)),
+        "host_hours": significant(max(0.1, (goal.budget.host_hours or 0) / 2)),
+    }
+    return [{"name": name, "label": _NAMES[name], "value": proposals[name]} for name, *_ in spent.use_of(goal.budget)]

@@ -1,0 +1,3 @@
+"""Rounds over REST."""
+
+from __future__ import annotations

@@ -1,0 +1,135 @@
+"""Goals in the form, and rounds on the page of an experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.panels.experiment.rounds import rounds_context
+from dashboard.panels.new.draft import as_yaml, draft_from_post
+from dashboard.panels.new.form import Form
+from experiments.models import Experiment
+from experiments.specification import parse, parse_yaml
+from tests.dashboard.api.clients import EXPERIMENTS, client_of
+from tests.dashboard.laboratory import specification
+from tests.workers.test_rounds import end_trials, run_to_end, submit
+from workers import rounds
+
+GOAL: dict[str, Any] = {"until": "0.5 %", "budget": {"trials": 9}}
+
+
+@pytest.fixture
+def ended(library: Any, person: Any) -> Experiment:
+    """An experiment whose budget is spent after one round."""
+    experiment = submit(GOAL)
+    Experiment.objects.update(owner=person)
+    run_to_end(experiment, sd=0.1)
+    experiment.refresh_from_db()
+    return experiment
+
+
+def posted(**fields: str) -> dict[str, Any]:
+    from django.http import QueryDict
+
+    query = QueryDict(mutable=True)
+    query.update({"name": "goal", "workload": "water", "goal.kind": "until", **fields})
+    query.setlist("sweep_name", ["hosts"])
+    query.setlist("sweep_values", ["1, 2"])
+    return draft_from_post(query)
+
+
+def test_form_of_a_goal_is_its_specification():
+    draft = posted(
+        **{
+            "goal.until": "precision",
+            "goal.precision": "3 %",
+            "goal.budget.time": "30 min",
+            "goal.budget.host_hours": "1.5",
+            "repetitions": "4",
+            "repetitions.at_most": "20",
+        }
+    )
+
+    spec = parse(draft)
+
+    assert spec.goal is not None
+    assert (spec.goal.precision, spec.goal.budget.time, spec.goal.budget.host_hours) == (0.03, 1800, 1.5)
+    assert (spec.at_least, spec.at_most) == (4, 20)
+    written = parse_yaml(as_yaml(draft))
+    assert (written.goal, written.repetitions) == (spec.goal, spec.repetitions)
+
+
+def test_form_shows_the_goal_of_a_specification():
+    spec = parse(
+        {
+            **specification(),
+            "repetitions": {"at_least": 4, "at_most": 20},
+            "goal": {"until": "answered", "budget": {"trials": 90}},
+        }
+    )
+
+    form = Form(spec.to_dict())
+
+    assert form.goal["chosen"]
+    assert form["repetitions"].value == "4"
+    assert form.goal["at_most"].value == "20"
+    assert [field.value for field in form.goal["budget"]] == ["", "90", ""]
+
+
+def test_fixed_design_posts_no_goal():
+    assert "goal" not in posted(**{"goal.kind": "fixed", "goal.budget.time": "30 min"})
+
+
+def test_form_reports_a_goal_without_budget_at_the_goal(page: Client):
+    answer = page.post(reverse("new-preview"), {"name": "goal", "workload": "water", "goal.kind": "until"})
+
+    assert "set at least one" in answer.content.decode()
+
+
+def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment):
+    context = page.get(ended.get_absolute_url()).context
+
+    assert [entry.row.outcome for entry in context["rounds"]] == ["budget"]
+    assert [row["words"] for row in context["budget"]] == ["9 of 9 trials"] or context["budget"][0]["share"] == 100
+    assert [len(row["marks"]) for row in context["squares"]] == [3, 3, 3]
+    assert context["rounds"][0].bar is not None
+
+
+def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Experiment):
+    answer = page.post(reverse("experiment-rounds-more", args=[ended.slug]), {"trials": "3"})
+
+    assert answer.status_code == 302
+    assert ended.trials.filter(state="queued").count() == 3
+    context = rounds_context(ended.owner, Experiment.objects.get(pk=ended.pk))
+    assert {number for row in context["squares"] for number, *_ in row["marks"]} == {1, 2}
+
+
+def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, library: Any):
+    experiment = submit(GOAL)
+    Experiment.objects.update(owner=person)
+
+    page.post(reverse("experiment-rounds-pause", args=[experiment.slug]))
+    assert Experiment.objects.get(pk=experiment.pk).hold == "paused"
+    page.post(reverse("experiment-rounds-resume", args=[experiment.slug]))
+    assert Experiment.objects.get(pk=experiment.pk).hold == ""
+
+
+def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment):
+    client, address = client_of(person), f"{EXPERIMENTS}{ended.slug}/"
+
+    listed = client.get(f"{address}rounds/").json()
+    assert [(row["number"], row["outcome"], row["queued"]) for row in listed] == [(1, "budget", 9)]
+    refused = client.post(f"{address}one-more-round/", {}, "application/json")
+    assert (refused.status_code, client.get(address).json()["status"]) == (400, "finished")
+    answer = client.post(f"{address}one-more-round/", {"trials": 4}, "application/json")
+    assert (answer.status_code, answer.json()) == (200, {"queued": 4})
+    assert client.post(f"{address}pause-rounds/").json() == {"changed": True}
+    assert client.get(address).json()["status"] == "paused"
+    assert client.post(f"{address}resume-rounds/").json() == {"changed": True}
+    end_trials(ended, sd=0.1)
+    assert client.get(address).json()["status"] == "running"
+    assert rounds.decide_round(ended.pk)
+    assert client.get(address).json()["status"] == "finished"

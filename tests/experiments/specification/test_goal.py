@@ -1,0 +1,73 @@
+"""Goals in specifications: what is accepted, refused and stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from experiments.errors import InvalidSpec
+from experiments.specification import parse, parse_yaml
+
+GOAL: dict[str, Any] = {"until": "answered", "budget": {"trials": 50}}
+BASE: dict[str, Any] = {"name": "goal", "workload": "water", "sweep": {"hosts": [1, 2]}}
+
+
+def errors(**changes: Any) -> dict[str, list[str]]:
+    with pytest.raises(InvalidSpec) as refused:
+        parse({**BASE, **changes})
+    return refused.value.by_path()
+
+
+def test_goal_and_range_survive_the_stored_form():
+    spec = parse_yaml(
+        "name: goal\nworkload: water\nsweep: {hosts: [1, 2]}\nrepetitions: {at_least: 4, at_most: 20}\n"
+        "goal: {until: 3 %, budget: {time: 30 min, host_hours: 2}}\n"
+    )
+
+    assert (spec.at_least, spec.at_most) == (4, 20)
+    assert spec.goal is not None
+    assert spec.goal.precision == 0.03
+    assert spec.goal.budget.time == 1800
+    assert parse(spec.to_dict()) == spec
+
+
+@pytest.mark.parametrize(
+    ("until", "precision"), [("answered", None), ("3 %", 0.03), ("precision: 3 %", 0.03), (0.05, 0.05)]
+)
+def test_until_is_the_answer_or_a_precision(until: Any, precision: float | None):
+    goal = parse({**BASE, "goal": {**GOAL, "until": until}}).goal
+
+    assert goal is not None
+    assert goal.precision == precision
+
+
+def test_number_of_repetitions_keeps_its_meaning():
+    assert parse({**BASE, "repetitions": 5}).to_dict()["repetitions"] == 5
+    assert "goal" not in parse(BASE).to_dict()
+    with_goal = parse({**BASE, "goal": GOAL, "repetitions": 5})
+    assert (with_goal.at_least, with_goal.at_most) == (5, 30)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"goal": {"until": "answered"}}, "goal.budget"),
+        ({"goal": {"until": "answered", "budget": {}}}, "goal.budget"),
+        ({"goal": {"until": "soon", "budget": {"trials": 50}}}, "goal.until"),
+        ({"goal": {"until": "90 %", "budget": {"trials": 50}}}, "goal.until"),
+        ({"goal": {"until": "answered", "budget": {"trials": 0}}}, "goal.budget.trials"),
+        ({"goal": {"until": "answered", "budget": {"trials": 5}}}, "goal.budget.trials"),
+        ({"goal": {"until": "answered", "budget": {"time": "no time"}}}, "goal.budget.time"),
+        ({"goal": {"optimise": "hpl.gflops", "budget": {"time": "2 h"}}}, "goal"),
+        ({"goal": GOAL, "repetitions": 1}, "repetitions"),
+        ({"goal": GOAL, "repetitions": {"at_least": 5, "at_most": 3}}, "repetitions.at_most"),
+        ({"goal": GOAL, "repetitions": {"at_least": "many"}}, "repetitions.at_least"),
+        ({"repetitions": {"at_least": 3}}, "repetitions"),
+        ({"repetitions": "many"}, "repetitions"),
+        ({"repetitions": 0}, "repetitions"),
+        ({"goal": GOAL, "sweep": {"hosts": {"from": 1, "to": 8, "explore": True}}}, "sweep.hosts"),
+    ],
+)
+def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], path: str):
+    assert list(errors(**changes)) == [path]

@@ -1,0 +1,265 @@
+"""Rounds of experiments with a goal, on simulated trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.db.models import Count
+
+from experiments.errors import InvalidSpec
+from experiments.library import load_defaults
+from experiments.models import Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
+from experiments.selectors import progress_of
+from experiments.selectors.question import question_of
+from experiments.selectors.study import study_of
+from experiments.specification import parse
+from experiments.specification.goal import Budget
+from tests.experiments import factories
+from workers import queue, rounds
+
+TIMES_S = {1: 20.0, 2: 11.0, 4: 10.0}
+Goal = dict[str, Any]
+
+
+def submit(goal: Goal, **changes: Any) -> Experiment:
+    data = {
+        "name": "goal",
+        "workload": "water",
+        "parameters": {"molecules": 64},
+        "sweep": {"hosts": list(TIMES_S)},
+        "goal": {"budget": {"trials": 200}, **goal},
+        **changes,
+    }
+    return queue.submit(parse(data), project=load_defaults())
+
+
+def end_trials(experiment: Experiment, sd: float = 0.02, seed: int = 1) -> int:
+    """Finish all queued trials with simulated times; return how many."""
+    random, ended = np.random.default_rng([seed, experiment.trials.count()]), 0
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        trial = factories.analysing()
+        seconds = TIMES_S[trial.configuration.hosts] * float(np.exp(random.normal(0, sd)))
+        trial.finish(TrialResult({"all": {"elapsed_s": seconds}}, {}, "good"))
+        ended += 1
+    return ended
+
+
+def run_to_end(experiment: Experiment, **noise: Any) -> list[Round]:
+    for _ in range(40):
+        end_trials(experiment, **noise)
+        if not rounds.decide_round(experiment.pk):
+            break
+    return list(experiment.rounds.all())
+
+
+def test_rounds_repeat_open_sizes_until_the_question_is_answered(db: None) -> None:
+    experiment = submit({"until": "answered", "matters": "4 %"})
+
+    made = run_to_end(experiment, sd=0.06)
+
+    assert [row.outcome for row in made] == ["continue"] * (len(made) - 1) + ["answered"]
+    assert len(made) > 1
+    counts = dict(experiment.trials.values_list("configuration__hosts").annotate(n=Count("pk")).order_by())
+    assert counts[1] < counts[4], "only sizes that may be best are repeated"
+    assert sum(row.queued for row in made) == experiment.trials.count()
+    assert made[-1].numbers
+    assert made[1].why == made[0].reason
+
+
+def test_rounds_stop_at_the_precision(db: None) -> None:
+    experiment = submit({"until": "3 %"}, repetitions={"at_least": 3, "at_most": 60})
+
+    made = run_to_end(experiment)
+
+    assert made[-1].outcome == "precise"
+    assert all(number["half_width"] <= 0.03 for number in made[-1].numbers)
+    assert any(number["half_width"] > 0.03 for number in made[0].numbers)
+
+
+def test_rounds_stop_at_most(db: None) -> None:
+    experiment = submit({"until": "0.5 %"}, repetitions={"at_least": 2, "at_most": 4})
+
+    made = run_to_end(experiment, sd=0.1)
+
+    assert made[-1].outcome == "at_most"
+    assert experiment.trials.count() == 3 * 4
+
+
+def test_budget_of_trials_bounds_every_round(db: None) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 11}})
+
+    made = run_to_end(experiment, sd=0.1)
+
+    assert [row.outcome for row in made] == ["continue", "budget"]
+    assert experiment.trials.count() == 11
+
+
+def test_spent_time_cancels_waiting_trials_and_ends_the_rounds(db: None) -> None:
+    experiment = submit({"until": "answered", "budget": {"time": "10 s"}})
+    trial = factories.analysing()
+    Trial.objects.filter(pk=trial.pk).update(preparing_at=trial.queued_at - timedelta(seconds=20))
+    trial.refresh_from_db()
+    trial.finish(TrialResult({"all": {"elapsed_s": 9.0}}, {}, "good"))
+
+    assert rounds.decide_due() == 1
+
+    assert experiment.trials.filter(state=State.CANCELLED).count() == 8
+    assert experiment.rounds.get().outcome == "budget"
+
+
+def test_open_round_keeps_the_experiment_running_and_its_end_is_one_event(db: None) -> None:
+    experiment = submit({"until": "3 %"}, repetitions={"at_least": 2, "at_most": 3})
+    end_trials(experiment, sd=0.1)
+
+    assert progress_of([experiment])[experiment.pk].status == Status.RUNNING
+    assert not Event.objects.filter(kind=Event.Kind.ENDED).exists()
+
+    run_to_end(experiment, sd=0.1)
+
+    assert progress_of([experiment])[experiment.pk].status == Status.FINISHED
+    assert Event.objects.filter(kind=Event.Kind.ENDED).count() == 1
+
+
+def test_paused_rounds_start_and_decide_nothing_until_they_resume(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+
+    assert experiment.pause_rounds()
+
+    with pytest.raises(AssertionError):
+        factories.claimed()
+    assert progress_of([experiment])[experiment.pk].status == Status.PAUSED
+    Experiment.objects.update(hold=Hold.NONE)
+    end_trials(experiment)
+    assert experiment.pause_rounds()
+    assert not rounds.decide_round(experiment.pk)
+    assert queue.resume_rounds(experiment)
+    assert rounds.decide_round(experiment.pk)
+
+
+def test_cancelled_experiment_stops_its_rounds(db: None) -> None:
+    experiment = submit({"until": "answered"})
+
+    assert experiment.cancel() == 9
+
+    assert experiment.rounds.get().outcome == "stopped"
+    assert not rounds.decide_due()
+
+
+def test_one_more_round_extends_the_budget(db: None) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 9}})
+    assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
+
+    with pytest.raises(InvalidSpec, match="too small"):
+        rounds.one_more_round(experiment, Budget(time=60.0))
+    assert rounds.one_more_round(experiment, Budget(trials=4)) == 4
+
+    experiment.refresh_from_db()
+    assert experiment.spec.goal.budget.trials == 13
+    assert experiment.rounds.count() == 2
+    assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
+    assert experiment.trials.count() == 13
+
+
+def test_used_up_quota_ends_the_rounds(db: None) -> None:
+    experiment = submit({"until": "0.5 %"})
+    end_trials(experiment, sd=0.1)
+    experiment.project.most_queued_trials = 1
+    experiment.project.save()
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "refused"
+    assert not experiment.trials.filter(state=State.QUEUED).exists()
+
+
+def test_round_without_results_stops(db: None) -> None:
+    experiment = submit({"until": "answered"})
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        Experiment.objects.update(hold=Hold.RELEASED)
+        factories.running().fail("the program ended with status 1")
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "no_result"
+
+
+def test_further_repetitions_are_refused_beside_a_goal(db: None) -> None:
+    experiment = submit({"until": "answered"})
+
+    with pytest.raises(InvalidSpec, match="one more round"):
+        experiment.add_repetitions(1)
+
+
+def test_later_rounds_spend_less_of_the_error(db: None) -> None:
+    experiment = submit({"until": "answered", "matters": "5 %"})
+    first = question_of(experiment, study_of(experiment))
+    for _ in range(9):
+        Round.objects.filter(outcome="").update(outcome="continue")
+        Round.open(experiment, why="", queued=0)
+
+    later = question_of(experiment, study_of(experiment))
+
+    assert first.share == 0.2
+    assert later.share == 0.05
+    assert first.equal == pytest.approx(1.05)
+
+
+@pytest.fixture
+def decision_dies(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return how to end the process in a function of the decision."""
+
+    def die(*_: Any, **__: Any) -> None:
+        raise SystemExit("killed")
+
+    def at(name: str) -> None:
+        owner, _, attribute = name.rpartition(".")
+        monkeypatch.setattr({"Round": Round, "Experiment": Experiment, "rounds": rounds}[owner], attribute, die)
+
+    return at
+
+
+@pytest.mark.parametrize("step", ["rounds.decide", "Round.decide", "Round.open", "Experiment.queue_repetitions"])
+def test_decision_that_dies_anywhere_is_made_once_by_the_next_sweep(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch, decision_dies: Callable[[str], None], step: str
+) -> None:
+    experiment = submit({"until": "0.5 %"})
+    end_trials(experiment, sd=0.1)
+    decision_dies(step)
+    with pytest.raises(SystemExit):
+        rounds.decide_patiently(experiment.pk)
+    monkeypatch.undo()
+    assert experiment.trials.count() == 9
+    assert experiment.rounds.count() == 1
+
+    assert rounds.decide_due() == 1
+    assert rounds.decide_due() == 0
+
+    assert [row.outcome for row in experiment.rounds.all()] == ["continue", ""]
+    assert experiment.trials.count() == 9 + experiment.rounds.last().queued
+    assert experiment.trials.filter(kind=Kind.MEASURED).values("configuration", "repetition").distinct().count() == (
+        experiment.trials.count()
+    )
+
+
+def test_two_workers_that_decide_at_once_store_one_decision(transactional_db: None) -> None:
+    experiment = submit({"until": "0.5 %"})
+    end_trials(experiment, sd=0.1)
+
+    def work(_: int) -> bool:
+        try:
+            return rounds.decide_round(experiment.pk)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        decided = list(pool.map(work, range(4)))
+
+    assert sum(decided) == 1
+    assert experiment.rounds.count() == 2
+    assert experiment.trials.count() == 9 + experiment.rounds.last().queued

@@ -1,0 +1,194 @@
+"""Rounds of experiments with a goal: the decision at the end of each, made once.
+
+The worker that ends the last trial of a round decides. If it dies, or another process ended that trial, the next sweep does.
+The policy reads the trials outside of a transaction; the decision and the trials of the next round are stored in one, which checks
+again that the round is open and no trial changed. Two processes that decide at once store one decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models import Count, Max, Q
+
+from analysis.conclusions.goals import Decision, decide, further_round
+from analysis.numbers import plural
+from experiments.common import outage
+from experiments.errors import FieldError, InvalidSpec
+from experiments.models import BLOCKING, UNFINISHED, Experiment, Round, State
+from experiments.selectors import quotas
+from experiments.selectors.goals import Spent, affordable, spent_of
+from experiments.selectors.question import question_of
+from experiments.selectors.study import study_of
+from experiments.specification import parse
+from experiments.specification.goal import Budget, Goal
+from workers import queue
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """An ended round with its decision, and the trials that it rests on."""
+
+    outcome: Round.Outcome
+    decision: Decision
+    repetitions: Mapping[str, int]
+    stamp: tuple[Any, ...]
+
+
+def decide_due() -> int:
+    """Decide every ended round, also those over budget; return how many."""
+    decided = 0
+    for row in Round.objects.filter(outcome="").select_related("experiment"):
+        _cancel_over_budget(row.experiment)
+        decided += decide_patiently(row.experiment_id)
+    return decided
+
+
+def decide_patiently(experiment_id: int) -> bool:
+    """Decide the open round of an experiment if it ended; no exception escapes."""
+    try:
+        return decide_round(experiment_id)
+    except DatabaseError as error:
+        outage.note(error)  # the next sweep decides
+    except Exception:
+        log.exception("round_undecided", experiment=experiment_id)
+        open_round = Round.objects.filter(experiment=experiment_id, outcome="").first()
+        if open_round is not None:
+            reason = "The decision failed unexpectedly. The administrator finds the reason in the log."
+            with transaction.atomic():
+                open_round.decide(Round.Outcome.ERROR, reason)
+                open_round.experiment.note_end()
+    return False
+
+
+def decide_round(experiment_id: int) -> bool:
+    """Decide the open round of an experiment; return whether this call did."""
+    row = Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
+    if row is None or not _is_due(row.experiment):
+        return False
+    experiment = row.experiment
+    goal = experiment.spec.goal
+    if goal is None:  # another process just stored a version without it, which ends the round
+        return False
+    ended = _ended(experiment, goal)
+    try:
+        with quotas.within_quotas(experiment.project, capturing=experiment.spec.capture.enabled):
+            return _store(row, ended)
+    except InvalidSpec as error:
+        refused = _Ended(
+            Round.Outcome.REFUSED, Decision("continue", str(error), ended.decision.numbers), {}, ended.stamp
+        )
+        with transaction.atomic():
+            return _store(row, refused)
+
+
+def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None) -> int:
+    """Add ``budget`` and run one more round; return its trials. Raise InvalidSpec."""
+    spec = experiment.spec
+    if spec.goal is None:
+        raise InvalidSpec([FieldError("goal", "the experiment has no goal")])
+    if experiment.rounds.filter(outcome="").exists():
+        raise InvalidSpec([FieldError("goal", "a round is running")])
+    goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
+    decision = further_round(_question(experiment), _decision(experiment, goal), spec.at_most)
+    repetitions = affordable(experiment, decision.more, goal.budget, spent_of(experiment))
+    if not decision.more:
+        text = f"every configuration has {spec.at_most} repetitions; edit repetitions.at_most first"
+        raise InvalidSpec([FieldError("repetitions", text)])
+    if not repetitions:
+        raise InvalidSpec([FieldError("budget", "is too small for one more trial")])
+    extended = {**experiment.specification, "goal": goal.model_dump(mode="json", exclude_defaults=True)}
+    with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
+        # A changed budget opens the round.
+        experiment.revise(parse(extended, max_trials=settings.MAX_TRIALS), author=author)
+        row = experiment.rounds.select_for_update().filter(outcome="").first() or Round.open(
+            experiment, why="", queued=0
+        )
+        queued = experiment.queue_repetitions(repetitions, seed=row.seed)
+        why = f"Requested by a user: {plural(queued, 'trial')}."
+        Round.objects.filter(pk=row.pk).update(queued=queued, repetitions=repetitions, why=why)
+    _wake(experiment)
+    return queued
+
+
+def _is_due(experiment: Experiment) -> bool:
+    return experiment.hold not in BLOCKING and not experiment.trials.filter(state__in=UNFINISHED).exists()
+
+
+def _question(experiment: Experiment) -> Any:
+    return question_of(experiment, study_of(experiment, with_traffic=False))
+
+
+def _decision(experiment: Experiment, goal: Goal) -> Decision:
+    return decide(_question(experiment), precision=goal.precision, at_most=experiment.spec.at_most)
+
+
+def _ended(experiment: Experiment, goal: Goal) -> _Ended:
+    """Return the decision of a round whose trials have ended, within the budget."""
+    stamp = _stamp(experiment)
+    decision, spent = _decision(experiment, goal), spent_of(experiment)
+    if decision.outcome != "continue":
+        return _Ended(Round.Outcome(decision.outcome), decision, {}, stamp)
+    repetitions = affordable(experiment, decision.more, goal.budget, spent)
+    if not repetitions:
+        return _Ended(Round.Outcome.BUDGET, _without_budget(decision, goal, spent), {}, stamp)
+    return _Ended(Round.Outcome.CONTINUE, decision, repetitions, stamp)
+
+
+def _without_budget(decision: Decision, goal: Goal, spent: Spent) -> Decision:
+    used = spent.reached(goal.budget) or "The rest is too little for one more trial"
+    needed = f"The next round would have been {plural(decision.trials, 'trial')}."
+    return Decision("continue", f"{decision.reason} Budget spent: {used}. {needed}", decision.numbers)
+
+
+def _stamp(experiment: Experiment) -> tuple[Any, ...]:
+    row = experiment.trials.aggregate(
+        trials=Count("pk"),
+        newest=Max("pk"),
+        ended=Max("ended_at"),
+        unfinished=Count("pk", filter=Q(state__in=UNFINISHED)),
+    )
+    return (*row.values(), experiment.version)
+
+
+def _store(row: Round, ended: _Ended) -> bool:
+    """Store a decision and the next round, unless the trials changed."""
+    experiment = row.experiment
+    experiment.wait_for_others()
+    if not _is_due(experiment) or _stamp(experiment) != ended.stamp:
+        return False
+    if not row.decide(ended.outcome, ended.decision.reason, ended.decision.numbers):
+        return False
+    if ended.repetitions:
+        queued = sum(ended.repetitions.values())
+        following = Round.open(experiment, why=ended.decision.reason, queued=queued, repetitions=ended.repetitions)
+        experiment.queue_repetitions(ended.repetitions, seed=following.seed)
+        _wake(experiment)
+    else:
+        experiment.note_end()
+    log.info("round_decided", experiment=experiment.pk, round=row.number, outcome=str(ended.outcome))
+    return True
+
+
+def _cancel_over_budget(experiment: Experiment) -> None:
+    """Cancel the waiting trials of a round that used up its time; the round then ends."""
+    goal = experiment.spec.goal
+    if goal is None or not experiment.trials.filter(state=State.QUEUED).exists():
+        return
+    limits = goal.budget.model_copy(update={"trials": None})
+    if (used := spent_of(experiment).reached(limits)) and (
+        cancelled := experiment.trials.filter(state=State.QUEUED).cancel()
+    ):
+        log.info("trials_cancelled", experiment=experiment.pk, trials=cancelled, reason=f"budget spent: {used}")
+
+
+def _wake(experiment: Experiment) -> None:
+    if experiment.cluster_id is not None:
+        queue.wake_workers(experiment.cluster_id)
