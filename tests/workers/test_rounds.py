@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -245,6 +248,27 @@ def test_decision_that_dies_anywhere_is_made_once_by_the_next_sweep(
     assert experiment.trials.filter(kind=Kind.MEASURED).values("configuration", "repetition").distinct().count() == (
         experiment.trials.count()
     )
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.02, 0.06, 0.12, 0.3])
+def test_killed_worker_loses_and_doubles_no_decision(transactional_db: None, after_s: float) -> None:
+    experiment = submit({"until": "0.5 %"})
+    end_trials(experiment, sd=0.1)
+    connection.close()
+    worker = os.fork()
+    if not worker:
+        try:
+            rounds.decide_round(experiment.pk)
+        finally:
+            os._exit(0)
+    threading.Event().wait(after_s)  # any moment of the decision
+    os.kill(worker, signal.SIGKILL)
+    os.waitpid(worker, 0)
+
+    rounds.decide_due()
+
+    assert [row.outcome for row in experiment.rounds.all()] == ["continue", ""]
+    assert experiment.trials.count() == 9 + experiment.rounds.last().queued
 
 
 def test_two_workers_that_decide_at_once_store_one_decision(transactional_db: None) -> None:
