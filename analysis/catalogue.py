@@ -11,11 +11,30 @@ from typing import Final, Literal
 from analysis.numbers import SHARE
 
 Direction = Literal["lower", "higher", "neutral"]
-Section = Literal["run", "mpi", "volume", "interarrival", "tcp", "matrices", "trust", "legacy"]
+Section = Literal[
+    "run",
+    "energy",
+    "fabric",
+    "processor",
+    "gpu",
+    "files",
+    "mpi",
+    "volume",
+    "interarrival",
+    "tcp",
+    "matrices",
+    "trust",
+    "legacy",
+]
 Shape = Literal["number", "curve", "table", "verdict"]
 
 SECTION_TITLES: Final[dict[Section, str]] = {
     "run": "Run metrics (from the launcher, not from packets)",
+    "energy": "Energy (from the meters of the hosts)",
+    "fabric": "Fabric (from the counters of ports)",
+    "processor": "Processor (from the counters of the hosts)",
+    "gpu": "GPU (from its driver)",
+    "files": "Files (from the kernel's counters)",
     "mpi": "Inside MPI (from every rank's own calls, not from packets)",
     "volume": "Volume and rate",
     "interarrival": "Inter-arrival",
@@ -59,6 +78,13 @@ _INSIDE = "every rank's calls, by a library loaded into it"
 _DELAY = f"{_INSIDE}; run delay: second number of /proc/thread-self/schedstat"
 _CALLS = "every rank's calls (profile: trace) and the packets between the ranks"
 _POP = "POP efficiencies, co-design.pop-coe.eu/metrics"
+_RAPL = "energy_uj of /sys/class/powercap/intel-rapl*, or cpu_energy and memory_energy of /sys/cray/pm_counters"
+_PORTS = "/sys/class/infiniband/*/ports/*/counters"
+_HW_COUNTERS = "/sys/class/infiniband/*/ports/*/hw_counters, or those of the device"
+_NET = "/sys/class/net/*/statistics of physical interfaces"
+_NETWORKS = "counters of ports and interfaces; messages of the ranks' calls"
+_NVML = "NVML (nvmlDevice...), or rocm-smi --json"
+_PID_IO = "/proc/PID/io of every rank at its end"
 _WIRE = "frames of the capture, original length"
 _CHAIN = "time stamps and lengths of TCP data, handshakes"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
@@ -125,6 +151,72 @@ _MPI: Final[list[Row]] = [
     ("mpi_waiting_rank_share", "Long waits of that rank", SHARE, "lower", "Its long waits / its window.", _CALLS),
     ("mpi_waited_for_rank", "Rank that it waits for", "1", "neutral", "Number of the rank whose late sending costs the rank that waits longest most.", _CALLS),
     ("mpi_waited_for_share", "Because that rank sends late", SHARE, "neutral", "Until that rank's calls began, of the longest waiting rank's long waits.", _CALLS),
+]
+
+_ENERGY: Final[list[Row]] = [
+    ("energy_j", "Energy", "J", "lower", "Processor packages and memory of all hosts, and GPUs of which some kernel ran, from before the program to after it. Network cards, fans, power supplies and idle GPUs are not included.", _RAPL),
+    ("power_mean_w", "Mean power", "W", "lower", "energy_j / the time between the first and the last read.", _RAPL),
+    ("energy_delay_js", "Energy-delay product", "J s", "lower", "energy_j x elapsed_s.", _RAPL),
+    ("energy_per_result_j", "Energy per result", "J", "lower", "power_mean_w / the deciding metric, if that is a rate: J per GFLOP, per step, per message.", _RAPL),
+    ("energy_package_j", "Energy of packages", "J", "lower", "Processor packages of all hosts; cores and caches are parts of them, memory is not.", _RAPL),
+    ("energy_dram_j", "Energy of memory", "J", "lower", "Memory of all hosts.", _RAPL),
+    ("energy_gpu_j", "Energy of GPUs", "J", "lower", "All GPUs of all hosts, idle ones included.", _NVML),
+    ("energy_host_j", "Energy of whole hosts", "J", "lower", "Meters of whole hosts, shown apart and never added to others.", "/sys/cray/pm_counters/energy"),
+    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Mean of the first and the last power reading x time, or the scheduler's account; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading, or sacct ConsumedEnergyRaw"),
+    ("power_host_max_w", "Power of the hungriest host", "W", "lower", "Largest mean power of packages and memory of one host.", _RAPL),
+    ("power_host_min_w", "Power of the most frugal host", "W", "lower", "Smallest mean power of packages and memory of one host.", _RAPL),
+]
+
+_FABRIC: Final[list[Row]] = [
+    ("fabric_sent_bytes", "Sent by fabric ports", "B", "neutral", "4 x port_xmit_data of active ports (InfiniBand, RoCE, Omni-Path), all hosts.", _PORTS),
+    ("fabric_received_bytes", "Received by fabric ports", "B", "neutral", "4 x port_rcv_data of the same ports.", _PORTS),
+    ("fabric_sent_packets", "Packets sent by fabric ports", "1", "neutral", "port_xmit_packets.", _PORTS),
+    ("fabric_received_packets", "Packets received by fabric ports", "1", "neutral", "port_rcv_packets.", _PORTS),
+    ("fabric_wait_share", "Fabric ports waiting for credits", SHARE, "lower", "port_xmit_wait / (port_xmit_wait + words sent): ticks in which a port had data and could not send. The length of a tick is the device's own.", _PORTS),
+    ("fabric_errors", "Errors of fabric ports", "1", "lower", "Symbol errors, link recoveries, links down and receive errors.", _PORTS),
+    ("fabric_worst_port_errors", "Errors of the worst fabric port", "1", "lower", "The same of the port that has most.", _PORTS),
+    ("fabric_discards", "Discards of fabric ports", "1", "lower", "port_xmit_discards.", _PORTS),
+    ("fabric_retransmissions", "Fabric retransmissions", "1", "lower", "Packet sequence errors, local ACK timeouts, RNR retries or retransmitted segments, as the device names them.", _HW_COUNTERS),
+    ("fabric_cnps", "Congestion notifications", "1", "lower", "Congestion notification packets that senders handled.", _HW_COUNTERS),
+    ("fabric_peak_share", "Peak use of a fabric port", SHARE, "neutral", "Largest rate of a port in one second / its rate.", _PORTS),
+    ("ethernet_sent_bytes", "Sent by Ethernet", "B", "neutral", "tx_bytes of physical interfaces, all hosts; other programs included.", _NET),
+    ("ethernet_received_bytes", "Received by Ethernet", "B", "neutral", "rx_bytes of the same interfaces.", _NET),
+    ("ethernet_sent_packets", "Packets sent by Ethernet", "1", "neutral", "tx_packets.", _NET),
+    ("ethernet_received_packets", "Packets received by Ethernet", "1", "neutral", "rx_packets.", _NET),
+    ("ethernet_drops", "Drops of Ethernet", "1", "lower", "rx_dropped + tx_dropped.", _NET),
+    ("ethernet_errors", "Errors of Ethernet", "1", "lower", "rx_errors + tx_errors.", _NET),
+    ("ethernet_peak_share", "Peak use of an interface", SHARE, "neutral", "Largest rate of an interface in one second / its speed.", _NET),
+    ("ethernet_pauses", "Ethernet pause frames", "1", "lower", "Pause frames received, of all priorities.", "ethtool -S, names of known drivers"),
+    ("slingshot_sent_bytes", "Sent by Slingshot", "B", "neutral", "Octets of frames that the cxi devices sent without error.", "/sys/class/cxi/*/device/telemetry"),
+    ("slingshot_received_bytes", "Received by Slingshot", "B", "neutral", "Octets of frames that the cxi devices received without error.", "/sys/class/cxi/*/device/telemetry"),
+    ("memory_mpi_share", "MPI bytes within hosts", SHARE, "neutral", "Bytes of messages between ranks of one host / of all messages.", _NETWORKS),
+    ("fabric_mpi_share", "MPI bytes over the fabric", SHARE, "neutral", "Bytes of messages between hosts / of all messages, times the fabric's share of the bytes that ports and interfaces sent.", _NETWORKS),
+    ("ethernet_mpi_share", "MPI bytes over Ethernet", SHARE, "neutral", "The same for Ethernet.", _NETWORKS),
+]
+
+_PROCESSOR: Final[list[Row]] = [
+    ("frequency_mean_hz", "Core frequency", "Hz", "neutral", "Mean over cores and seconds.", "cpufreq/scaling_cur_freq"),
+    ("throttle_events", "Thermal throttling", "1", "lower", "Times that heat slowed a core.", "thermal_throttle/core_throttle_count"),
+    ("temperature_max_c", "Highest temperature", "°C", "lower", "Of any processor sensor.", "hwmon of coretemp, k10temp or zenpower"),
+]
+
+_GPU: Final[list[Row]] = [
+    ("gpu_used_share", "GPU use", SHARE, "higher", "Mean over GPUs of the time in which some kernel ran; not how much of the GPU it used.", _NVML),
+    ("gpu_memory_bytes", "GPU memory, largest", "B", "lower", "Largest memory in use of a GPU.", _NVML),
+    ("gpu_frequency_hz", "GPU frequency", "Hz", "neutral", "Mean clock of the multiprocessors.", _NVML),
+    ("gpu_throttled_share", "GPU throttled", SHARE, "lower", "Share of samples in which power or heat lowered the clock.", _NVML),
+]
+
+_FILES: Final[list[Row]] = [
+    ("io_read_bytes", "Read from storage", "B", "lower", "read_bytes summed over ranks: what the page cache did not have.", _PID_IO),
+    ("io_written_bytes", "Written to storage", "B", "lower", "write_bytes summed over ranks.", _PID_IO),
+    ("io_requested_read_bytes", "Read by calls", "B", "neutral", "rchar summed over ranks: of all read calls, pipes included.", _PID_IO),
+    ("io_requested_written_bytes", "Written by calls", "B", "neutral", "wchar summed over ranks.", _PID_IO),
+    ("io_wait_s", "Time waiting for storage", "s", "lower", "Block I/O delay summed over ranks.", "field 42 of /proc/PID/stat, with kernel.task_delayacct=1"),
+    ("nfs_read_bytes", "Read from NFS", "B", "lower", "Bytes that NFS mounts of all hosts fetched from servers; other programs included.", "/proc/self/mountstats"),
+    ("nfs_written_bytes", "Written to NFS", "B", "lower", "Bytes that they sent to servers.", "/proc/self/mountstats"),
+    ("lustre_read_bytes", "Read from Lustre", "B", "lower", "read_bytes of Lustre mounts of all hosts.", "llite.*.stats"),
+    ("lustre_written_bytes", "Written to Lustre", "B", "lower", "write_bytes of the same mounts.", "llite.*.stats"),
 ]
 
 _VOLUME: Final[list[Row]] = [
@@ -237,6 +329,11 @@ METRICS: Final[dict[str, Metric]] = {
     entry.id: entry
     for entry in [
         *_section("run", _RUN, HEADLINE),
+        *_section("energy", _ENERGY),
+        *_section("fabric", _FABRIC),
+        *_section("processor", _PROCESSOR),
+        *_section("gpu", _GPU),
+        *_section("files", _FILES),
         *_section("mpi", _MPI),
         *_section("volume", _VOLUME, HEADLINE),
         *_section("interarrival", _INTERARRIVAL, HEADLINE),

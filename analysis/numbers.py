@@ -36,7 +36,15 @@ MANY_TIMES: Final = 10.0
 
 _DIGITS, _FEW_DIGITS = 4, 3
 _PREFIXES: Final = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-_PREFIXED: Final = {"s": (-9, 0), "B": (0, 12), "B/s": (0, 12), "bit/s": (0, 12), "Hz": (0, 12)}
+_PREFIXED: Final = {
+    "s": (-9, 0),
+    "B": (0, 12),
+    "B/s": (0, 12),
+    "bit/s": (0, 12),
+    "Hz": (0, 12),
+    "J": (0, 12),
+    "W": (0, 12),
+}
 """Units with their smallest and largest prefix; there are no kiloseconds or millibytes."""
 _WRITTEN_OUT_BYTES: Final = 10_000
 _COUNTS: Final = {"": "thousands", "1": "thousands", "packets": "thousands", "packets/s": "thousand packets/s"}

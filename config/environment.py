@@ -166,6 +166,11 @@ class Environment(BaseModel):
     RANKWIRE_OUTPUT_LIMIT_MIB: int = setting(
         16, "MiB that are kept and parsed of a trial's output; of more, the beginning and the end", ge=1
     )
+    RANKWIRE_COUNTER_TREES: str = setting(
+        "",
+        "Directory with trees of /sys and /proc by host (`n1/sys/class/powercap` ...), read instead of the machine's own by trials on"
+        " its virtual hosts: for demonstrations and tests of counters",
+    )
     RANKWIRE_FOREIGN_CPU_PERCENT: int = setting(
         10,
         "Per cent of the cores of its ranks that other programs may use, while none is free, before the trial counts as degraded."

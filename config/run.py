@@ -10,12 +10,16 @@ from config.services.children import start, stop
 from config.services.errors import ServiceError
 from config.services.lease import Installation, embedded_services
 from config.supervisor import (
+    WORKER,
     Interrupted,
     Supervisor,
     child_environment,
     interrupt_on_stop_signals,
+    launch,
+    load,
+    load_libraries,
     manage,
-    run_to_end,
+    set_up,
 )
 
 USAGE = """usage: script/run SPEC.yaml [--json FILE] [--go-on]
@@ -30,14 +34,19 @@ def run(arguments: list[str]) -> int:
         return 0 if arguments else 2
     interrupt_on_stop_signals()
     installation = Installation.of_environment()
-    with embedded_services(installation) as lease:
+    with embedded_services(installation, meanwhile=load_libraries) as lease:
         environment = child_environment(installation, lease.state)
-        run_to_end(manage("set_up", "--no-demo"), environment)
+        load(environment)
+        set_up(environment, "--no-demo", meanwhile=WORKER)
         with Supervisor(installation, environment) as supervisor:
             supervisor.ensure_worker()
-            command = manage("run_experiment", *arguments)
-            # In the working directory of the user, for relative paths in the arguments.
-            process = start(command, log=None, death_signal=signal.SIGINT, cwd=Path.cwd(), environment=environment)
+            process = launch(
+                ["manage", "run_experiment", *arguments],
+                environment,
+                name="run",
+                death_signal=signal.SIGINT,
+                cwd=Path.cwd(),  # for relative paths in the arguments
+            )
             try:
                 supervisor.watch(lambda: process.poll() is not None)
                 return process.wait()
@@ -52,7 +61,7 @@ def with_services(arguments: list[str]) -> int:
     with embedded_services(installation) as lease:
         environment = child_environment(installation, lease.state)
         if lease.fresh:
-            run_to_end(manage("set_up", "--no-demo"), environment)
+            set_up(environment, "--no-demo")
         process = start(
             manage(*arguments),
             log=None,

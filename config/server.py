@@ -24,8 +24,9 @@ from config.supervisor import (
     background_worker,
     child_environment,
     interrupt_on_stop_signals,
-    manage,
-    run_to_end,
+    load,
+    load_libraries,
+    set_up,
 )
 
 READY_DEADLINE_S = 60.0
@@ -56,9 +57,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def serve(host: str, port: int, *, demo: bool) -> None:
     installation = Installation.of_environment()
-    with listen(host, port) as listener, embedded_services(installation) as lease:
+    with listen(host, port) as listener, embedded_services(installation, meanwhile=load_libraries) as lease:
         environment = web_environment(installation, lease, host)
-        run_to_end(manage("set_up", *([] if demo else ["--no-demo"])), environment)
+        load(environment)
+        set_up(environment, *([] if demo else ["--no-demo"]), meanwhile=["config.wsgi", "config.gunicorn"])
         with Supervisor(installation, environment) as supervisor:
             supervisor.start(_web(installation.var, listener))
             supervisor.ensure_worker()
@@ -131,11 +133,11 @@ def _is_loopback(host: str) -> bool:
 
 
 def _web(var: Path, listener: socket.socket) -> Program:
-    argv = [sys.executable, "-m", "gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]
-    argv += ["--bind", f"fd://{listener.fileno()}"]
+    module = ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi:application"]
+    module += ["--bind", f"fd://{listener.fileno()}"]
     return Program(
         name="web",
-        argv=argv,
+        module=module,
         log=var / "log" / "web.log",
         stop_ladder=[(signal.SIGTERM, 8.0)],
         pass_fds=[listener.fileno()],

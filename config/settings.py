@@ -60,6 +60,7 @@ QUOTA_DISK_GIB = ENVIRONMENT.RANKWIRE_QUOTA_DISK_GIB
 QUOTA_CAPTURE_GIB = ENVIRONMENT.RANKWIRE_QUOTA_CAPTURE_GIB
 MAX_TRIAL_HOURS = ENVIRONMENT.RANKWIRE_MAX_TRIAL_HOURS  # of the time limit of a trial
 OUTPUT_LIMIT_BYTES = ENVIRONMENT.RANKWIRE_OUTPUT_LIMIT_MIB << 20  # of a trial
+COUNTER_TREES = ENVIRONMENT.RANKWIRE_COUNTER_TREES
 FOREIGN_CPU_PERCENT = ENVIRONMENT.RANKWIRE_FOREIGN_CPU_PERCENT  # CPU of other programs
 # For packages without Django settings, and the same for trials of all workers.
 if TRIAL_PATH := ENVIRONMENT.RANKWIRE_PATH:
@@ -105,7 +106,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
-    "config",  # for its management commands
+    "config",
     "experiments",
     "dashboard",
 ]

@@ -1,19 +1,26 @@
-"""Supervision of programs: started, restarted and stopped together."""
+"""Supervision of programs: started, restarted and stopped together.
+
+The application is imported once, by `load`, while PostgreSQL and Redis start; programs are forks of the process that
+imported it, and share its memory.
+"""
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from config.environment import Environment
-from config.services.children import start, stop
+from config.services.children import Fork, fork, start, stop
 from config.services.errors import ServiceError
 from config.services.lease import ROOT, Installation, Lock, State, host_runs, join_or_start
 
@@ -21,6 +28,8 @@ POLL_S = 0.2
 STEADY_S = 10.0
 MAX_QUICK_DEATHS = 3
 LONGEST_PAUSE_S = 30.0
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""Models solve thousands of tiny systems, and more threads would take cores from a trial's ranks."""
 
 
 class Interrupted(BaseException):
@@ -45,11 +54,8 @@ def interrupt_on_stop_signals() -> None:
 
 
 def child_environment(installation: Installation, state: State) -> dict[str, str]:
-    """Return the environment of a program, with the addresses of the services.
-
-    BLAS uses one thread: models solve thousands of tiny systems, and more threads would take cores from a trial's ranks.
-    """
-    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    """Return the environment of a program, with the addresses of the services."""
+    environment = {**ONE_THREAD, **os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
     return {**environment, **_addresses(installation, state)}
 
 
@@ -60,31 +66,113 @@ def _addresses(installation: Installation, state: State) -> dict[str, str]:
     }
 
 
+WORKER = ("celery.apps.worker", "celery.apps.beat", "workers.tasks", "dashboard.background.tasks")
+
+_loaded: dict[str, str] = {}
+"""Environment in which this process imported the application."""
+
+
+def load_libraries() -> None:
+    """Import modules without settings, in the time in which the services start."""
+    os.environ.update({**ONE_THREAD, **os.environ})
+    _import("celery.bin.celery", "django.db.models.sql", "analysis.conclusions", "experiments.specification")
+
+
+def load(environment: Mapping[str, str], *modules: str) -> None:
+    """Import the application and `modules` for the programs of an environment.
+
+    Another environment than before has no effect: Django reads its settings once.
+    """
+    if not _loaded:
+        _loaded.update(environment)
+        os.environ.update(environment)
+        import django
+
+        with _without_collector():
+            django.setup()
+    if _loaded == environment:
+        _import(*modules)
+
+
+def _import(*modules: str) -> None:
+    with _without_collector():
+        for module in modules:
+            importlib.import_module(module)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Exempt imported modules from collections, which copy their memory in each fork."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def launch(
+    module: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    name: str,
+    log: Path | None = None,
+    death_signal: signal.Signals = signal.SIGKILL,
+    cwd: Path = ROOT,
+    pass_fds: Sequence[int] = (),
+) -> subprocess.Popen[bytes] | Fork:
+    """Start `python -m module`: as a fork if this environment's application is loaded."""
+    if _loaded == environment:
+        return fork(
+            module,
+            title=f"rankwire: {name}",
+            log=log,
+            death_signal=death_signal,
+            cwd=cwd,
+            environment=environment,
+            pass_fds=pass_fds,
+        )
+    return start(
+        [sys.executable, "-m", *module],
+        log=log,
+        death_signal=death_signal,
+        cwd=cwd,
+        environment=environment,
+        pass_fds=pass_fds,
+    )
+
+
 def manage(*arguments: str) -> list[str]:
     return [sys.executable, str(ROOT / "manage.py"), *arguments]
 
 
-def run_to_end(argv: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Run a program. Raise ServiceError if it fails; it reports the reason itself."""
-    process = start(argv, log=None, death_signal=signal.SIGKILL, cwd=ROOT, environment=environment)
+def set_up(environment: Mapping[str, str], *options: str, meanwhile: Sequence[str] = ()) -> None:
+    """Migrate the database and load the library, and import modules meanwhile.
+
+    Raise ServiceError if it fails; the command prints the reason.
+    """
+    process = launch(["manage", "set_up", *options], environment, name="set_up")
     try:
+        if meanwhile:
+            load(environment, *meanwhile)
         status = process.wait()
     finally:
         stop(process, [(signal.SIGTERM, 5.0)])
     if status != 0:
-        raise ServiceError(f"{' '.join(argv[1:3])} failed")
+        raise ServiceError("manage.py set_up failed")
 
 
 @dataclass
 class Program:
-    """A program with its stop signals and their grace periods in seconds."""
+    """A Python module as a program; its stop signals have grace periods in seconds."""
 
     name: str
-    argv: Sequence[str]
+    module: Sequence[str]
     log: Path
     stop_ladder: Sequence[tuple[signal.Signals, float]]
     pass_fds: Sequence[int] = ()
-    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    niceness: int = 0
+    process: subprocess.Popen[bytes] | Fork | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     quick_deaths: int = field(default=0, init=False)
     was_steady: bool = field(default=False, init=False)
@@ -136,6 +224,7 @@ class Supervisor:
             lock = Lock(self.installation.var, "worker")
             if lock.try_to_take():
                 self._worker_lock = lock
+                load(self.environment, *WORKER)
                 self.start(_worker(self.installation.var))
                 self.start(_beat(self.installation.var))
             else:
@@ -178,14 +267,10 @@ class Supervisor:
         program.started = time.monotonic()
         program.log.parent.mkdir(parents=True, exist_ok=True)
         program.log.parent.chmod(0o750)  # logs contain requests of users
-        program.process = start(
-            program.argv,
-            log=program.log,
-            death_signal=signal.SIGKILL,
-            cwd=ROOT,
-            environment=self.environment,
-            pass_fds=program.pass_fds,
+        program.process = launch(
+            program.module, self.environment, name=program.name, log=program.log, pass_fds=program.pass_fds
         )
+        os.setpriority(os.PRIO_PROCESS, program.process.pid, program.niceness)
 
     def _launch_again(self, program: Program) -> None:
         if program.process is not None:
@@ -208,25 +293,27 @@ def _report(sentence: str) -> None:
 
 def background_worker(var: Path) -> Program:
     """Return the worker of background tasks, with a lower priority than trials."""
-    argv = ["nice", "-n", "10", *_celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")]
+    module = _celery("worker", "--pool=solo", "--queues=background", "--hostname=background@%h")
     # The next worker resumes an interrupted task.
     ladder = [(signal.SIGTERM, 3.0), (signal.SIGQUIT, 2.0)]
-    return Program(name="background", argv=argv, log=var / "log" / "background.log", stop_ladder=ladder)
+    return Program(
+        name="background", module=module, log=var / "log" / "background.log", stop_ladder=ladder, niceness=10
+    )
 
 
 def _worker(var: Path) -> Program:
     # A warm shutdown first: the worker requeues its trial. After SIGQUIT the trial is detected as lost and queued again.
     seconds = Environment.load(ROOT / ".env").RANKWIRE_STOP_SECONDS
     ladder = [(signal.SIGTERM, seconds + 10.0), (signal.SIGQUIT, 5.0)]
-    argv = _celery("worker", "--hostname=rankwire@%h")
-    return Program(name="worker", argv=argv, log=var / "log" / "worker.log", stop_ladder=ladder)
+    module = _celery("worker", "--hostname=rankwire@%h")
+    return Program(name="worker", module=module, log=var / "log" / "worker.log", stop_ladder=ladder)
 
 
 def _beat(var: Path) -> Program:
-    argv = _celery("beat", "--pidfile=")
-    return Program(name="beat", argv=argv, log=var / "log" / "beat.log", stop_ladder=[(signal.SIGTERM, 5.0)])
+    module = _celery("beat", "--pidfile=")
+    return Program(name="beat", module=module, log=var / "log" / "beat.log", stop_ladder=[(signal.SIGTERM, 5.0)])
 
 
 def _celery(program: str, *options: str) -> list[str]:
     quiet = ["--without-mingle", "--without-gossip"] if program == "worker" else []
-    return [sys.executable, "-m", "celery", "-A", "config", program, "--loglevel=INFO", *quiet, *options]
+    return ["celery", "-A", "config", program, "--loglevel=INFO", *quiet, *options]

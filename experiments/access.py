@@ -2,7 +2,8 @@
 
 - All signed-in users see published results.
 - Members see their project's experiments. Submitters add experiments and cancel their own.
-- Maintainers cancel any experiment of their project, submit workloads that name their own program, and state facts of clusters.
+- Maintainers cancel any experiment of their project, submit workloads and transports that name programs, and state facts of
+  clusters.
 - Superusers, and staff with Django's permissions for clusters, set up clusters.
 - Superusers may do everything in every project.
 - Members read their project's reports; submitters and maintainers write them; owners and maintainers delete them.
@@ -14,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
@@ -23,6 +24,8 @@ from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import ApiToken, Deleted, Event, Experiment, Membership, Program, Project, Report, Trial
 from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.specification.parameters import is_of_launch
+from experiments.specification.transport import as_swept, is_harmless
 
 Role = Membership.Role
 
@@ -174,18 +177,24 @@ def role_in(user: Any, project: Project) -> str | None:
     return role if role is None or token is None else min(role, token.most_role, key=Role.values.index)
 
 
-def may_submit(
-    user: Any, project: Project, workload: str | None = None, parameters: Mapping[str, Any] | None = None
-) -> bool:
-    """Return whether ``user`` may add an experiment (of this workload, if given)."""
+def may_submit(user: Any, project: Project, specification: Mapping[str, Any] | None = None) -> bool:
+    """Return whether ``user`` may add an experiment (of this specification, if given)."""
     role = role_in(user, project)
-    restricted = workload is not None and _is_restricted(workload, parameters)
+    restricted = specification is not None and restricted_field(specification) is not None
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and not restricted)
 
 
-def _is_restricted(workload: str, parameters: Mapping[str, Any] | None) -> bool:
-    definition = workloads.find(workload, parameters)
-    return definition is not None and definition.restricted
+def restricted_field(specification: Mapping[str, Any]) -> Literal["workload", "transport"] | None:
+    """Return the field of a valid specification that chooses what is executed; None if submitters may start it."""
+    workload, constants = specification["workload"], specification.get("parameters") or {}
+    definition = workloads.find(workload, constants)
+    if definition is not None and definition.restricted:
+        return "workload"
+    chosen = [specification.get("transport")]
+    if is_of_launch(workload, "transport", constants):
+        swept = specification.get("sweep") or {}
+        chosen += as_swept(swept.get("transport", []))
+    return None if all(map(is_harmless, chosen)) else "transport"
 
 
 def may_submit_somewhere(user: Any) -> bool:
@@ -215,15 +224,15 @@ def may_share(user: Any, experiment: Experiment) -> bool:
     return experiment.published or role_in(user, experiment.project) in (Role.SUBMITTER, Role.MAINTAINER)
 
 
-def projects_for(user: Any, workload: str | None = None, parameters: Mapping[str, Any] | None = None) -> list[Project]:
-    """Return the projects that accept this workload from ``user``, default first."""
-    return [project for project in _own_projects(user) if may_submit(user, project, workload, parameters)]
+def projects_for(user: Any, specification: Mapping[str, Any] | None = None) -> list[Project]:
+    """Return the projects that accept this specification from ``user``, default first."""
+    return [project for project in _own_projects(user) if may_submit(user, project, specification)]
 
 
 def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     """Return whether ``user`` may queue further trials of an experiment.
 
-    The user needs the right to change it and to start its workload today: a former maintainer may not repeat a command that only
+    The user needs the right to change it and to start its specification today: a former maintainer may not repeat a command that only
     maintainers start. Imported experiments run no more. ``role`` is the user's role, if known.
     """
     return not experiment.is_imported and _may_change(user, experiment, role)
@@ -232,8 +241,7 @@ def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> 
 def _may_change(user: Any, experiment: Experiment, role: str | None = None) -> bool:
     role = role or role_in(user, experiment.project)
     is_own = role == Role.SUBMITTER and experiment.owner_id == user.pk
-    constants = experiment.specification.get("parameters")
-    return role == Role.MAINTAINER or (is_own and not _is_restricted(experiment.workload, constants))
+    return role == Role.MAINTAINER or (is_own and restricted_field(experiment.specification) is None)
 
 
 def may_describe_clusters(user: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from experiments.models import Artifact, Trial, TrialResult
 ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
 """The tables of `analysis.mpi.profile.tables`."""
+COUNTERS_NAME: Final = "counters.json.zst"
+"""What every counter source of every host reported, by host and source (`workers.hosts.counters`)."""
 MPI_CALLS_NAME: Final = "mpi-calls.zst"
 """All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
@@ -38,19 +40,25 @@ def write_analysis(file: Path, analysis: dict[str, Any]) -> None:
 
 def read_analysis(trial: Trial) -> dict[str, Any] | None:
     """Return the stored analysis of a trial's capture; None if missing or changed."""
-    return read_analyses([trial]).get(trial.pk)
+    return dict(read_analyses([trial.pk])).get(trial.pk)
 
 
-def read_analyses(trials: Sequence[Trial]) -> dict[int, dict[str, Any]]:
-    """Return the stored analyses by trial, without missing or changed ones. One query."""
-    artifacts = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
-    contents = {artifact.trial_id: _believed(artifact) for artifact in artifacts}
-    return {key: _unpacked(content) for key, content in contents.items() if content is not None}
+def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield trials with their stored analyses, without missing or changed ones. One query."""
+    for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
+        if (content := _believed(artifact)) is not None:
+            yield artifact.trial_id, _unpacked(content)
 
 
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
     """Return the tables of a trial's time inside MPI; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
+    return None if content is None else _unpacked(content)
+
+
+def read_counters(trial: Trial) -> dict[str, Any] | None:
+    """Return what the counters of a trial's hosts reported; None if missing or changed."""
+    content = _believed(trial.artifacts.filter(name=COUNTERS_NAME, removed_at=None).first())
     return None if content is None else _unpacked(content)
 
 

@@ -17,7 +17,7 @@ from analysis.numbers import amount, plural
 # A program can write these files itself: numbers and words are bounded.
 _BYTES: Final = re.compile(r"[0-9]{1,18}")
 _PLACE: Final = re.compile(r"-?[0-9]{1,9}")
-_RUN: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+_RUN: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MOST_NAMES: Final = 8
 _LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]{1,20})\.so$")
 _SEGMENTS: Final = (
@@ -84,16 +84,25 @@ def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
 
 
 def place_of(text: str) -> dict[str, Any]:
-    """Return where a rank ran, when it began MPI and at its end; empty if not known.
+    """Return where a rank ran, from the begin of MPI to its end; empty if not known.
 
-    ``cpus``: hardware threads; ``allowed``: those that it might use, at the end. NUMA node, socket and core are of the end.
+    ``cpus``: hardware threads that it was seen on; ``allowed``: those that it might use. ``cpu``, NUMA node, socket, core and
+    ``allowed`` are of the end; ``allowed_first`` if it was different at the begin.
     """
-    rows = [words[1:] for line in text.splitlines() if len(words := line.split()) == 6 and words[0] == "placed"]
+    lines = [line.split() for line in text.splitlines()]
+    rows = [words[1:] for words in lines if len(words) == 6 and words[0] == "placed"]
+    between = next((words[1] for words in lines if len(words) == 2 and words[0] == "ran"), "")
     if len(rows) != 2 or not all(_PLACE.fullmatch(number) for row in rows for number in row[:4]):
         return {}
     (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
-    ran_on = {"cpus": sorted({int(first), int(last)}), "numa": int(numa), "socket": int(socket), "core": int(core)}
-    return {**ran_on, "allowed": allowed, **({"allowed_first": allowed_first} if allowed_first != allowed else {})}
+    cpus = sorted({int(first), int(last), *numbers_of(between)})
+    at_end = {"cpu": int(last), "numa": int(numa), "socket": int(socket), "core": int(core)}
+    return {
+        "cpus": cpus,
+        **at_end,
+        "allowed": allowed,
+        **({"allowed_first": allowed_first} if allowed_first != allowed else {}),
+    }
 
 
 def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, str]) -> str:
@@ -101,16 +110,18 @@ def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, s
     if not rows or not all(row and row["core"] >= 0 for row in rows.values()):
         return ""  # some virtual machines and containers have no topology
     cores = {(hosts[rank], row["socket"], row["core"]) for rank, row in rows.items()}
-    allowed = sorted({count_of(row["allowed"]) for row in rows.values()})
+    allowed = sorted({len(numbers_of(row["allowed"])) for row in rows.values()})
     usable = plural(allowed[0], "CPU") if len(allowed) == 1 else f"{allowed[0]} to {plural(allowed[-1], 'CPU')}"
     return f"{plural(len(rows), 'rank')} ended on {plural(len(cores), 'core')}; each may use {usable}"
 
 
-def count_of(cpus: str) -> int:
-    """Return the number of CPUs in a list such as 0-3,8; 0 if it cannot be read."""
+def numbers_of(cpus: str) -> list[int]:
+    """Return the CPUs in a list such as 0-3,8; [] if it cannot be read."""
     runs = [_RUN.fullmatch(run) for run in cpus.split(",")]
-    sizes = [int(run[2] or run[1]) - int(run[1]) + 1 if run else 0 for run in runs]
-    return sum(sizes) if min(sizes) > 0 else 0
+    ends = [(int(run[1]), int(run[2] or run[1])) for run in runs if run]
+    if len(ends) < len(runs) or any(last < first for first, last in ends):
+        return []
+    return [cpu for first, last in ends for cpu in range(first, last + 1)]
 
 
 def sentence(ways: Ways | None) -> str:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special  # fdtrc is f.sf without its checks
 
 from analysis.sensitivity.model import DELAY_ERROR_S, RATE_ERROR, Draws, Quantity, Runs, quantity
@@ -64,8 +63,34 @@ def _from_zero(drawn: Quantity, *, bends: bool) -> Quantity:
 
 
 @dataclass(frozen=True, slots=True)
+class _Links:
+    """The distinct links of n trials, shape (m,): all that the likelihood needs.
+
+    Trials on one link have the same row of the design, and share the error of its certificate. So their mean has a weight, and their
+    deviations from it are independent of the model.
+    """
+
+    at: Runs
+    """A row per link, with the geometric mean of its trials' times."""
+    counts: Floats
+    within: float
+    """Sum of the squared deviations of log times from the means of their links."""
+    trials: int
+
+    @classmethod
+    def of(cls, runs: Runs) -> _Links:
+        links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
+        distinct, members = np.unique(links, axis=1, return_inverse=True)
+        members, logs = members.reshape(-1), np.log(runs.elapsed)
+        counts = np.bincount(members).astype(np.float64)
+        means = np.bincount(members, weights=logs) / counts
+        deviations = logs - means[members]
+        return cls(Runs(*distinct, np.exp(means)), counts, float(deviations @ deviations), len(runs))
+
+
+@dataclass(frozen=True, slots=True)
 class _Cells:
-    """The linear models of all pairs of bends: c cells, n trials, p coefficients."""
+    """The linear models of all pairs of bends: c cells, m links, p coefficients."""
 
     bends: Floats
     """Shape (c, 2): delay in seconds, inverse rate in seconds per bit."""
@@ -110,55 +135,38 @@ def fit(runs: Runs) -> Fit:
     """
     if not len(runs):
         raise ValueError("there are no trials")
-    parts = _Parts.of(runs)
+    parts, links = _Parts.of(runs), _Links.of(runs)
     if len(runs) <= parts.count + 2:
         raise ValueError(f"{len(runs)} trials are too few for {parts.count} coefficients and their scatter")
     if parts.count == 1:
         raise ValueError("all trials ran on the same link")
-    centre = _typical(runs)
-    whitening = np.eye(len(runs))
+    if len(links.at) < parts.count:
+        raise ValueError(f"{len(links.at)} links are too few for {parts.count} coefficients")
+    centre, weights = links.at.elapsed, links.counts
     for _ in range(_ROUNDS):
-        cells = _cells(parts, runs, centre, whitening)
-        centre = np.maximum(parts.design(runs, cells.bends[cells.best]) @ cells.coefficients[cells.best], 0.2 * centre)
-        whitening = _whitening(parts, runs, centre, cells)
-    cells = _cells(parts.closer(cells, runs), runs, centre, whitening)
-    return _judged(parts, runs, centre, cells, whitening)
+        cells = _cells(parts, links, centre, weights)
+        predicted = parts.design(links.at, cells.bends[cells.best]) @ cells.coefficients[cells.best]
+        centre = np.maximum(predicted, 0.2 * centre)
+        weights = _weights(parts, links, centre, cells)
+    cells = _cells(parts.closer(cells, len(runs)), links, centre, weights)
+    return _judged(parts, runs, links, centre, cells, weights)
 
 
-def _members(runs: Runs) -> npt.NDArray[np.intp]:
-    links = np.stack([runs.delay, runs.inverse_rate, runs.loss])
-    return np.unique(links, axis=1, return_inverse=True)[1].reshape(-1)
-
-
-def _typical(runs: Runs) -> Floats:
-    members = _members(runs)
-    sums = np.bincount(members, weights=np.log(runs.elapsed))
-    return np.asarray(np.exp(sums / np.bincount(members))[members])
-
-
-def _whitening(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells) -> Floats:
-    """Return the (n, n) matrix that makes errors of trials independent and equal.
+def _weights(parts: _Parts, links: _Links, centre: Floats, cells: _Cells) -> Floats:
+    """Return the weight of each link's mean: that of its trials, with one error in common.
 
     Trials on one link share the error of its certificate: seconds of messages x error of the delay, and of bytes x error of the rate.
     """
-    members = _members(runs)
-    spread = np.log(runs.elapsed / _typical(runs))
-    freedom = len(runs) - int(members.max()) - 1
-    variance = spread @ spread / freedom if freedom else cells.residual_sums.min() / max(1, len(runs) - parts.count)
-    best = cells.best
+    freedom, at, best = links.trials - len(links.at), links.at, cells.best
+    variance = links.within / freedom if freedom else cells.residual_sums.min() / max(1, links.trials - parts.count)
     columns = dict(zip(parts.names, cells.coefficients[best], strict=True))
     delay_bend, rate_bend = cells.bends[best]
-    per_delay = max(0.0, columns.get("delay", 0.0)) / (runs.delay.max() - delay_bend or 1.0)
-    per_rate = max(0.0, columns.get("rate", 0.0)) / (runs.inverse_rate.max() - rate_bend or 1.0)
-    shared = np.zeros((len(runs), len(runs)))
-    for error in (
-        per_delay * (runs.delay > delay_bend) * DELAY_ERROR_S / centre,
-        per_rate * (runs.inverse_rate > rate_bend) * runs.inverse_rate * RATE_ERROR / centre,
-    ):
-        shared += np.outer(error, error)
-    shared *= members[:, None] == members
-    covariance = np.eye(len(runs)) + shared / max(variance, _LEAST_SCATTER**2)
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+    per_delay = max(0.0, columns.get("delay", 0.0)) / (at.delay.max() - delay_bend or 1.0)
+    per_rate = max(0.0, columns.get("rate", 0.0)) / (at.inverse_rate.max() - rate_bend or 1.0)
+    of_delay = per_delay * (at.delay > delay_bend) * DELAY_ERROR_S / centre
+    of_rate = per_rate * (at.inverse_rate > rate_bend) * at.inverse_rate * RATE_ERROR / centre
+    shared = (of_delay**2 + of_rate**2) / max(variance, _LEAST_SCATTER**2)
+    return np.asarray(links.counts / (1 + links.counts * shared))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +242,9 @@ class _Parts:
             columns.append(np.broadcast_to(both / both.max(), shape))
         return np.stack(columns, axis=-1)
 
-    def closer(self, cells: _Cells, runs: Runs) -> _Parts:
+    def closer(self, cells: _Cells, trials: int) -> _Parts:
         """Return a finer grid over the possible bends."""
-        possible = cells.bends[cells.chances(len(runs) - self.count, len(runs)) > _POSSIBLE]
+        possible = cells.bends[cells.chances(trials - self.count, trials) > _POSSIBLE]
         return replace(
             self,
             delay_bends=_between(self.delay_bends, possible[:, 0]),
@@ -274,26 +282,28 @@ def _ramp(column: Floats, bend: Floats) -> Floats:
     return np.asarray(np.maximum(0, column - bend) / (column.max() - bend))
 
 
-def _cells(parts: _Parts, runs: Runs, centre: Floats, whitening: Floats) -> _Cells:
+def _cells(parts: _Parts, links: _Links, centre: Floats, weights: Floats) -> _Cells:
     """Return the linear models of all bends, linearised about ``centre``."""
     bends = np.stack(np.meshgrid(parts.delay_bends, parts.rate_bends, indexing="ij"), axis=-1).reshape(-1, 2)
-    response = whitening @ (1 + np.log(runs.elapsed / centre))
-    q, r = np.linalg.qr(whitening @ (parts.design(runs, bends) / centre[:, None]))
+    roots = np.sqrt(weights)
+    response = roots * (1 + np.log(links.at.elapsed / centre))
+    q, r = np.linalg.qr(parts.design(links.at, bends) * (roots / centre)[:, None])
     diagonal = np.abs(np.diagonal(r, axis1=1, axis2=2))
     well_posed = diagonal.min(axis=1) > 1e-9 * diagonal.max(axis=1)
     bends, q, r = bends[well_posed], q[well_posed], r[well_posed]
-    along = np.einsum("cnp,n->cp", q, response)
-    residuals = response - np.einsum("cnp,cp->cn", q, along)
+    along = np.einsum("cmp,m->cp", q, response)
+    residuals = response - np.einsum("cmp,cp->cm", q, along)
     coefficients = np.linalg.solve(r, along[..., None])[..., 0]
-    return _Cells(bends, coefficients, np.einsum("cn,cn->c", residuals, residuals), r, parts.log_priors(bends))
+    sums = links.within + np.einsum("cm,cm->c", residuals, residuals)
+    return _Cells(bends, coefficients, sums, r, parts.log_priors(bends))
 
 
-def _judged(parts: _Parts, runs: Runs, centre: Floats, cells: _Cells, whitening: Floats) -> Fit:
+def _judged(parts: _Parts, runs: Runs, links: _Links, centre: Floats, cells: _Cells, weights: Floats) -> Fit:
     best = float(cells.residual_sums.min())
     freedom = max(1, len(runs) - parts.count - parts.freedom_of_bends)
 
     def matters(part: Literal["delay", "rate", "delay_bends", "rate_bends"], spent: int) -> bool:
-        less = float(_cells(parts.without(part), runs, centre, whitening).residual_sums.min())
+        less = float(_cells(parts.without(part), links, centre, weights).residual_sums.min())
         gain = (less - best) / spent / max(best / freedom, 1e-18)
         return bool(special.fdtrc(spent, freedom, max(gain, 0.0)) < _CLAIM)
 

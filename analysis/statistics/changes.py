@@ -26,6 +26,9 @@ _SEED: Final = 2007
 SHORTEST: Final = 3
 """Trials on either side of a step: fewer could be a passing disturbance."""
 
+LATER: Final = ".machine."
+"""Group of facts, also of other hosts, that older trials lack."""
+
 Position = Literal["within", "above", "below", "no baseline"]
 
 
@@ -221,7 +224,6 @@ def _change(
     before, after = x[start:at], x[at:stop]
     base = float(np.median(before))
     old, new = points[at - 1].environment, points[at].environment
-    names = sorted(set(old) | set(new))
     return Change(
         index=at,
         label=points[at].label,
@@ -230,9 +232,20 @@ def _change(
         ratio=float(np.median(after)) / base if base else None,
         ratio_interval=ratio_interval(after, before),
         p_value=p,
-        environment={n: (old.get(n, "absent"), new.get(n, "absent")) for n in names if old.get(n) != new.get(n)},
+        environment=changed_facts(old, new),
         expected=expected,
     )
+
+
+def changed_facts(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the facts that changed: name -> (before, after).
+
+    Facts of a later group are no change if one of the trials was measured before they were recorded.
+    """
+    names = sorted(set(old) | set(new))
+    if any(not any(LATER in f".{name}" for name in facts) for facts in (old, new)):
+        names = [name for name in names if LATER not in f".{name}"]
+    return {n: (old.get(n, "absent"), new.get(n, "absent")) for n in names if old.get(n) != new.get(n)}
 
 
 def _limits(x: Floats) -> tuple[float | None, float | None]:

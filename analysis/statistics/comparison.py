@@ -239,9 +239,29 @@ def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
     if pooled.min() > 0:
         groups = [np.log(g) for g in groups]
     spread = max(float(g.std()) for g in groups)
-    by_rank = float(scipy.stats.kruskal(*groups).pvalue)
+    by_rank = _equal_ranks(groups)
     if spread <= 1e-12 * max(1.0, float(np.abs(pooled).max())):
         # counts that repeat exactly: any difference is one, once there are trials enough to rank
         return 0.0 if by_rank < 0.05 else by_rank
-    by_mean = float(scipy.stats.f_oneway(*groups).pvalue)
+    by_mean = _equal_means(groups)
     return by_mean if by_rank < 0.05 else max(by_mean, by_rank)
+
+
+def _equal_ranks(groups: Sequence[Floats]) -> float:
+    """Return the p-value of Kruskal and Wallis (1952), with ties; scipy's takes 20 ms for its checks."""
+    sizes = np.array([len(g) for g in groups])
+    _, places, ties = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)
+    ranks, n = (np.cumsum(ties) - (ties - 1) / 2)[places], int(sizes.sum())
+    sums = np.add.reduceat(ranks, np.cumsum(sizes) - sizes)
+    h = 12 / (n * (n + 1)) * float((sums**2 / sizes).sum()) - 3 * (n + 1)
+    return float(special.chdtrc(len(groups) - 1, h / (1 - float((ties**3.0 - ties).sum()) / (float(n) ** 3 - n))))
+
+
+def _equal_means(groups: Sequence[Floats]) -> float:
+    """Return the p-value of the F test of equal means."""
+    values, sizes = np.concatenate(groups), np.array([len(g) for g in groups])
+    means = np.array([g.mean() for g in groups])
+    within = float(((values - np.repeat(means, sizes)) ** 2).sum())
+    between = float(sizes @ (means - values.mean()) ** 2)
+    freedom, spare = len(groups) - 1, len(values) - len(groups)
+    return float(special.fdtrc(freedom, spare, between / freedom / (within / spare)))

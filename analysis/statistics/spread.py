@@ -27,9 +27,14 @@ def log_variances(groups: Sequence[Sequence[float] | Floats]) -> tuple[Floats, F
 
     Values are positive.
     """
-    logs = [np.log(np.asarray(g, dtype=np.float64)) for g in groups if len(g) > 1]
-    variances = np.array([max(float(g.var(ddof=1)), SMALLEST_SPREAD**2) for g in logs])
-    return variances, np.array([len(g) - 1 for g in logs], dtype=np.float64)
+    repeated = [np.asarray(g, dtype=np.float64) for g in groups if len(g) > 1]
+    if not repeated:
+        return np.zeros(0), np.zeros(0)
+    sizes, logs = np.array([len(g) for g in repeated]), np.log(np.concatenate(repeated))
+    starts = np.cumsum(sizes) - sizes
+    deviations = logs - np.repeat(np.add.reduceat(logs, starts) / sizes, sizes)
+    variances = np.add.reduceat(deviations**2, starts) / (sizes - 1)
+    return np.maximum(variances, SMALLEST_SPREAD**2), sizes - 1.0
 
 
 def pooled(variances: Floats, freedom: Floats) -> tuple[float, float]:

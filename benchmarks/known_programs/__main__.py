@@ -26,7 +26,7 @@ import yaml
 from benchmarks.known_programs.judge import Judgement, contradictions, judge, measured, true_causes, truth_of
 from benchmarks.known_programs.kinds import KINDS, Kind, specification
 from config.services.lease import ROOT, Installation, embedded_services
-from config.supervisor import Supervisor, child_environment, interrupt_on_stop_signals, manage, run_to_end
+from config.supervisor import Supervisor, child_environment, interrupt_on_stop_signals, manage, set_up
 
 SOURCE: Final = Path(__file__).with_name("known.c")
 RIGHT: Final = 0.9
@@ -66,7 +66,7 @@ def installation(var: Path) -> Iterator[Mapping[str, str]]:
     settings = Installation.of_environment()
     with embedded_services(settings) as lease:
         environment = child_environment(settings, lease.state)
-        run_to_end(manage("set_up", "--no-demo"), environment)
+        set_up(environment, "--no-demo")
         with Supervisor(settings, environment) as supervisor:
             supervisor.ensure_worker()
             yield environment

@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -128,15 +128,18 @@ class Lease:
 
 
 @contextmanager
-def embedded_services(installation: Installation) -> Iterator[Lease]:
-    """Keep the embedded services running; wait for their end after the last user."""
+def embedded_services(installation: Installation, *, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Lease]:
+    """Keep the embedded services running; wait for their end after the last user.
+
+    `meanwhile` is called while they start.
+    """
     if not installation.embedded:
         yield Lease(State(), fresh=False)
         return
     users = Lock(installation.var, "users")
     users.share()  # waits while a host ends its services
     try:
-        yield join_or_start(installation)
+        yield join_or_start(installation, meanwhile)
     finally:
         last = users.try_to_take()
         users.release()
@@ -152,7 +155,7 @@ def host_runs(var: Path) -> bool:
         lock.release()
 
 
-def join_or_start(installation: Installation) -> Lease:
+def join_or_start(installation: Installation, meanwhile: Callable[[], None] = lambda: None) -> Lease:
     """Return the running services, or start them; concurrent programs wait."""
     lock = Lock(installation.var, "start")
     lock.take()
@@ -165,7 +168,7 @@ def join_or_start(installation: Installation) -> Lease:
             if time.monotonic() > deadline:  # after a stop signal without effect
                 raise ServiceError(f"the embedded services do not stop; see {installation.var}/log/services.log")
             time.sleep(POLL_S)
-        _start_host(installation)
+        _start_host(installation, meanwhile)
         return Lease(_checked(installation, read_state(installation.var)), fresh=True)
     finally:
         lock.release()
@@ -180,7 +183,7 @@ def _checked(installation: Installation, state: State) -> State:
     return state
 
 
-def _start_host(installation: Installation) -> None:
+def _start_host(installation: Installation, meanwhile: Callable[[], None]) -> None:
     (installation.var / "log").mkdir(exist_ok=True)
     reader, writer = os.pipe()
     try:
@@ -195,6 +198,7 @@ def _start_host(installation: Installation) -> None:
     finally:
         os.close(writer)
     with os.fdopen(reader) as answer:
+        meanwhile()
         text = answer.read().strip()
     if text != "ready":
         process.wait()

@@ -42,8 +42,9 @@ def specification_of(request: Request, project: Project) -> ExperimentSpec:
     """Return the specification in the body. Raise InvalidSpec, PermissionDenied."""
     read = parse_yaml if isinstance(request.data, YamlText) else parse
     spec = read(request.data, max_trials=settings.MAX_TRIALS)
-    if not access.may_submit(request.user, project, spec.workload, spec.parameters):
-        raise PermissionDenied(f"Only maintainers of this project may submit the workload {spec.workload}.")
+    if not access.may_submit(request.user, project, specification := spec.to_dict()):
+        field = access.restricted_field(specification)
+        raise PermissionDenied(f"Only maintainers of this project may submit this {field}: it names what is executed.")
     return spec
 
 

@@ -17,7 +17,7 @@ from dashboard.pages.new import form_context, typed_yaml
 from dashboard.panels.new.draft import draft_from_post, posted_draft
 from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
-from experiments.access import may_prioritise, may_run_more, may_submit
+from experiments.access import may_prioritise, may_run_more, may_submit, restricted_field
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BackgroundTask, Experiment, Priority
 from experiments.revision import plan_points
@@ -90,8 +90,9 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
         draft = draft_from_post(request.POST)
         try:
             spec = parse(posted_draft(request.POST, max_trials=settings.MAX_TRIALS), max_trials=settings.MAX_TRIALS)
-            if not may_submit(request.user, experiment.project, spec.workload, spec.parameters):
-                raise InvalidSpec([FieldError("workload", "you may not start this workload in this project")])
+            if not may_submit(request.user, experiment.project, specification := spec.to_dict()):
+                field = restricted_field(specification) or "workload"
+                raise InvalidSpec([FieldError(field, f"you may not start this {field} in this project")])
             count = queue.revise(experiment, spec, author=request.user)
         except InvalidSpec as error:
             refusal = error

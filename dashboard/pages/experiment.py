@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -290,7 +291,8 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
     setup["constants"] = parameters_sentence(point, names)
     if not any(name.startswith("link.") for name in spec.sweep):
         link = design.link_of(point)
-        setup["link"] = experiment.cluster.traits.link_in_words(link) if experiment.cluster else link.describe()
+        describe = partial(experiment.cluster.traits.link_in_words, link) if experiment.cluster else link.describe
+        setup |= {"link": describe(brief=True), "link_in_full": describe()}
     return setup | {"spec": spec, "known": known_parameters(experiment.workload)}
 
 

@@ -43,7 +43,7 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "workload": workload_title(workload),
         "found": record,
         "metric": description,
-        "metrics": [described(name).label for name in in_order({*record.metrics, metric})],
+        "metrics": [described(name).label for name in in_order({*record.metrics, metric}) if is_metric(name)],
         "settings": _settings(record.configuration),
         "chart": _chart(record, description) if record.entries else None,
         "changes": _changes(record),
@@ -59,9 +59,11 @@ def _metric_by_label(request: HttpRequest, configuration: str, cluster: str, lab
         raise Http404 from None
     address = reverse("history", args=[configuration, cluster])
     for name in in_order({*METRICS, *names}):
-        if described(name).label.casefold() == label.casefold():
+        if is_metric(name) and described(name).label.casefold() == label.casefold():
             return redirect(f"{address}?{urlencode({'metric': name})}")
-    messages.error(request, f"No metric is called “{label[:80]}”. Choose one of the list.", extra_tags="bad")
+    recorded = any(label in (name, described(name).label) for name in names)
+    why = f"No program defines “{label[:80]}” any more" if recorded else f"No metric is called “{label[:80]}”"
+    messages.error(request, f"{why}. Choose a metric of the list.", extra_tags="bad")
     return redirect(address)
 
 

@@ -21,7 +21,7 @@ from dashboard.panels.new.proposal import is_first_study, starting_draft
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
-from experiments.access import may_submit_somewhere, projects_for, visible_experiments
+from experiments.access import may_submit_somewhere, projects_for, restricted_field, visible_experiments
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
@@ -141,12 +141,14 @@ def _about_network(request: HttpRequest) -> HttpResponse:
 
 
 def _project(request: HttpRequest, spec: ExperimentSpec) -> Project:
-    able = projects_for(request.user, spec.workload, spec.parameters)
+    specification = spec.to_dict()
+    able = projects_for(request.user, specification)
     slug = request.POST.get("project", "")
     project = next((option for option in able if slug in ("", option.slug)), None)
     if project is None:
         where = "this project" if slug else "any of your projects"
-        raise InvalidSpec([FieldError("workload", f"you may not start this workload in {where}")])
+        field = restricted_field(specification) or "workload"
+        raise InvalidSpec([FieldError(field, f"you may not start this {field} in {where}")])
     return project
 
 

@@ -98,7 +98,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
     chosen = next((option for option in built_in_experiments() if option.stem == stem), None)
     if chosen is None:
         raise Http404(f"no built-in experiment {stem}")
-    project = next(iter(projects_for(request.user, chosen.spec.workload, chosen.spec.parameters)), None)
+    project = next(iter(projects_for(request.user, chosen.spec.to_dict())), None)
     if project is None:
         raise PermissionDenied
 
@@ -144,6 +144,7 @@ def _card(study: Experiment, latest: Experiment | None, progress: Any, answers: 
     sizes = [(experiment, name) for name, experiment in by_name.items()]
     return {
         "study": study,
+        "title": study.name.partition(", as published")[0],
         "published": _result(answers.get(study.pk)) or next(iter((study.source or {}).get("statements", [])), ""),
         "own": latest,
         "state": chip_state(progress[latest.pk]) if latest else "",

@@ -66,6 +66,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
     artifacts = list(trial.artifacts.all())
     has_packets = any(a.kind == Artifact.Kind.CAPTURE and a.removed_at is None for a in artifacts)
     may_change = not trial.experiment.published and may_cancel(request.user, trial.experiment)
+    link = None if trial.experiment.published else design.link_of(trial.configuration.parameters)
     is_current = trial.is_over and not trial.superseded
     context = {
         "place": "experiments",
@@ -73,7 +74,8 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "title": _title(trial),
         "point": _point(trial),
         "apart": why_apart(trial.experiment, [trial]).get(trial.pk, ""),
-        "link": "" if trial.experiment.published else design.link_of(trial.configuration.parameters).describe(),
+        "link": link.describe(brief=True) if link else "",
+        "link_in_full": link.describe() if link else "",
         "before": before,
         "after": after,
         "may_cancel": may_change and not trial.is_over,

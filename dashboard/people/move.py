@@ -19,7 +19,7 @@ def move(request: HttpRequest, slug: str) -> HttpResponse:
     experiment = find_experiment(request, slug)
     if not may_move(request.user, experiment):
         raise PermissionDenied
-    allowed = projects_for(request.user, experiment.workload, experiment.specification.get("parameters"))
+    allowed = projects_for(request.user, experiment.specification)
     targets = [project for project in allowed if project != experiment.project]
     if request.method != "POST":
         context = {"place": "experiments", "experiment": experiment, "targets": targets}

@@ -88,11 +88,15 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 def by_metric(trials: QuerySet[Trial], metric: str, *, descending: bool, scope: str = Measurement.Scope.ALL) -> Listing:
     """Return ``trials`` by the value of a metric, those without one last."""
-    measured = trials.filter(measurements__metric=metric, measurements__scope=scope)
-    # An annotation, so that the position of a row needs no query.
-    valued = measured.annotate(sort_value=F(_METRIC))
+
+    def measured(trials: QuerySet[Trial]) -> QuerySet[Trial]:
+        # An annotation, so that the position of a row needs no query.
+        of_metric = trials.filter(measurements__metric=metric, measurements__scope=scope)
+        return of_metric.annotate(sort_value=F(_METRIC))
+
     unmeasured = trials.filter(~Exists(measurements(metric, scope)))
-    return Listing(Key("sort_value", descending, _number), valued, unmeasured)
+    among = measured(Trial.objects.all()) if trials.query.where else None
+    return Listing(Key("sort_value", descending, _number), measured(trials), unmeasured, among)
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:

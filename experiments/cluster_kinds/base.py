@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.settings import Settings
+from experiments.common.processors import usable_cores
 from experiments.errors import FieldError, InvalidSettings
 from experiments.specification.parameters import Link, sentence
 
@@ -90,9 +91,9 @@ class ClusterKind(ABC):
             return FieldError(path, "is not a known field" + (f"; {matches[0]} is" if matches else ""))
         return FieldError(path, sentence(error))
 
-    def link_in_words(self, link: Link) -> str:
+    def link_in_words(self, link: Link, *, brief: bool = False) -> str:
         """Return a description of the network between the hosts of a trial."""
-        return link.describe() if self.emulates else "the network as it is"
+        return link.describe(brief=brief) if self.emulates else "the network as it is"
 
     @abstractmethod
     def most_hosts(self, cluster: StoredCluster) -> int | None:
@@ -127,7 +128,7 @@ class MachineKind(ClusterKind):
     hosts_share_cores = True
 
     def cores_to_suggest(self, cluster: StoredCluster) -> int | None:
-        return len(os.sched_getaffinity(0))
+        return usable_cores()
 
     def most_ranks(self, cluster: StoredCluster, hosts: int) -> int:
         return max(256, 16 * len(os.sched_getaffinity(0)))

@@ -30,6 +30,10 @@ _WORDS: Final[Mapping[str, str]] = {
     "off": "off while trials run",
     "hwthread": "hardware thread",
     "numa": "NUMA node",
+    "srun-pmix": "srun --mpi=pmix",
+    "srun-pmi2": "srun --mpi=pmi2",
+    "flux-run": "flux run",
+    "pals": "mpiexec of PALS",
     "block": "host after host",
     "cyclic": "hosts in turn",
 }
@@ -112,6 +116,9 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
             continue
         extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
         shape = _shape(kind, info)
+        words = getattr(model, f"{name}_choices", get_args(kind)) if shape == "choice" else ()
+        if len(words) == 1:
+            continue
         yield Setting(
             path=prefix + name,
             title=info.title or name.replace("_", " ").capitalize(),
@@ -120,7 +127,7 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[Setting]:
             shape=shape,
             usual=str(extra.get("usual") or _usual(shape, info)),
             first=info.is_required() or bool(extra.get("first")),
-            choices=tuple((word, _WORDS.get(word, word)) for word in get_args(kind)) if shape == "choice" else (),
+            choices=tuple((word, _WORDS.get(word, word)) for word in words),
         )
 
 

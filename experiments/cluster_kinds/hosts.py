@@ -69,7 +69,12 @@ def _expanded(word: str) -> list[str]:
         raise ValueError(f"{word!r} is more than {MOST_HOSTS} hosts")
     if re.search(r"[\[\]]", "".join(parts[::2])):
         raise _no_range(word)
-    return [name for name in map("".join, itertools.product(*choices)) if name]
+    # In the order of Slurm: the last bracket counts fastest, then the first, the second and so on.
+    *slower, fastest = range(1, len(choices), 2) or [0]
+    order = [*range(0, len(choices), 2), *reversed(slower), fastest] if len(choices) > 1 else [0]
+    places = sorted(range(len(order)), key=order.__getitem__)
+    picked = itertools.product(*(choices[place] for place in order))
+    return [name for parts in picked if (name := "".join(parts[place] for place in places))]
 
 
 def _numbers(ranges: str, word: str) -> list[str]:

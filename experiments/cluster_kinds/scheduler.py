@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
+
+from pydantic import field_validator
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
 from experiments.cluster_kinds.hosts import HostAlias
-from experiments.cluster_kinds.settings import HostSettings, Login, Name, Word, stated
+from experiments.cluster_kinds.settings import MPIRUN, HostSettings, Launcher, Login, Name, Word, stated
 
 
 class SchedulerLogin(Login):
@@ -68,16 +70,26 @@ class SchedulerKind(ClusterKind):
 class SlurmSettings(SchedulerSettings):
     """Nodes that Slurm allots."""
 
+    launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN, "srun-pmix", "srun-pmi2")
     partition: Name | None = stated(None, "Partition", "Queue", first=True, usual="Slurm's default")
-    """As of sbatch."""
+    """Partition of the jobs (sbatch --partition)."""
     account: Name | None = stated(None, "Account", "Queue", first=True)
-    """As of sbatch."""
+    """Account that is charged (sbatch --account)."""
     qos: Name | None = stated(None, "Quality of service", "Queue")
-    """As of sbatch."""
+    """Name of a QOS (sbatch --qos)."""
     constraint: Word | None = stated(None, "Constraint", "Queue")
-    """Features that nodes must have, as of sbatch."""
+    """Features that nodes must have (sbatch --constraint)."""
     reservation: Name | None = stated(None, "Reservation", "Queue")
-    """As of sbatch."""
+    """Reservation whose nodes are used (sbatch --reservation)."""
+
+    @field_validator("options")
+    @classmethod
+    def _are_of_one_job(cls, options: tuple[Word, ...]) -> tuple[Word, ...]:
+        if ":" in options:
+            raise ValueError(
+                "has a “:”, which begins another part of a heterogeneous job: all hosts of a trial are equal"
+            )
+        return options
 
 
 class Slurm(SchedulerKind):
@@ -93,14 +105,22 @@ class Slurm(SchedulerKind):
 class PbsSettings(LoginSettings):
     """Nodes that PBS allots."""
 
+    launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN, "pals")
     queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="PBS' default")
-    """As of qsub -q."""
+    """Queue of the jobs (qsub -q)."""
     account: Name | None = stated(None, "Account", "Queue", first=True)
-    """As of qsub -A."""
+    """Account that is charged (qsub -A)."""
     attach: Word = stated("/opt/pbs/bin/pbs_attach", "Attach", "Queue")
     """The nodes' command that takes a login into the job."""
     select: Word | None = stated(None, "Of every node", "Queue")
     """Further resources of a chunk of select: mem=64gb:mpiprocs=32."""
+
+    @field_validator("select")
+    @classmethod
+    def _is_one_chunk(cls, select: str | None) -> str | None:
+        if select and "+" in select:
+            raise ValueError("has a “+”, which begins a chunk of other hosts: all hosts of a trial are equal")
+        return select
 
 
 class Pbs(SchedulerKind):
@@ -117,11 +137,11 @@ class LsfSettings(LoginSettings):
     """Nodes that LSF allots."""
 
     queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="LSF's default")
-    """As of bsub -q."""
+    """Queue of the jobs (bsub -q)."""
     project: Name | None = stated(None, "Project", "Queue")
-    """As of bsub -P."""
+    """Project that is charged (bsub -P)."""
     resources: Word | None = stated(None, "Resources", "Queue")
-    """Requirements of nodes, as of bsub -R: select[mem>64000]."""
+    """Requirements of nodes (bsub -R): select[mem>64000]."""
 
 
 class Lsf(SchedulerKind):
@@ -137,12 +157,13 @@ class Lsf(SchedulerKind):
 class FluxSettings(SchedulerSettings):
     """Nodes that Flux allots."""
 
+    launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN, "flux-run")
     queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="Flux' default")
-    """As of flux batch -q."""
+    """Queue of the jobs (flux batch -q)."""
     bank: Name | None = stated(None, "Bank", "Queue")
-    """As of flux batch."""
+    """Bank that is charged (flux batch --bank)."""
     requires: Word | None = stated(None, "Requires", "Queue")
-    """Properties that nodes must have, as of flux batch."""
+    """Properties that nodes must have (flux batch --requires)."""
 
 
 class Flux(SchedulerKind):
@@ -161,9 +182,9 @@ class GridengineSettings(LoginSettings):
     parallel_environment: Name = stated(..., "Parallel environment", "Queue")
     """One whose allocation rule is the number of slots of a host, so that hosts are taken whole; qconf -spl lists them."""
     queue: Name | None = stated(None, "Queue", "Queue", first=True, usual="any")
-    """As of qsub -q."""
+    """Queue of the jobs (qsub -q)."""
     project: Name | None = stated(None, "Project", "Queue")
-    """As of qsub -P."""
+    """Project that is charged (qsub -P)."""
 
 
 class Gridengine(SchedulerKind):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from experiments.specification.placement import Bind, Distribution
 from experiments.specification.transport import NATIVE, Chosen
@@ -24,6 +24,8 @@ def _as_name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_as_name)]
 """A host, user or partition: nothing that ssh or Slurm could take for an option."""
 Word = Annotated[str, Field(min_length=1)]
+MPIRUN: Final = "mpirun"
+Launcher = Literal["mpirun", "srun-pmix", "srun-pmi2", "flux-run", "pals"]
 
 
 def stated(default: Any, title: str, group: str, *, first: bool = False, usual: str = "", **more: Any) -> Any:
@@ -80,8 +82,12 @@ class Login(Settings):
 class HostSettings(Settings):
     """Settings of all clusters of real hosts."""
 
+    launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN,)
+    """Launchers of this kind of cluster."""
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
+    launcher: Launcher = stated(MPIRUN, "Launcher", "MPI")
+    """Starts the ranks: mpirun of the MPI library, or a command of the batch system."""
     mpirun: Word | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: Chosen = stated(NATIVE, "Transport", "MPI")
@@ -112,3 +118,12 @@ class HostSettings(Settings):
     """Cards that join packets make numbers of packets estimates. Off changes the interface for all users while trials run."""
     offload_command: tuple[Word, ...] = stated(("ethtool",), "Offload command", "Network", min_length=1)
     """For example: sudo -n ethtool"""
+
+    @field_validator("launcher")
+    @classmethod
+    def _starts_ranks_here(cls, launcher: Launcher) -> Launcher:
+        if launcher not in cls.launcher_choices:
+            raise ValueError(
+                f"{launcher} starts no ranks on this kind of cluster; choose {' or '.join(cls.launcher_choices)}"
+            )
+        return launcher

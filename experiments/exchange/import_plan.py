@@ -48,6 +48,7 @@ from experiments.models import (
 from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.specification import budget
+from experiments.specification.validation import in_todays_words
 
 _UNPACKED_BYTES: Final = 1 << 30
 """Unpacked size of a compressed analysis, profile or trace that a page may read."""
@@ -239,7 +240,7 @@ def _describe(
 ) -> None:
     experiment.name, experiment.workload, experiment.cluster = storable(record.name), storable(record.workload), cluster
     experiment.version, experiment.tags = record.version, storable(record.tags)
-    experiment.specification = storable(record.specification)
+    experiment.specification = storable(in_todays_words(record.specification))
     experiment.specification_hash = record.specification_hash
     experiment.source, experiment.origin = storable(record.source), storable(origin)
 
@@ -280,7 +281,9 @@ def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
     for version in record.versions:
         if version.number not in numbers_here:
             row = experiment.versions.create(
-                number=version.number, specification=storable(version.specification), hash=version.hash
+                number=version.number,
+                specification=storable(in_todays_words(version.specification)),
+                hash=version.hash,
             )
             ExperimentVersion.objects.filter(pk=row.pk).update(created_at=version.created_at)
 

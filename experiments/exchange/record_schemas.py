@@ -64,6 +64,8 @@ class _Conditions(_Shape):
     transport: str = ""
     messages_by: str = ""
     placement: str = ""
+    different_hosts: str = ""
+    placement_findings: dict[str, str] = {}
 
 
 class _Parameters(_Shape):

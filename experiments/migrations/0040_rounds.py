@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0036_clones"),
+        ("experiments", "0037_control_runs"),
     ]
 
     operations = [

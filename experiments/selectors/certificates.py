@@ -54,10 +54,11 @@ def _status(rows: Collection[tuple[str, Any]]) -> CertificateStatus:
 
 def achieved_link(certificates: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Return the achieved link parameters, in base units: medians of certificates."""
-    return _medians(map(achieved, certificates))
+    return medians(map(achieved, certificates))
 
 
-def _medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def medians(links: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each link parameter."""
     by_name: dict[str, list[float]] = defaultdict(list)
     for link in links:
         for name, value in link.items():

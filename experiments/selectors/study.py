@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from dataclasses import dataclass
+from datetime import datetime
 from statistics import median
 from typing import Any, Final
 
@@ -17,6 +19,7 @@ from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.files import read_analyses
 from experiments.models import (
     DISTURBANCES,
+    UNFINISHED,
     Cluster,
     Configuration,
     Environment,
@@ -26,17 +29,99 @@ from experiments.models import (
     State,
     Trial,
 )
-from experiments.selectors.certificates import achieved_link
-from experiments.selectors.counted_values import counted_values, measured_metrics
+from experiments.selectors.certificates import achieved, medians
+from experiments.selectors.counted_values import CountedValues, counted_values, measured_metrics
 from experiments.specification.design import threads_of
 from experiments.traffic import is_traffic
 
 _READ: Final = (
-    *("configuration", "state", "kind", "repetition", "attempt", "trust", "trust_reasons", "conditions"),
-    *("certificate", "environment", "running_at"),
+    *("pk", "configuration_id", "state", "kind", "repetition", "attempt", "trust", "trust_reasons"),
+    *("environment_id", "running_at", "conditions", "certificate"),
 )
-"""Columns that a study reads, without long ones."""
+_CHUNK: Final = 1000
+"""Trials whose certificates are in memory at once: of 10 000 they take more than all values."""
+_TRAFFIC: Final = ("flows", "matrices")
 _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What a study needs of a trial, without its long columns."""
+
+    pk: int
+    configuration: int
+    state: str
+    kind: str
+    repetition: int
+    attempt: int
+    trust: str
+    trust_reasons: Sequence[str]
+    environment: int | None
+    running_at: datetime | None
+    disturbed: bool
+    cores: int | None
+    placement: Mapping[str, str]
+    """Findings of its placement."""
+    link_kept: bool
+    """False without a certificate."""
+    link_warnings: Sequence[str]
+    link: Mapping[str, float] | None
+    """The achieved link; None without a certificate."""
+
+    @classmethod
+    def of(cls, *columns: Any) -> _Trial:
+        *short, conditions, certificate = columns
+        certified = certificate or {}
+        return cls(
+            *short,
+            disturbed=bool(conditions.get(DISTURBANCES)),
+            cores=conditions.get("cores"),
+            placement=conditions.get("placement_findings", {}),
+            link_kept=bool(certified.get("kept")),
+            link_warnings=certified.get("reasons", ()),
+            link=achieved(certified) if certified else None,
+        )
+
+
+class _Values:
+    """The values of counted trials, without the traffic of flagged captures."""
+
+    def __init__(self, counted: CountedValues) -> None:
+        self.numbers = counted.numbers.copy()
+        flagged = [row for row, trust in enumerate(counted.trust) if trust in FLAGGED]
+        traffic = [column for column, metric in enumerate(counted.metrics) if is_traffic(metric)]
+        self.numbers[np.ix_(flagged, traffic)] = np.nan
+        self.metrics = counted.metrics
+        self.is_known = ~np.isnan(self.numbers)
+        self.rows = {trial: row for row, trial in enumerate(counted.trials) if self.is_known[row].any()}
+        """Trial -> row of ``numbers``."""
+
+    def elapsed(self, trial: _Trial) -> float | None:
+        """Return the elapsed time of a counted trial, or None."""
+        if "elapsed_s" not in self.metrics:
+            return None
+        seconds = float(self.numbers[self.rows[trial.pk], self.metrics.index("elapsed_s")])
+        return None if np.isnan(seconds) else seconds
+
+    def of(self, trials: Sequence[_Trial], places: Mapping[int, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return metric -> values of these trials, and metric -> their ``places``; none if one has no place."""
+        rows = [self.rows[trial.pk] for trial in trials]
+        numbers, is_known = self.numbers[rows], self.is_known[rows]
+        everywhere = [places[trial.pk] for trial in trials] if all(t.pk in places for t in trials) else None
+        values: dict[str, Any] = {}
+        order: dict[str, Any] = {}
+        for column, metric in enumerate(self.metrics):
+            known = is_known[:, column]
+            if not known.any():
+                continue
+            values[metric] = array("d", numbers[known, column].tobytes())
+            if everywhere is not None:
+                order[metric] = (
+                    everywhere
+                    if known.all()
+                    else [place for place, there in zip(everywhere, known, strict=True) if there]
+                )
+        return values, order
 
 
 def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
@@ -45,14 +130,18 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     ``with_traffic`` adds flows and matrices of one typical trial per configuration, which are in files.
     """
     configurations = list(Configuration.objects.filter(experiment=experiment, in_design=True))
-    trials = list(Trial.objects.current().filter(experiment=experiment).only(*_READ))
-    values = _values(experiment)
+    rows = Trial.objects.current().filter(experiment=experiment).values_list(*_READ)
+    trials = [_Trial.of(*columns) for columns in rows.iterator(chunk_size=_CHUNK)]
+    metrics = measured_metrics(experiment, Measurement.Scope.ALL)
+    values = _Values(counted_values(experiment, metrics, Measurement.Scope.ALL))
     order = _order(trials)
-    by_configuration: dict[int, list[Trial]] = defaultdict(list)
+    by_configuration: dict[int, list[_Trial]] = defaultdict(list)
     for trial in trials:
-        by_configuration[trial.configuration_id].append(trial)
+        by_configuration[trial.configuration].append(trial)
     typical = {c.pk: _typical(by_configuration[c.pk], values) for c in configurations} if with_traffic else {}
-    traffic = read_analyses([trial for trial in typical.values() if trial is not None])
+    chosen = [trial for trial in typical.values() if trial is not None]
+    # Their curves take most of the memory, and no conclusion reads them.
+    traffic = {key: {part: analysis.get(part) for part in _TRAFFIC} for key, analysis in read_analyses(chosen)}
     points = [
         _point(
             c,
@@ -60,11 +149,11 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
             values,
             order,
             workload=experiment.workload,
-            traffic=traffic.get(chosen.pk, {}) if (chosen := typical.get(c.pk)) else {},
+            traffic=traffic.get(typical.get(c.pk) or 0, {}),
         )
         for c in configurations
     ]
-    conditions = next((t.conditions for t in trials if t.conditions), {})
+    cores = next((t.cores for t in trials if t.cores), None)
     traits = experiment.cluster.traits if experiment.cluster else None
     most_hosts = experiment.cluster.hosts_to_suggest if experiment.cluster else None
     workload = workloads.find(experiment.workload)
@@ -73,7 +162,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         name=experiment.name,
         published=experiment.published,
         kind=experiment.specification.get("scaling", "strong"),
-        cores=conditions.get("cores") if traits and traits.hosts_share_cores else None,
+        cores=cores if traits and traits.hosts_share_cores else None,
         most_hosts=most_hosts,
         link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, by_configuration),
         link_made=_makes_links(experiment.cluster),
@@ -83,96 +172,78 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     )
 
 
-def _values(experiment: Experiment) -> Mapping[int, dict[str, float]]:
-    """Return metric -> value per counted trial, without flagged traffic."""
-    metrics = measured_metrics(experiment, Measurement.Scope.ALL)
-    values = counted_values(experiment, metrics, Measurement.Scope.ALL)
-    numbers = values.numbers.copy()
-    flagged = [index for index, trust in enumerate(values.trust) if trust in FLAGGED]
-    numbers[np.ix_(flagged, [index for index, metric in enumerate(metrics) if is_traffic(metric)])] = np.nan
-    is_known = ~np.isnan(numbers)
-    return {
-        trial: dict(zip(compress(metrics, mask), compress(row, mask), strict=True))
-        for trial, row, mask in zip(values.trials, numbers.tolist(), is_known.tolist(), strict=True)
-        if any(mask)
-    }
-
-
 def _point(
     configuration: Configuration,
-    trials: Sequence[Trial],
-    values: Mapping[int, dict[str, float]],
+    trials: Sequence[_Trial],
+    values: _Values,
     order: Mapping[int, int],
     *,
     workload: str,
     traffic: Mapping[str, Any],
 ) -> Point:
-    counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
-    by_metric: dict[str, list[float]] = defaultdict(list)
-    for trial in counted:
-        for metric, value in values[trial.pk].items():
-            by_metric[metric].append(value)
+    counted = _counted(trials, values)
+    by_metric, places = values.of(counted, order)
     return Point(
         parameters=configuration.parameters,
-        values=dict(by_metric),
+        values=by_metric,
         ranks=configuration.ranks,
         threads=threads_of(workload, configuration.parameters),
-        excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values and t.is_over),
+        excluded=Counter(_why_not_counted(t) for t in trials if t.pk not in values.rows and t.state not in UNFINISHED),
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
-        disturbed=sum(bool(t.conditions.get(DISTURBANCES)) for t in counted),
-        link_warnings=tuple(dict.fromkeys(w for t in counted for w in (t.certificate or {}).get("reasons", ()))),
-        link=achieved_link(t.certificate for t in counted if t.certificate),
-        flows=traffic.get("flows", ()),
-        host_matrix=traffic.get("matrices", {}).get("hosts"),
-        rank_matrix=traffic.get("matrices", {}).get("ranks"),
-        order=_order_of_values(counted, values, order),
+        disturbed=sum(t.disturbed for t in counted),
+        placement=_placement(counted),
+        link_warnings=tuple(dict.fromkeys(warning for t in counted for warning in t.link_warnings)),
+        link=medians(t.link for t in counted if t.link is not None),
+        flows=traffic.get("flows") or (),
+        host_matrix=(traffic.get("matrices") or {}).get("hosts"),
+        rank_matrix=(traffic.get("matrices") or {}).get("ranks"),
+        order=places,
         key=configuration.pk,
     )
 
 
-def _order(trials: Sequence[Trial]) -> Mapping[int, int]:
+def _placement(trials: Sequence[_Trial]) -> Mapping[str, Sequence[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for trial in trials:
+        for name, sentence in trial.placement.items():
+            found[name].append(sentence)
+    return found
+
+
+def _counted(trials: Sequence[_Trial], values: _Values) -> list[_Trial]:
+    return sorted((t for t in trials if t.pk in values.rows), key=lambda t: (t.repetition, t.attempt))
+
+
+def _order(trials: Sequence[_Trial]) -> Mapping[int, int]:
     """Return the trials' positions in the order in which they ran, of any kind."""
     ran = sorted((t.running_at, t.pk) for t in trials if t.running_at is not None)
     return {trial: position for position, (_, trial) in enumerate(ran)}
 
 
-def _order_of_values(
-    counted: Sequence[Trial], values: Mapping[int, dict[str, float]], order: Mapping[int, int]
-) -> Mapping[str, Sequence[int]]:
-    """Return the positions of each metric's trials; none without start times."""
-    if any(t.pk not in order for t in counted):
-        return {}
-    everywhere = [order[t.pk] for t in counted]
-    metrics = {metric for t in counted for metric in values[t.pk]}
-    missing = {metric for t in counted for metric in metrics - values[t.pk].keys()}
-    gaps = {metric: [order[t.pk] for t in counted if metric in values[t.pk]] for metric in missing}
-    return dict.fromkeys(metrics, everywhere) | gaps
-
-
-def _typical(trials: Sequence[Trial], values: Mapping[int, dict[str, float]]) -> Trial | None:
+def _typical(trials: Sequence[_Trial], values: _Values) -> int | None:
     """Return the unflagged counted trial nearest to the median elapsed time."""
-    counted = sorted((t for t in trials if t.pk in values), key=lambda t: (t.repetition, t.attempt))
-    timed = [t for t in counted if "elapsed_s" in values[t.pk] and t.trust not in FLAGGED]
+    counted = [t for t in _counted(trials, values) if t.trust not in FLAGGED]
+    timed = [(seconds, t.pk) for t in counted if (seconds := values.elapsed(t)) is not None]
     if not timed:
         return None
-    middle = median(values[t.pk]["elapsed_s"] for t in timed)
-    return min(timed, key=lambda t: abs(values[t.pk]["elapsed_s"] - middle))
+    middle = median(seconds for seconds, _ in timed)
+    return min(timed, key=lambda timed: abs(timed[0] - middle))[1]
 
 
-def _why_not_counted(trial: Trial) -> str:
+def _why_not_counted(trial: _Trial) -> str:
     if trial.state != State.FINISHED:
         return str(State(trial.state).label).lower()
-    if trial.kind == Kind.MEASURED and trial.conditions.get(DISTURBANCES):
+    if trial.kind == Kind.MEASURED and trial.disturbed:
         return DISTURBED
     return _NOT_COUNTED.get(Kind(trial.kind), "nothing measured")
 
 
-def _has_certified_links(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[Trial]]) -> bool:
+def _has_certified_links(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[_Trial]]) -> bool:
     """Return whether every counted trial has a certified link; single hosts need none."""
-    counted = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
-    certificates = [t.certificate for t in counted if t.state == State.FINISHED and t.kind == Kind.MEASURED]
-    return bool(certificates) and all(c and c.get("kept") for c in certificates)
+    of_hosts = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
+    kept = [t.link_kept for t in of_hosts if t.state == State.FINISHED and t.kind == Kind.MEASURED]
+    return bool(kept) and all(kept)
 
 
 def _makes_links(cluster: Cluster | None) -> bool:
@@ -181,7 +252,7 @@ def _makes_links(cluster: Cluster | None) -> bool:
 
 
 def _bandwidth_bps(
-    cluster: Cluster | None, configurations: Sequence[Configuration], trials: Mapping[int, Sequence[Trial]]
+    cluster: Cluster | None, configurations: Sequence[Configuration], trials: Mapping[int, Sequence[_Trial]]
 ) -> float | None:
     """Return the link rate: as requested, stated, or reported by network cards."""
     if cluster is None or _makes_links(cluster):
@@ -190,7 +261,7 @@ def _bandwidth_bps(
     stated = cluster.facts.get("link_bandwidth_bps")
     if isinstance(stated, int | float) and stated > 0:
         return float(stated)
-    environments = {t.environment_id for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
+    environments = {t.environment for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ())}
     keys = [key for key in environments if key is not None]  # few: trials share environments
     facts = Environment.objects.filter(pk__in=keys).values_list("facts", flat=True)
     reported: float | None = _only(map(port_speed_bps, facts))

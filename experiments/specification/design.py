@@ -88,7 +88,7 @@ def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return the errors of the configurations: too many, none, or contradictions."""
-    per_configuration = spec.at_least + spec.warmups + spec.control + spec.ideal
+    per_configuration = spec.at_least + spec.warmups + spec.controls + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
     )
@@ -308,16 +308,11 @@ def _plan(spec: ExperimentSpec, values: Mapping[str, Any]) -> ConfigurationPlan:
 def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
     """Yield the trials in running order.
 
-    In rounds control runs and ideal-network runs come right after the first, to meet the same conditions. Interleaved rounds alternate
-    their direction: otherwise the last configuration always runs later than the first, and a drift would look like a difference.
+    Interleaved rounds alternate their direction: otherwise the last configuration always runs later than the first, and a drift would
+    look like a difference.
     """
     kinds: list[tuple[Kind, int]] = [("warmup", k) for k in range(1, spec.warmups + 1)]
-    kinds.append(("measured", 1))
-    if spec.control:
-        kinds.append(("control", 1))
-    if spec.ideal:
-        kinds.append(("ideal", 1))
-    kinds += [("measured", k) for k in range(2, spec.at_least + 1)]
+    kinds += _rounds(spec)
     indices = list(range(configurations))
     if spec.order == "sequential":
         yield from (TrialPlan(index, kind, k) for index in indices for kind, k in kinds)
@@ -326,5 +321,18 @@ def _order(spec: ExperimentSpec, configurations: int) -> Iterator[TrialPlan]:
     for kind, k in kinds:
         if spec.order == "randomised":
             shuffle(indices)
-        is_backward = spec.order == "interleaved" and kind == "measured" and k % 2 == 0
+        is_backward = spec.order == "interleaved" and kind in ("measured", "control") and k % 2 == 0
         yield from (TrialPlan(index, kind, k) for index in (indices[::-1] if is_backward else indices))
+
+
+def _rounds(spec: ExperimentSpec) -> Iterator[tuple[Kind, int]]:
+    """Yield repetitions and, next to them, control runs and the ideal-network run.
+
+    Control runs are spread over the repetitions, and run after the odd and before the even ones: a steady drift cancels out.
+    """
+    for k in range(1, spec.at_least + 1):
+        due = [c for c in range(1, spec.controls + 1) if 1 + (c - 1) * spec.at_least // spec.controls == k]
+        here: list[tuple[Kind, int]] = [("measured", k), *(("control", c) for c in due)]
+        yield from here if k % 2 else here[::-1]
+        if k == 1 and spec.ideal:
+            yield "ideal", 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
 
 from experiments.specification.expressions import Expression
 from experiments.specification.goal import MOST_REPETITIONS, Goal, RepetitionRange, Repetitions
@@ -26,6 +26,34 @@ from experiments.specification.transport import AS_CLUSTER, Wanted, as_swept
 from experiments.specification.tree import Vocabulary
 
 _NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
+_MOST_REPETITIONS: Final = 1000
+EACH: Final = "each"
+"""Control runs: one for each repetition."""
+
+
+def _controls(value: Any) -> Any:
+    """Return ``each``, which ``true`` means, or a number of control runs."""
+    if isinstance(value, bool):
+        return EACH if value else 0
+    if value != EACH and not (isinstance(value, int) and 0 <= value <= _MOST_REPETITIONS):
+        raise ValueError(
+            f"must be true or each (one for each repetition), false, or a number up to {_MOST_REPETITIONS}"
+        )
+    return value
+
+
+_Controls = Annotated[
+    Literal["each"] | int,
+    BeforeValidator(_controls),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": [True, False, EACH]},
+                {"type": "integer", "minimum": 0, "maximum": _MOST_REPETITIONS},
+            ]
+        }
+    ),
+]
 
 
 class ExperimentSpec(Part):
@@ -65,8 +93,8 @@ class ExperimentSpec(Part):
     """When rounds of trials end; without it: exactly the trials of the design."""
     repetitions: Repetitions = 3
     warmups: Count = Field(0, ge=0, le=100)
-    control: bool = False
-    """One control run without capture per configuration, to measure the capture overhead."""
+    control: _Controls = 0
+    """Control runs without capture per configuration, to measure the capture overhead: true for one per repetition, or a number."""
     ideal: bool = False
     """One ideal-network run per configuration, without limits and delay, to measure transfer and serialisation."""
     order: Literal["sequential", "interleaved", "randomised"] = "interleaved"
@@ -90,6 +118,11 @@ class ExperimentSpec(Part):
     @classmethod
     def _transports_as_text(cls, sweep: dict[str, Any]) -> dict[str, Any]:
         return {name: as_swept(written) if name == "transport" else written for name, written in sweep.items()}
+
+    @property
+    def controls(self) -> int:
+        """Return the control runs of a configuration."""
+        return self.at_least if self.control == EACH else self.control
 
     @property
     def at_least(self) -> int:

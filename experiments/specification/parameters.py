@@ -146,18 +146,18 @@ class Link(Part):
     def rates_bps(self) -> tuple[float, ...]:
         return tuple(BANDWIDTH.parse(rate) for rate in self.rates.split(";") if rate.strip())
 
-    def describe(self) -> str:
-        """Return the link in words, with its requested properties."""
+    def describe(self, *, brief: bool = False) -> str:
+        """Return the link in words; a brief description omits what is at its default."""
         jitter = f"{DURATION.format(self.jitter)} {self.distribution} jitter" if self.jitter else ""
         bursts = f" in bursts of {self.loss_burst:g}" if self.loss and self.loss_burst > 1 else ""
         parts = [
             self.topology if self.topology != "one site" else "",
             BANDWIDTH.format(self.bandwidth) if self.bandwidth else "unlimited rate",
             f"ports {self.rates}" if self.rates else "",
-            f"{DURATION.format(self.delay)} delay" if self.delay else "no added delay",
+            f"{DURATION.format(self.delay)} delay" if self.delay else "" if brief else "no added delay",
             jitter,
-            f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "no loss",
-            f"MTU {grouped(self.mtu)} B",
+            f"{FRACTION.format(self.loss)} loss{bursts}" if self.loss else "" if brief else "no loss",
+            "" if brief and self.mtu == Link.model_fields["mtu"].default else f"MTU {grouped(self.mtu)} B",
             f"queue {buffer_size(self.queue)}" if self.queue else "",
             f"TCP {self.congestion_control}" if self.congestion_control else "",
             f"TCP buffers {buffer_size(self.tcp_buffer)}" if self.tcp_buffer else "",

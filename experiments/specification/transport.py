@@ -16,6 +16,12 @@ TCP: Final = "tcp"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST: Final = 200
+_COMPONENTS: Final = "[A-Za-z0-9_^][A-Za-z0-9_.,:^~-]*"
+_HARMLESS: Final = re.compile(
+    rf"((UCX_(TLS|NET_DEVICES)|FI_PROVIDER|I_MPI_(FABRICS|OFI_PROVIDER)|MPIR_CVAR_CH4_NETMOD|PSM2_DEVICES)={_COMPONENTS}( |$))*"
+    rf"(--mca (pml|btl|mtl|osc) {_COMPONENTS}( |$))*"
+)
+"""Words that name components of a library, in an allow list: others name files that ranks load, or programs to start."""
 _EXAMPLE: Final = "native, tcp, or one with a name, as in ucx: UCX_TLS=rc,self --mca pml ucx"
 
 
@@ -66,6 +72,11 @@ def transport_of(text: str) -> Transport:
     count = next((n for n, word in enumerate(words) if not _is_setting(word)), len(words))
     variables = dict(word.split("=", 1) for word in words[:count])
     return Transport(name, variables, tuple(words[count:]))
+
+
+def is_harmless(value: Any) -> bool:
+    """Return whether a valid transport only chooses among the components of the installed libraries."""
+    return _HARMLESS.fullmatch(_or_cluster(value).partition(": ")[2]) is not None
 
 
 def as_swept(written: Any) -> Any:

@@ -64,9 +64,14 @@ def restore(stored: Mapping[str, Any]) -> ExperimentSpec:
     version of Rankwire wrote it, whose fields are not known here.
     """
     try:
-        return ExperimentSpec.model_validate(stored)
+        return ExperimentSpec.model_validate(in_todays_words(stored))
     except ValidationError as error:
         raise refusal(error) from None
+
+
+def in_todays_words(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored specification, in which ``control: true`` meant one control run."""
+    return {**stored, "control": 1} if stored.get("control") is True else dict(stored)
 
 
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:

@@ -6,6 +6,7 @@ import pytest
 
 from experiments import access
 from experiments.models import Experiment, Project, Trial
+from experiments.specification import parse
 from tests.experiments import factories
 from tests.kept_rows import PUBLISHED_STUDIES
 
@@ -45,7 +46,7 @@ def test_it_gives_each_role_its_rights(role: str | None, submits: bool, cancels_
     user = factories.person("ada", None if is_superuser else role, is_superuser=is_superuser)
     experiment, foreign = factories.experiment(owner=user), factories.experiment(owner=factories.person("bob"))
     assert access.may_submit(user, experiment.project) is submits
-    assert access.may_submit(user, experiment.project, "water") is submits
+    assert access.may_submit(user, experiment.project, {"workload": "water"}) is submits
     assert access.may_cancel(user, experiment) is cancels_own
     assert access.may_cancel(user, foreign) is cancels_any
 
@@ -53,11 +54,37 @@ def test_it_gives_each_role_its_rights(role: str | None, submits: bool, cancels_
 def test_only_maintainers_submit_workloads_that_name_their_program() -> None:
     submitter, maintainer = factories.person("sue", "submitter"), factories.person("max", "maintainer")
     project = Project.objects.get(slug="default")
-    assert not access.may_submit(submitter, project, "command")
-    assert access.may_submit(maintainer, project, "command")
-    parameters = {"program": "/opt/imb/IMB-MPI1"}
-    assert access.may_submit(submitter, project, "imb", {"benchmark": "Bcast"})
-    assert not access.may_submit(submitter, project, "imb", parameters)
-    assert access.may_submit(maintainer, project, "imb", parameters)
-    assert access.projects_for(submitter, "imb", parameters) == []
-    assert access.projects_for(submitter, "imb") == [project]
+    command = {"workload": "command"}
+    assert not access.may_submit(submitter, project, command)
+    assert access.may_submit(maintainer, project, command)
+    usual = {"workload": "imb", "parameters": {"benchmark": "Bcast"}}
+    own_program = {"workload": "imb", "parameters": {"program": "/opt/imb/IMB-MPI1"}}
+    assert access.may_submit(submitter, project, usual)
+    assert not access.may_submit(submitter, project, own_program)
+    assert access.may_submit(maintainer, project, own_program)
+    assert access.projects_for(submitter, own_program) == []
+    assert access.projects_for(submitter, usual) == [project]
+
+
+@pytest.mark.parametrize("words", ["-np 1 /usr/bin/id :", "LD_PRELOAD=/tmp/evil.so", "--mca plm_rsh_agent /tmp/evil",
+    "--mca mca_base_component_path /tmp", "UCX_TLS=rc --app /tmp/evil", "UCX_MODULE_DIR=/tmp", "--mca pml --app"])  # fmt: skip
+@pytest.mark.parametrize("place", ["transport", "sweep"])
+def test_only_maintainers_choose_transports_that_name_programs_or_files(words: str, place: str) -> None:
+    submitter, maintainer = factories.person("sue", "submitter"), factories.person("max", "maintainer")
+    project = Project.objects.get(slug="default")
+    own = f"mine: {words}"
+    chosen = {"transport": own} if place == "transport" else {"sweep": {"transport": [own]}}
+    specification = parse({"name": "x", "workload": "water", **chosen}, max_trials=100).to_dict()
+    assert access.restricted_field(specification) == "transport"
+    assert not access.may_submit(submitter, project, specification)
+    assert access.may_submit(maintainer, project, specification)
+    experiment = factories.experiment(owner=submitter)
+    experiment.specification = specification
+    assert not access.may_run_more(submitter, experiment)
+
+
+def test_submitters_choose_among_the_components_of_installed_libraries() -> None:
+    swept = ["native", "tcp", "ucx: UCX_TLS=rc,self UCX_NET_DEVICES=mlx5_0:1 --mca pml ucx", "vader: --mca btl ^openib"]
+    specification = parse({"name": "x", "workload": "water", "sweep": {"transport": swept}}, max_trials=100).to_dict()
+    assert access.restricted_field(specification) is None
+    assert access.restricted_field({"workload": "water", "transport": "cluster"}) is None

@@ -49,7 +49,7 @@ def test_it_lets_the_admin_sign_in_and_keeps_everything_between_starts(start: Ca
     file = var / "admin-password"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE((var / "log").stat().st_mode) == 0o750
-    assert called(processes_of(var), "--queues=background"), "background tasks have a worker of their own"
+    assert called(processes_of(var), "rankwire: background"), "background tasks have a worker of their own"
     password = file.read_text().strip()
     assert password not in server.output
     assert "/sign-out/" in sign_in(address(server), password)
@@ -68,14 +68,14 @@ def test_it_starts_a_killed_worker_again_and_takes_everything_along_when_it_is_k
 ) -> None:
     server = start("server", "--port", "0", "--no-demo")
     server.wait_for_output(READY)
-    worker = process_of(var, "--hostname=rankwire@")
+    worker = process_of(var, "rankwire: worker")
     pool = worker.children(recursive=True)
     worker.kill()
     server.wait_for_output("the worker process ended; restarting it", timeout_s=20)
     _, remaining = psutil.wait_procs(pool, timeout=60)
     assert remaining == []
     # Between its fork and its program it is called otherwise.
-    wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "--hostname=rankwire@")))
+    wait_for(lambda: any(p.pid != worker.pid for p in called(processes_of(var), "rankwire: worker")))
     server.end(signal.SIGKILL)
     wait_until_gone(var, timeout_s=30)
 
@@ -85,12 +85,12 @@ def test_it_shares_services_and_worker_with_a_second_one(start: Callable[..., Sc
     for server in (first, second):
         server.wait_for_output(READY)
     assert address(first) != address(second)
-    assert process_of(var, "--hostname=rankwire@")
+    assert process_of(var, "rankwire: worker")
     assert process_of(var, "config.services.host_process")
-    with_worker = first if process_of(var, "--hostname=rankwire@").ppid() == first.process.pid else second
+    with_worker = first if process_of(var, "rankwire: worker").ppid() == first.process.pid else second
     other = second if with_worker is first else first
     assert with_worker.end(signal.SIGTERM) == 0
-    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "--hostname=rankwire@")))
+    wait_for(lambda: bool(called(psutil.Process(other.process.pid).children(), "rankwire: worker")))
     assert "csrfmiddlewaretoken" in build_opener().open(address(other), timeout=90).read().decode()
 
 
@@ -116,9 +116,9 @@ def test_it_answers_to_the_names_of_this_machine_when_it_is_opened_to_others() -
 def test_a_killed_service_host_and_a_killed_beat_are_restarted(start: Callable[..., Script], var: Path) -> None:
     server = start("server", "--port", "0", "--no-demo")
     server.wait_for_output(READY)
-    before = {name: process_of(var, name).pid for name in ("gunicorn", "--hostname=rankwire@")}
+    before = {name: process_of(var, name).pid for name in ("rankwire: web", "rankwire: worker")}
     services = (var / "services.json").read_text()
-    process_of(var, "celery -A config beat").kill()
+    process_of(var, "rankwire: beat").kill()
     server.wait_for_output("the beat process ended; restarting it", timeout_s=20)
     process_of(var, "config.services.host_process").kill()
     server.wait_for_output("the embedded services ended; restarting them", timeout_s=20)

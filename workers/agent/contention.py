@@ -88,13 +88,19 @@ class Contention:
             for now, before in zip((now_s, ours_s, beside_s), self._totals)  # noqa: B905 - Python 3.9
         )
         groups = {
-            _affinity(entry) & frozenset(cores)
+            _affinity(entry)
             for entry in processes
             if (key := (entry.pid, entry.started_ticks)) in ranks
             and (entry.state == "R" or more_s[key] >= LEAST_SHARE * length_s)
         } - {frozenset()}
-        judged, before = groups or self._groups, self._cores
-        if judged and all(number in before for group in judged for number in group):
+        before, there = self._cores, frozenset(cores)
+        judged = {group & there for group in groups or self._groups} - {frozenset()}  # cores may vanish
+        # A core that was offline, or whose counter went backwards (proc_stat(5)), is judged from the next look on.
+        if judged and all(
+            number in before and cores[number].programs_s >= before[number].programs_s
+            for group in judged
+            for number in group
+        ):
             idle_s = {number: cores[number].idle_s - before[number].idle_s for number in cores if number in before}
             contended = {
                 number

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from experiments.common.processors import core_count
 from workers.agent import disturbance, machine, process_table
 from workers.agent.contention import Contention, CoreTimes, core_times, ranges
 from workers.agent.ranks import Ranks
@@ -158,8 +159,9 @@ def _machine(cores: dict[int, CoreTimes], runnable: int) -> dict[str, Any]:
         "cpu_interrupts_s": interrupts_s,
         "cpu_idle_s": sum(core.idle_s for core in times),
         "cpu_stolen_s": stolen_s,
-        "cores": len(usable),
-        "core_numbers": ranges(usable),
+        "cpus": len(usable),
+        "cores": core_count(usable),
+        "cpu_numbers": ranges(usable),
         "memory_available_bytes": process_table.available_memory_bytes(),
         "runnable": runnable,
         "load_1min": os.getloadavg()[0],

@@ -12,10 +12,11 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.common.processors import core_count, cores
 from workers.agent.variables import without_job
 
 QUESTION_LIMIT_S = 10.0
@@ -40,6 +41,7 @@ def facts(program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> 
         "architecture": platform.machine(),
         "distribution": distribution(),
         "cpu": processor(),
+        "machine": system_facts(),
         "memory_bytes": memory_bytes(),
         "mpi": mpi_version(mpirun, variables),
         "mpi_parameters": mpi_parameters(),
@@ -74,33 +76,53 @@ def mpi_parameters() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def physical_cores(usable: Collection[int], topology: str = "/sys/devices/system/cpu/cpu{}/topology/{}") -> int:
-    """Return the number of cores of hardware threads.
-
-    Without a topology of the kernel each hardware thread is a core.
-    """
-    cores = {
-        tuple("".join(_lines(Path(topology.format(cpu, name)))) for name in ("physical_package_id", "core_id"))
-        for cpu in usable
-    }
-    return len(cores) if all(all(names) for names in cores) else len(usable)
-
-
 def processor() -> dict[str, Any]:
     """Return model, physical cores that this process may use, and the governor.
 
     If it may use several hardware threads of a core, their number too.
     """
     usable = os.sched_getaffinity(0)
-    cores = physical_cores(usable)
+    count = core_count(usable)
     models = [line.split(":", 1)[1].strip() for line in _lines(Path("/proc/cpuinfo")) if line.startswith("model name")]
     governor = _lines(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     return {
         "model": models[0] if models else platform.processor() or "unknown",
-        "cores": cores,
-        **({"hardware_threads": len(usable)} if len(usable) > cores else {}),
+        "cores": count,
+        **({"hardware_threads": len(usable)} if len(usable) > count else {}),
         "governor": governor[0] if governor else None,
     }
+
+
+def system_facts(sys: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, Any]:
+    """Return facts of the whole machine that a restart alone does not change.
+
+    Vulnerabilities that do not affect the processor are left out: each new kernel knows more of them.
+    """
+    devices, memory = sys / "devices/system", sys / "kernel/mm"
+    every_core = cores(devices)
+    microcode = sorted(
+        {line.split(":", 1)[1].strip() for line in _lines(proc / "cpuinfo") if line.startswith("microcode")}
+    )
+    states = {file.name: _line(file) for file in sorted((devices / "cpu/vulnerabilities").glob("*"))}
+    pages = {size.name[10:]: _reserved(size) for size in sorted((memory / "hugepages").glob("hugepages-*kB"))}
+    chosen = re.search(r"\[(\w+)\]", _line(memory / "transparent_hugepage/enabled"))
+    facts = {
+        "sockets": len({core.socket for core in every_core}),
+        "numa_nodes": len({core.numa for core in every_core}),
+        "numa_balancing": _line(proc / "sys/kernel/numa_balancing"),
+        "smt": _line(devices / "cpu/smt/control"),
+        "microcode": microcode,
+        "mitigations": {name: state for name, state in states.items() if state not in ("", "Not affected")},
+        "huge_pages": {"transparent": chosen[1] if chosen else "", **pages},
+        "firmware": {file.parent.name: _line(file) for file in sorted((sys / "class/infiniband").glob("*/fw_ver"))},
+    }
+    return {name: value for name, value in facts.items() if value or isinstance(value, dict)}
+
+
+def _reserved(size: Path) -> int:
+    """Return the huge pages that the administrator reserved: not those of a moment."""
+    counts = [_line(size / name) for name in ("nr_hugepages", "surplus_hugepages")]
+    return int(counts[0] or 0) - int(counts[1] or 0)
 
 
 def program_facts(program: str, path: str) -> dict[str, Any]:
@@ -202,6 +224,10 @@ def _git_commit(directory: Path) -> str | None:
     if not any((parent / ".git").exists() for parent in (directory, *directory.parents)):
         return None
     return _output("git", "-C", str(directory), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*") or None
+
+
+def _line(path: Path) -> str:
+    return next(iter(_lines(path)), "")
 
 
 def _lines(path: Path) -> list[str]:

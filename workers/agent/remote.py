@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from experiments.common import trees
+from experiments.common import processors, trees
 from workers.agent import machine, mpi_files, process_table, rpc, spawn, supervisor
 from workers.agent.counters import Counters, frames
 from workers.agent.offloads import Offloads
@@ -57,6 +57,7 @@ class RemoteSupervisor(supervisor.Supervisor):
                 "clear": self.clear,
                 "sweep": self.sweep,
                 "machine": self.machine,
+                "processors": self.processors,
                 "mpi": self.mpi,
                 "watch": self.watch,
                 "clock": self.clock,
@@ -156,6 +157,10 @@ class RemoteSupervisor(supervisor.Supervisor):
         """Return the facts of this machine and of a program."""
         return {"facts": machine.facts(message["program"], message["mpirun"], message["variables"])}, b""
 
+    def processors(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the cores of this host, and the CPUs that the agent may use."""
+        return processors.describe(), b""
+
     def spawn(self, message: rpc.Message, attachment: Any) -> supervisor.Answer:
         """Start a program; `files`: paths or memories for descriptors 0, 1, 2."""
         descriptors = []
@@ -197,7 +202,7 @@ class RemoteSupervisor(supervisor.Supervisor):
                 "drops": counted.get("drops", 0),
             }
         ]
-        return sample, b""
+        return self.with_counters(sample), b""
 
     def sweep(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Kill what a job left here.

@@ -32,7 +32,13 @@ HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
 """Directories that programs of this machine share, hidden besides those of the plan."""
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
 DEVICES = Path("/dev")
-"""Terminals of an ordinary user who runs the worker are open to its programs, which get an instance of their own."""
+KEPT_DEVICES = (
+    "null", "zero", "full", "random", "urandom", "tty", "hugepages", "infiniband", "knem", "xpmem", "kfd", "dri/renderD*", "nvidia*",
+)  # fmt: skip
+"""Patterns of an allow list. Others may be open to the user or a group of the worker: disks, consoles, cameras, virtual machines."""
+DEVICE_LINKS = {
+    "fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx",
+}  # fmt: skip
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
 READY = b"ready"
@@ -215,12 +221,11 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
     os.umask(0o022)
     granted = _open_granted(plan, directories)
     passwords = _password_file(user)
-    consoles = [] if user is not None else [path for path in DEVICES.glob("tty*") if path.stat().st_uid == os.geteuid()]
     closed = [_closed_above(path, user) for path in granted]
-    hidden = _outermost([*HIDDEN, *consoles, *map(Path, plan.hidden), *closed])
+    _keep_devices()
+    hidden = _outermost([*HIDDEN, *map(Path, plan.hidden), *closed])
     for path in hidden:
         _hide(path, plan.limits)
-    linux.mount("devpts", DEVICES / "pts", "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, "newinstance,ptmxmode=666")
     with contextlib.suppress(OSError):  # before Linux 6.9 for root only
         Path("/proc/sys/kernel/shmall").write_text(str(plan.limits["scratch_bytes"] // PAGE_BYTES))
     for path, descriptor in granted.items():
@@ -235,6 +240,23 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
     linux.mount("proc", Path("/proc"), "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     linux.bind(Path("/proc/sys"), Path("/proc/sys"))
     linux.mount("none", Path("/proc/sys"), flags=linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY)
+
+
+def _keep_devices() -> None:
+    """Cover `/dev` with the kept devices and terminals of the sandbox's own."""
+    kept: dict[Path, int] = {}
+    for path in (path for pattern in KEPT_DEVICES for path in DEVICES.glob(pattern)):
+        with contextlib.suppress(OSError):  # a device can vanish at any time
+            kept[path] = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    linux.mount("dev", DEVICES, "tmpfs", linux.MS_NOSUID, f"mode=755,size={SMALL_BYTES}")
+    for path, descriptor in kept.items():
+        _show(path, descriptor, [DEVICES], writable=True)
+        os.close(descriptor)
+    for name, target in DEVICE_LINKS.items():
+        (DEVICES / name).symlink_to(target)
+    for name in ("pts", "shm"):
+        (DEVICES / name).mkdir()
+    linux.mount("devpts", DEVICES / "pts", "devpts", linux.MS_NOSUID | linux.MS_NOEXEC, "newinstance,ptmxmode=666")
 
 
 def _open_granted(plan: SandboxPlan, directories: Sequence[int]) -> dict[Path, int]:

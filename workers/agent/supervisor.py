@@ -15,11 +15,14 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workers.agent import linux, process_table, rpc, spawn
 from workers.agent.counters import Counters, frames
 from workers.agent.spawn import Order
+
+if TYPE_CHECKING:
+    from workers.hosts.counters.recorder import Recorder
 
 SWEEP_PATIENCE_S = 1.0  # launch daemons end within milliseconds of mpirun; a stray rank never does
 TICK_S = 0.005
@@ -64,6 +67,8 @@ class Supervisor:
         self.owner = owner
         self.children: dict[int, Child] = {}
         self.counters = Counters()
+        self.recorder: Recorder | None = None
+        self.recorders: set[int] = set()
         self.selector = selectors.DefaultSelector()
         self.answers: dict[str, Callable[[rpc.Message, Any], Answer]] = {
             "spawn": self.spawn,
@@ -71,6 +76,8 @@ class Supervisor:
             "stop": self.stop,
             "sample": self.sample,
             "frames": self.frames,
+            "count": self.count,
+            "counted": self.counted,
         }
 
     def run(self) -> None:
@@ -163,7 +170,49 @@ class Supervisor:
         return {}, self.nothing
 
     def sample(self, message: rpc.Message, _attachment: Any) -> Answer:
-        return self.counters.sample(message.get("beside_s", 0.0)), self.nothing
+        return self.with_counters(self.counters.sample(message.get("beside_s", 0.0))), self.nothing
+
+    def with_counters(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """Add the last values of the counter sources to the hosts of a sample."""
+        if self.recorder is not None:
+            for host in sample["hosts"]:
+                host["counters"] = self.recorder.latest.get(host["host"], {})
+        return sample
+
+    def count(self, message: rpc.Message, _attachment: Any) -> Answer:
+        """Begin to read counters below the `roots` of hosts; return after the first values of the fast ones."""
+        from workers.hosts.counters.recorder import Recorder  # here: the agent starts without it
+
+        self.end_counting()
+        self.recorder = Recorder(message["roots"], networks=message["networks"])
+        self.recorders.add(self.recorder.pid)
+        self.children[self.recorder.pid] = Child(self.recorder.pid, job=False, started_ns=time.monotonic_ns())
+        self.selector.register(self.recorder.output, selectors.EVENT_READ, self.drain)
+        self.recorder.await_begin()
+        return {}, self.nothing
+
+    def drain(self) -> None:
+        if self.recorder is not None and not self.recorder.drain():
+            self.selector.unregister(self.recorder.output)
+
+    def counted(self, message: rpc.Message, _attachment: Any) -> Answer:
+        """Return what the sources reported so far; the first time they are asked for their last values."""
+        if self.recorder is None:
+            return {"is_done": True, "sources": {}}, self.nothing
+        if message["is_first"]:
+            self.recorder.end()
+        answer = {"is_done": self.recorder.is_done, "sources": self.recorder.sources}
+        if not (answer["is_done"] or message["is_last"]):
+            return {"is_done": False}, self.nothing
+        self.end_counting()
+        return answer, self.nothing
+
+    def end_counting(self) -> None:
+        if self.recorder is not None:
+            with contextlib.suppress(KeyError, ValueError):
+                self.selector.unregister(self.recorder.output)
+            self.recorder.close()
+            self.recorder = None
 
     def frames(self, message: rpc.Message, _attachment: Any) -> Answer:
         counted = frames().get(message["interface"])
@@ -226,6 +275,9 @@ class Supervisor:
         return process_table.descendants(os.getpid(), tools) or process_table.descendants(os.getpid(), tools)
 
     def tell(self, child: Child) -> None:
+        if child.pid in self.recorders:  # the worker did not start it
+            self.recorders.remove(child.pid)
+            return
         with contextlib.suppress(OSError):  # the worker is gone: the loop will see that
             self.requests.send(
                 {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OF_JOBS = (
-    "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SLURM_", "SLURMD_", "PBS_", "LSB_", "BSUB_",
+    "SBATCH_", "SALLOC_", "SRUN_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SCONTROL_", "SLURM_", "SLURMD_", "PBS_", "LSB_", "BSUB_",
     "LS_JOBPID", "LS_SUBCWD", "SGE_", "PE_", "FLUX_JOB_", "FLUX_KVS_", "FLUX_TASK_", "PALS_", "ALPS_", "JSM_",
     "OMPI_", "ORTE_", "PRTE_", "PMIX_", "PMI_", "PMI2_", "HYDRA_", "HYDI_", "MPIEXEC_", "I_MPI_",
 )  # fmt: skip

@@ -13,9 +13,11 @@ from django.conf import settings
 
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.port_speed import port_speed_bps
+from experiments.cluster_kinds.settings import MPIRUN
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Session
+from workers.launchers.job import Launch
 
 OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
@@ -51,13 +53,18 @@ def python(versions: Mapping[str, str]) -> Step:
     return ok(name, ", ".join(sorted(set(versions.values()))), f"On {', '.join(versions)}.")
 
 
-def launch_command(session: Session, program: str) -> Step:
-    """Check that every host has the launch command and so the library's daemons."""
-    name = "Launch command"
+def launch_command(session: Session, launch: Launch) -> Step:
+    """Check that every host has the launch command and so the library's daemons.
+
+    A launcher of the batch system is needed on the first host alone.
+    """
+    name, program = "Launch command", launch.program
+    needing = session.hosts if launch.launcher == MPIRUN else session.hosts[:1]
     without = [
         host
         for host, agent in session.remote_agents.items()
-        if agent.ask("find", program=program, path=agent.search_path(), directory="/")[0]["found"] is None
+        if host in needing
+        and agent.ask("find", program=program, path=agent.search_path(), directory="/")[0]["found"] is None
     ]
     if not session.remote_agents and session.missing(program, Path("/")):
         without = ["this machine"]
@@ -67,7 +74,7 @@ def launch_command(session: Session, program: str) -> Step:
             f"No {program} on {', '.join(without)}",
             f"{program} is not in the PATH of the login there, or may not be executed.",
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
-            "sudo apt install openmpi-bin",
+            *(("sudo apt install openmpi-bin",) if launch.launcher == MPIRUN else ()),
         )
     first = next(iter(session.remote_agents.values()), None)
     version = first.output([program, "--version"]).strip().splitlines()[:1] if first else []

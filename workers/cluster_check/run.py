@@ -13,9 +13,11 @@ from experiments.models import Cluster, ClusterTest
 from experiments.specification import Link
 from workers import launchers
 from workers.cluster_check import hosts, world
+from workers.cluster_check.launcher import launcher as launcher_of_ranks
 from workers.cluster_check.step import Step, ok, problem, skipped
 from workers.errors import ClusterUnavailable, TrialFailed
 from workers.launchers import Launcher, Session
+from workers.launchers.remote import RemoteSession
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
@@ -146,8 +148,10 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     launcher = session.launcher
     host_settings = launcher.settings if isinstance(launcher.settings, HostSettings) else None
     tell("the launch command", steps)
-    steps.append(hosts.launch_command(session, session.usual_launch.program))
+    steps.append(hosts.launch_command(session, session.usual_launch))
     hello_can_run = steps[-1].state == "ok"
+    if isinstance(session, RemoteSession) and (step := launcher_of_ranks(session)) is not None:
+        steps.append(step)
     steps += _worlds(session, launcher, steps, tell) if hello_can_run else [
         skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:5]
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from analysis.mpi.ways import Ways, sentence
 from analysis.numbers import amount, plural
+from experiments.cluster_kinds.settings import MPIRUN
 from workers.capture.dumpcap import CaptureReport
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
@@ -40,17 +41,17 @@ class HelloResult:
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
     """Run one rank on each of ``hosts``. Raises TrialFailed if none can start."""
-    profile, _ = profile_for("summary", session)
+    launch, (profile, _) = session.usual_launch, profile_for("summary", session)
     with tempfile.TemporaryDirectory(prefix="rankwire-hello-") as name:
         directory = Path(name)
         (directory / "work").mkdir()
         (directory / "work" / "hello.py").write_bytes(HELLO.read_bytes())
         job = Job(
-            program=(python, "-I", "-S", "hello.py", session.usual_launch.program),
+            program=(python, "-I", "-S", "hello.py", launch.program if launch.launcher == MPIRUN else MPIRUN),
             ranks=len(hosts),
             ranks_per_host=1,
             hosts=tuple(hosts),
-            launch=session.usual_launch,
+            launch=launch,
             workdir=directory / "work",
             report_dir=directory / "ranks",
             profile=profile,
@@ -106,7 +107,7 @@ def _world(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) ->
             "Not one world",
             f"{plural(rank_count, 'rank')} were requested, but each found itself in a world of {sizes[0]}: "
             f"{mpirun} and the library of the hosts ({library}) do not belong together.",
-            "Choose the “MPI library” and the “Launch command” of one and the same library.",
+            "Choose the “MPI library”, “Launch command” and “Launcher” that belong together.",
         )
     places = {rank["host"] for rank in ranks}
     if len(places) != rank_count and rank_count > 1:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from analysis.numbers import plural
 from workers.hosts.processes import Agent
 
 TCP_SYSCTLS = (
@@ -35,6 +36,9 @@ OFFLOADS = (
     "tx-checksumming",
 )
 
+MOST_HOSTS = 4
+"""Hosts that a sentence names."""
+_OF_SPEED = {"cpu.model": "{}", "cpu.cores": "{} cores", "kernel": "kernel {}", "architecture": "{}"}
 COALESCING = ("rx-usecs", "rx-frames", "tx-usecs", "tx-frames")
 
 
@@ -58,6 +62,9 @@ def describe(
         "tcp": tcp_settings(answers["tcp"]),
         "variables": dict(variables),
     }
+    firmware = _pairs(answers["driver"]).get("firmware-version", "N/A")
+    if firmware != "N/A":
+        facts["machine"]["firmware"][interface] = firmware
     return {name: facts[name] for name in sorted(facts)}
 
 
@@ -72,6 +79,30 @@ def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[
         elif here != there:
             differing[name] = "none" if there is None else there
     return differing
+
+
+def different_hosts(environment: Mapping[str, Any]) -> str:
+    """Return how other hosts differ from the first one in speed, or ''.
+
+    "kernel 6.6 on n2, n3 (first host: 6.1); 8 cores on n4 (first host: 16)".
+    """
+    parts = []
+    for path, words in _OF_SPEED.items():
+        hosts: dict[str, list[str]] = {}
+        for host, facts in environment.get("other_hosts", {}).items():
+            if (value := _at(facts, path)) is not None:
+                hosts.setdefault(str(value), []).append(host)
+        first = _at(environment, path)
+        for value, names in hosts.items():
+            others = f" and {plural(len(names) - MOST_HOSTS, 'other host')}" if len(names) > MOST_HOSTS else ""
+            where = ", ".join(names[:MOST_HOSTS]) + others
+            parts.append(f"{words.format(value)} on {where} (first host: {first})")
+    return "; ".join(parts)
+
+
+def _at(facts: Mapping[str, Any], path: str) -> Any:
+    group, _, name = path.rpartition(".")
+    return (facts.get(group, {}) if group else facts).get(name)
 
 
 def questions_about(interface: str) -> dict[str, list[str]]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from analysis.numbers import amount
+from experiments.common import processors
 from workers.agent import machine, rpc
 from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
@@ -165,6 +166,10 @@ class Agent(ABC):
         """Return the facts of the programs' machine (`workers.agent.machine.facts`)."""
 
     @abstractmethod
+    def processors(self) -> dict[str, Any]:
+        """Return the programs' cores (`experiments.common.processors.describe`)."""
+
+    @abstractmethod
     def _note_end(self, pid: int) -> None:
         """Handle the end of a program that was collected."""
 
@@ -278,6 +283,9 @@ class LocalAgent(Agent):
 
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
         return machine.facts(program, mpirun, variables)
+
+    def processors(self) -> dict[str, Any]:
+        return processors.describe()
 
     def _note_end(self, pid: int) -> None:
         os.close(self._pidfds.pop(pid))

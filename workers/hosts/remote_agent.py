@@ -29,11 +29,17 @@ from workers.hosts.processes import ROOT, Agent, Process, end_all
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
 PARTS = (
-    *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/trees.py", "workers/__init__.py"),
+    *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/processors.py"),
+    *("experiments/common/trees.py", "workers/__init__.py"),
     *(f"workers/agent/{name}.py" for name in (
     "__init__", "contention", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote",
     "rpc", "spawn", "supervisor", "variables",
-)))  # fmt: skip
+)),
+    "workers/hosts/__init__.py",
+    *(f"workers/hosts/counters/{name}.py" for name in (
+        "__init__", "board", "cray", "ethernet", "filesystems", "gpu", "ports", "processor", "rapl", "recorder", "source", "sources",
+    )),
+)  # fmt: skip
 # The archive's length in eight digits, the archive, then messages. Imported from memory: no file is left anywhere.
 BOOTSTRAP = """\
 import os, sys
@@ -201,6 +207,10 @@ class RemoteAgent(Agent):
         answer, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))
         facts: dict[str, Any] = answer["facts"]
         return facts
+
+    def processors(self) -> dict[str, Any]:
+        answer, _ = self.ask("processors")
+        return {name: answer[name] for name in ("cores", "allowed")}
 
     def search_path(self) -> str:
         """Return PATH of the host's login, followed by the system's directories."""

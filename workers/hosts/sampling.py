@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class HostSample:
     drops: int = 0
     ranks: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds so far of each rank that runs there; ranks that have ended are not among them."""
+    counters: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Last (time, value) of every total of the counter sources (`workers.hosts.counters`)."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,11 @@ class MachineSample:
     throttled_s: float = 0.0
     """How long the limit of its control group (a container's) held the trial."""
     realtime_offset_ns: int = 0
+    cpus: int = 0
+    """That programs here may use: hardware threads."""
     cores: int = 0
-    """That programs here may use."""
-    core_numbers: str = ""
+    """Of these CPUs: one core may have several."""
+    cpu_numbers: str = ""
     """As "0-3, 8"."""
     rank_cores_s: float = 0.0
     """Seconds of the cores of the ranks, since the agent's start."""
@@ -123,6 +127,37 @@ def stored_shares(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     return rows
 
 
+RATES: Final[Mapping[str, str]] = {
+    "package_j": "package_W",
+    "dram_j": "dram_W",
+    "gpu_j": "gpu_W",
+    "host_j": "host_W",
+    "fabric_sent_bytes": "fabric_tx_Bps",
+    "fabric_received_bytes": "fabric_rx_Bps",
+    "ethernet_sent_bytes": "ethernet_tx_Bps",
+    "ethernet_received_bytes": "ethernet_rx_Bps",
+    "nfs_read_bytes": "nfs_rx_Bps",
+    "nfs_written_bytes": "nfs_tx_Bps",
+}
+"""Stored rates of totals that grow."""
+GAUGES: Final[Mapping[str, str]] = {
+    "frequency_hz": "frequency_Hz",
+    "temperature_c": "temperature_C",
+    "gpu_share": "gpu_share",
+}
+
+
+def _counted(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Return rates and present values of counters that were read again between two samples."""
+    row = {}
+    for total, (at_s, value) in after.items():
+        if total in GAUGES:
+            row[GAUGES[total]] = value
+        elif total in RATES and total in before and (length_s := at_s - before[total][0]) > 0:
+            row[RATES[total]] = (value - before[total][1]) / length_s
+    return row
+
+
 def _rates(before: HostSample, after: HostSample, length_s: float) -> dict[str, Any]:
     return {
         "host": after.host,
@@ -135,4 +170,5 @@ def _rates(before: HostSample, after: HostSample, length_s: float) -> dict[str, 
         "rx_pps": (after.rx_packets - before.rx_packets) / length_s,
         "tx_pps": (after.tx_packets - before.tx_packets) / length_s,
         "drops": after.drops - before.drops,
+        **_counted(before.counters, after.counters),
     }

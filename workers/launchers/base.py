@@ -19,9 +19,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from analysis.mpi.placement import Machine
 from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
-from experiments.cluster_kinds.settings import Settings
+from experiments.cluster_kinds.settings import MPIRUN, Settings
 from experiments.errors import InvalidSettings
 from experiments.specification.placement import DEFAULTS
 from experiments.specification.transport import TCP, Transport, transport_of
@@ -29,11 +30,11 @@ from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.environment import describe
-from workers.hosts.processes import LocalAgent, Process
+from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
-from workers.launchers import mpi
+from workers.launchers import direct, mpi
 from workers.launchers.job import PYTHON, Job, Launch
 from workers.launchers.limits import (
     DiskUse,
@@ -48,6 +49,8 @@ from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
+COUNTERS_LIMIT_S = 3.0
+COUNTERS_PAUSE_S = 0.02
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
 
 
@@ -153,6 +156,10 @@ class Session(ABC):
         """Reason: traffic that the first of `recorded_hosts` does not see, or empty."""
         return ""
 
+    def machines(self) -> Sequence[Machine]:
+        """Return the hosts' processors, and the CPUs that ranks may use there."""
+        return ()
+
     def architecture(self) -> str:
         """Return the kernel's name of all hosts' architecture. Raises ProfileUnavailable."""
         return platform.machine()
@@ -176,6 +183,36 @@ class Session(ABC):
     def fills_disk(self, job: Job) -> bool:
         """Return whether the job may have reached a limit of the disk. Cheap."""
         return False
+
+    def begin_counters(self, trees: str = "") -> None:
+        """Begin to read the counters of every host.
+
+        ``trees``: a directory with trees of /sys and /proc by host, instead of the hosts' own.
+        """
+        for host, agent in self._counting_agents.items():
+            names = [host] if self.remote_agents else self.hosts
+            roots = {name: str(Path(trees, name)) for name in names if trees and Path(trees, name).is_dir()}
+            agent.ask("count", roots=roots or {host: "/"}, networks=bool(roots or self.remote_agents))
+
+    def end_counters(self) -> dict[str, Any]:
+        """Return what every source of every host reported, by host."""
+        counted, waiting = dict[str, Any](), dict(self._counting_agents)
+        deadline, is_first = time.monotonic() + COUNTERS_LIMIT_S, True
+        while waiting:
+            is_last = time.monotonic() >= deadline
+            for host, agent in list(waiting.items()):
+                answer, _ = agent.ask("counted", is_first=is_first, is_last=is_last)
+                if answer["is_done"] or is_last:
+                    counted |= answer["sources"]
+                    del waiting[host]
+            is_first = False
+            time.sleep(COUNTERS_PAUSE_S if waiting else 0.0)
+        return counted
+
+    @property
+    def _counting_agents(self) -> Mapping[str, Agent]:
+        """Agents that read counters, by the name that their host has in samples."""
+        return {agent.name: agent for agent in self.remote_agents.values()}
 
     @abstractmethod
     def alive(self) -> bool:
@@ -222,6 +259,13 @@ class MachineSession(Session):
 
     def alive(self) -> bool:
         return self.agent.alive()
+
+    def machines(self) -> Sequence[Machine]:
+        return [Machine.from_dict({"hosts": self.hosts, **self.agent.processors()})]
+
+    @property
+    def _counting_agents(self) -> Mapping[str, Agent]:
+        return {self.hosts[0]: self.agent}
 
     def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Process:
         job.report_dir.mkdir(parents=True, exist_ok=True)
@@ -376,9 +420,10 @@ class Launcher(ABC):
     def launch_refusals(self, job: Job) -> list[str]:
         """Return what the launch of a job cannot keep, in sentences."""
         variables = {**getattr(self.settings, "environment", {}), **job.environment}
-        launch = job.launch or self.usual_launch
-        unbound = mpi.binding_refusal(launch, self.placement(job))
-        return [*mpi.refused_variables(launch, self.transport(job), variables), *unbound]
+        launch, transport, placement = job.launch or self.usual_launch, self.transport(job), self.placement(job)
+        unbound = mpi.binding_refusal(launch, placement) if launch.launcher == MPIRUN else []
+        not_kept = direct.refusals(launch, transport, placement)
+        return [*mpi.refused_variables(launch, transport, variables), *unbound, *not_kept]
 
     def for_program(self, job: Job) -> Job:
         """Return the job with its program's launch, as far as this machine knows it."""

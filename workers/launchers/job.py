@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from experiments.cluster_kinds.settings import MPIRUN
 from experiments.specification.launch_plan import LaunchPlan
 from workers.launchers.limits import Limits
 
@@ -21,14 +22,20 @@ PROFILE_OPTION = "--mpi-profile="  # of the wrapper
 
 @dataclass(frozen=True)
 class Launch:
-    """Launch command `program` of a `library` of `workers.launchers.mpi`."""
+    """Launch command `program` of a `library` of `workers.launchers.mpi`.
+
+    `launcher`: mpirun of the library, or one of `workers.launchers.direct`.
+    """
 
     library: str = "openmpi"
-    program: str = "mpirun"
+    program: str = MPIRUN
+    launcher: str = MPIRUN
 
     @property
     def refusal(self) -> str:
         """Beginning of the sentence for hosts without the command."""
+        if self.launcher != MPIRUN:
+            return f"The command {self.program} of the launcher {self.launcher} is not installed"
         return f"The launch command {self.program} of the MPI library that the program was built for is not installed"
 
 
@@ -44,10 +51,11 @@ class Profile:
 class Job:
     """One launch of the argv `program` for each rank.
 
-    Ranks fill the hosts in order. `interface`: between the hosts, if the session determined it; `open_mpi`: major
-    version of the hosts' Open MPI, likewise. `threads`: of each rank. `limits`: on the worker's machine. `launch` None:
-    not chosen yet. `transport`, `bind`, `distribution`: as the specification chose; empty: the cluster's. `fetched`: patterns of files
-    in subdirectories to fetch from real hosts. `profile`: None for none.
+    Ranks fill the hosts in order. If the session determined them: `interface`, between the hosts; `open_mpi`, major
+    version of the hosts' Open MPI; `scheduler_job`, the job that holds the hosts. `threads`: of each rank. `limits`: on
+    the worker's machine. `launch` None: not chosen yet. `transport`, `bind`, `distribution`: as the specification chose;
+    empty: the cluster's. `fetched`: patterns of files in subdirectories to fetch from real hosts. `profile`: None for
+    none.
     """
 
     program: tuple[str, ...]
@@ -61,6 +69,7 @@ class Job:
     wrapper: tuple[str, ...] = (PYTHON, "-I", "-S", str(WRAPPER))
     interface: str | None = None
     open_mpi: int | None = None
+    scheduler_job: str = ""
     threads: int = 1
     limits: Limits = field(default_factory=Limits)
     launch: Launch | None = None

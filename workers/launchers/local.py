@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Final
 
 from experiments.cluster_kinds.local import Local, LocalSettings
+from experiments.common.processors import usable_cores
 from experiments.specification.transport import TCP
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable
@@ -76,7 +76,7 @@ class LocalLauncher(Launcher):
         transport, placement = self.transport(job), self.placement(job)
         if launch.library != "openmpi":
             return mpi.hydra(
-                job, mpi.ClusterProperties(None, INTERFACE, launch.program, transport, placement, shared_cores=True)
+                job, mpi.ClusterProperties(None, INTERFACE, launch, transport, placement, shared_cores=True)
             )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [
@@ -101,10 +101,9 @@ class LocalLauncher(Launcher):
         problems += self.refusals(link)
         if problems:
             raise ClusterUnavailable(" ".join(problems))
-        cores = len(os.sched_getaffinity(0))
         facts = {
             "hosts": [HOST],
-            "cores": cores,
+            "cores": usable_cores(),
             "oversubscription": None,
             "back_end": "loopback",
             "interface": INTERFACE,

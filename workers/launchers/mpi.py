@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from experiments.specification.transport import TCP, Transport
 from workers.launchers import openmpi
-from workers.launchers.job import Job, Launch
+from workers.launchers.job import BTL_PORTS, Job, Launch
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ClusterProperties:
 
     remote_shell: str | None
     interface: str | None
-    program: str
+    launch: Launch
     transport: Transport
     placement: openmpi.Placement
     shared_cores: bool = False
@@ -30,7 +30,7 @@ def open_mpi(job: Job, cluster: ClusterProperties) -> list[str]:
     """Return mpirun of Open MPI, over our remote shell and not its Slurm support."""
     version = job.open_mpi or openmpi.OLDEST
     return [
-        *(cluster.program, "--allow-run-as-root"),
+        *(cluster.launch.program, "--allow-run-as-root"),
         *openmpi.placement(job, cluster.placement),
         *openmpi.binding(job, cluster.placement.bind, version, shared_cores=cluster.shared_cores),
         *(openmpi.daemons(cluster.remote_shell, version, slurm=False) if cluster.remote_shell is not None else ()),
@@ -42,14 +42,14 @@ def open_mpi(job: Job, cluster: ClusterProperties) -> list[str]:
 
 def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
     """Return mpiexec of MPICH, Intel MPI and MVAPICH2: the process manager Hydra."""
-    variables_of_ranks = {**hydra_variables(job, cluster), **job.environment}
-    exports = [word for name in sorted(variables_of_ranks) for word in ("-genv", name, variables_of_ranks[name])]
+    variables = variables_of_ranks(job, cluster)
+    exports = [word for name in sorted(variables) for word in ("-genv", name, variables[name])]
     bind, distribution = cluster.placement
     target = f"core:{job.threads}" if bind == "core" and job.threads > 1 else bind
     ranks_in_turn = 1 if distribution == "cyclic" else job.ranks_per_host
     launcher = ("fork",) if cluster.remote_shell is None else ("ssh", "-launcher-exec", cluster.remote_shell)
     return [
-        *(cluster.program, "-launcher", *launcher),
+        *(cluster.launch.program, "-launcher", *launcher),
         *(("-iface", cluster.interface) if cluster.interface is not None else ()),
         *("-hosts", ",".join(job.hosts), "-ppn", str(ranks_in_turn), "-n", str(job.ranks)),
         *(("-bind-to", target) if bind != "default" else ()),
@@ -59,20 +59,24 @@ def hydra(job: Job, cluster: ClusterProperties) -> list[str]:
     ]
 
 
-def hydra_variables(job: Job, cluster: ClusterProperties) -> dict[str, str]:
-    """Return variables of the transport, and of ranks that share cores and yield."""
-    shared = {"I_MPI_PIN": "off", "I_MPI_THREAD_YIELD": "2"} if cluster.shared_cores else {}
-    if cluster.transport.name != TCP:
-        return {**shared, **cluster.transport.environment}
-    return {**shared, **over_tcp(job, cluster.interface)}
+def variables_of_ranks(job: Job, cluster: ClusterProperties) -> dict[str, str]:
+    """Return variables of transport and job, and of ranks that share cores and yield."""
+    if cluster.launch.library == "openmpi":
+        parameters = openmpi.tcp_parameters(job, cluster.interface) if cluster.transport.name == TCP else {}
+        parameters |= {"mpi_yield_when_idle": "1"} if cluster.shared_cores else {}
+        of_library = {f"OMPI_MCA_{name}": value for name, value in parameters.items()}
+    else:
+        shared = {"I_MPI_PIN": "off", "I_MPI_THREAD_YIELD": "2"} if cluster.shared_cores else {}
+        of_library = {**shared, **(over_tcp(job.btl_ports, cluster.interface) if cluster.transport.name == TCP else {})}
+    return {**of_library, **cluster.transport.environment, **job.environment}
 
 
-def over_tcp(job: Job, interface: str | None) -> dict[str, str]:
+def over_tcp(ports: tuple[int, int], interface: str | None) -> dict[str, str]:
     """Return variables that restrict MPICH's family to TCP, within a host too.
 
     On one interface and known ports. For UCX, libfabric or ch3, whichever the library uses.
     """
-    first, count = job.btl_ports
+    first, count = ports
     last = first + count - 1
     return {
         "FI_PROVIDER": "tcp",
@@ -101,6 +105,7 @@ def binding_refusal(launch: Launch, placement: openmpi.Placement) -> list[str]:
 def refused_variables(launch: Launch, transport: Transport, variables: Mapping[str, str]) -> list[str]:
     """Return why variables of the user would have no effect, in sentences."""
     fixed: dict[str, str] = {}
+    set_by_transport = f"the transport {transport.name} sets it. Choose the transport native."
     if launch.library == "openmpi":
         words = transport.arguments
         parameters = [words[n + 1] for n, word in enumerate(words[:-1]) if word in openmpi.PARAMETER_OPTIONS]
@@ -109,9 +114,11 @@ def refused_variables(launch: Launch, transport: Transport, variables: Mapping[s
             **dict.fromkeys(
                 openmpi.DAEMON_PARAMETERS, "Rankwire starts the library's daemons itself. Remove the variable."
             ),
-            **dict.fromkeys(by_transport, f"the transport {transport.name} sets it. Choose the transport native."),
+            **dict.fromkeys(by_transport, set_by_transport),
         }
         fixed = {prefix + name: why for name, why in names.items() for prefix in openmpi.VARIABLE_PREFIXES}
+    elif transport.name == TCP:
+        fixed = dict.fromkeys(over_tcp(BTL_PORTS, ""), set_by_transport)
     for name in transport.environment.keys() & variables.keys():
         if variables[name] != transport.environment[name]:
             fixed[name] = f"the transport {transport.name} sets it to another value. Remove one of them."

@@ -83,19 +83,24 @@ def daemons(remote_shell: str, version: int, *, slurm: bool = True) -> list[str]
     return parameters(settings if slurm else {**settings, "ras": "^slurm"}, names.option)
 
 
-def transport(job: Job, interface: str | None, version: int, chosen: Transport) -> list[str]:
-    """Return the options of a transport, and of the daemons' own connections.
+def tcp_parameters(job: Job, interface: str | None) -> dict[str, str]:
+    """Return parameters that restrict messages to TCP, within a host too.
 
-    TCP is restricted to one interface (None: any) and known ports, also between ranks of one host.
+    On one interface (None: any) and known ports.
     """
     first, count = job.btl_ports
+    values = ("ob1", "tcp,self", interface, str(first), str(count))
+    return {name: value for name, value in zip(TCP_PARAMETERS, values, strict=True) if value is not None}
+
+
+def transport(job: Job, interface: str | None, version: int, chosen: Transport) -> list[str]:
+    """Return the options of a transport, and of the daemons' own connections."""
     names = runtime(version)
-    over_tcp = dict(zip(TCP_PARAMETERS, ("ob1", "tcp,self", interface, str(first), str(count)), strict=True))
-    messages = over_tcp if chosen.name == TCP else {}
+    messages = tcp_parameters(job, interface) if chosen.name == TCP else {}
     control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
     of_user = {name.removeprefix(prefix) for name in job.environment for prefix in VARIABLE_PREFIXES}
     return [
-        *parameters({name: value for name, value in messages.items() if value is not None}),
+        *parameters(messages),
         *parameters({n: value for n, value in control.items() if value is not None and n not in of_user}, names.option),
         *chosen.arguments,
     ]

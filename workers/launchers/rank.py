@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-# Open MPI, then MPICH and Intel MPI, then Slurm's srun
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2) and any PMIx server
+# Open MPI, then MPICH and Intel MPI, then srun, flux run and HPE's PALS
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID")
+# Variables that describe a program's world: of Open MPI, Hydra (MPICH, Intel MPI, MVAPICH2), any PMIx server and srun
 WORLD_VARIABLES = (
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_RANK",
@@ -28,6 +28,7 @@ WORLD_VARIABLES = (
     "PMI_RANK",
     "PMIX_RANK",
     "PMIX_NAMESPACE",
+    "SLURM_STEP_NUM_TASKS",
 )
 LIBRARY_NAMES = ("libmpi", "libopen-", "libprrte", "libpmix")
 FIRST_LOOK_S = 0.005
@@ -36,6 +37,8 @@ LONGEST_PAUSE_S = 30.0
 MOST_PROCESSES = 256
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 127
+IO = ("rchar", "wchar", "read_bytes", "write_bytes")
+DELAY_FIELD = 39  # delayacct_blkio_ticks, counted from the state of the process
 PROFILE = "--mpi-profile="
 
 
@@ -45,6 +48,10 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
     ``profile``: LEVEL:LIBRARY that counts time inside MPI.
     """
     rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), "0")
+    missing = missing_preloads()
+    if missing:  # the loader would run the program without the tool
+        sys.stderr.write(f"LD_PRELOAD: {missing[0]} does not exist on {os.uname().nodename}, or the sandbox hides it\n")
+        return NOT_STARTED
     launcher = os.getppid()
     started_ns = time.monotonic_ns()
     started_at = time.time()
@@ -62,12 +69,14 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
     die_with(launcher, pid)
     world = look_for_mpi(pid)
-    _pid, status, usage = os.wait4(pid, 0)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     ended_ns = time.monotonic_ns()
+    io = input_output(pid)  # of the program and the children it waited for, as long as it is not collected
+    _pid, status, usage = os.wait4(pid, 0)
     for number in FORWARDED:  # a launcher that asks twice must not cost the report
         signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(status)
-    write(report_dir, rank, code, usage, (started_ns, ended_ns, started_at), world)
+    write(report_dir, rank, code, usage, (started_ns, ended_ns, started_at), world, io)
     if code < 0:
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)
@@ -79,6 +88,12 @@ def counting(profile: str, file: str) -> "dict[str, str]":
     level, _, library = profile.partition(":")
     preloaded = os.environ.get("LD_PRELOAD")
     return {"LD_PRELOAD": f"{library}:{preloaded}" if preloaded else library, "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
+
+
+def missing_preloads() -> "list[str]":
+    """Return paths of LD_PRELOAD that do not exist. The loader itself searches names and expands `$LIB`."""
+    preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
+    return [path for path in preloaded if "/" in path and "$" not in path and not os.path.exists(path)]  # noqa: PTH110
 
 
 def look_for_mpi(pid: int) -> "tuple[list[str], dict[str, str]] | None":
@@ -144,6 +159,23 @@ def world_variables(pid: int) -> "dict[str, str]":
     return {name: value for name, _, value in pairs if name in WORLD_VARIABLES}
 
 
+def input_output(pid: int) -> "dict[str, int]":
+    """Return bytes of files that an ended program read and wrote, and its wait for them if the kernel counts it."""
+    counts: dict[str, int] = {}
+    try:
+        with open(f"/proc/{pid}/io") as stream:  # noqa: PTH123
+            counts = {name: int(value) for name, _, value in (line.partition(":") for line in stream) if name in IO}
+        with open("/proc/sys/kernel/task_delayacct") as stream:  # noqa: PTH123
+            is_counted = stream.read().strip() == "1"
+        if is_counted:
+            with open(f"/proc/{pid}/stat") as stream:  # noqa: PTH123
+                ticks = int(stream.read().rpartition(")")[2].split()[DELAY_FIELD])
+            counts["wait_ms"] = ticks * 1000 // os.sysconf("SC_CLK_TCK")
+    except OSError:
+        pass  # a kernel without these counters, or a program that may not be looked at
+    return counts
+
+
 def pass_on(pid: int, number: int) -> None:
     """Send a signal to the program, which may have ended in this moment."""
     try:  # noqa: SIM105 - importing contextlib would cost every rank its time
@@ -168,6 +200,7 @@ def write(
     usage: "resource.struct_rusage",
     times: tuple[int, int, float],
     world: "tuple[list[str], dict[str, str]] | None",
+    io: "dict[str, int]",
 ) -> None:
     """Write one JSON object per rank, completely or not."""
     started_ns, ended_ns, started_at = times
@@ -190,6 +223,7 @@ def write(
         fields["mpi_libraries"] = "[" + ", ".join(f'"{plain(name)}"' for name in libraries) + "]"
         pairs = ", ".join(f'"{name}": "{plain(value)}"' for name, value in variables.items())
         fields["mpi_world"] = "{" + pairs + "}"
+    fields["io"] = "{" + ", ".join(f'"{name}": {value}' for name, value in io.items()) + "}"
     text = ", ".join(f'"{name}": {value}' for name, value in fields.items())
     path = f"{report_dir}/rank-{int(rank)}.json"
     with open(path + ".part", "w") as stream:  # noqa: PTH123 - importing pathlib takes longer than all the rest

@@ -18,7 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from experiments.cluster_kinds.settings import HostSettings
+from analysis.mpi.placement import Machine
+from experiments.cluster_kinds.settings import MPIRUN, HostSettings
 from experiments.specification.transport import TCP
 from workers.agent import machine, mpi_files
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
@@ -36,7 +37,7 @@ from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
-from workers.launchers import mpi, mpi_choice, openmpi
+from workers.launchers import direct, mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 from workers.launchers.limits import MOST_TEXT_BYTES, Limits, as_text
@@ -54,7 +55,14 @@ class HostsLauncher(Launcher):
     def usual_launch(self) -> Launch:
         """The launch by the settings; only the first host can resolve "auto"."""
         library = "openmpi" if self.settings.mpi == mpi_choice.AUTO else self.settings.mpi
-        return Launch(library, self.settings.mpirun or mpi_choice.own_program(library))
+        return self.started(Launch(library, self.settings.mpirun or mpi_choice.own_program(library)))
+
+    def started(self, launch: Launch) -> Launch:
+        """Return the launch of a library by the launcher of the settings."""
+        launcher = self.settings.launcher
+        if launcher == MPIRUN:
+            return launch
+        return Launch(launch.library, self.settings.mpirun or direct.PROGRAMS[launcher], launcher)
 
     @property
     def python(self) -> str:
@@ -66,12 +74,13 @@ class HostsLauncher(Launcher):
         properties = mpi.ClusterProperties(
             remote_shell=str(job.workdir.parent / "rsh"),
             interface=job.interface or self.settings.interface,
-            program=launch.program,
+            launch=launch,
             transport=self.transport(job),
             placement=self.placement(job),
             shared_cores=self.settings.shared_cores,
         )
-        return mpi.LIBRARIES[launch.library](job, properties)
+        command = mpi.LIBRARIES[launch.library] if launch.launcher == MPIRUN else direct.COMMANDS[launch.launcher]
+        return command(job, properties)
 
     def on_hosts(self, job: Job, scratch: Path, interface: str, open_mpi: int | None) -> Job:
         """Return the job in the hosts' directories, with the facts of the session. Pure."""
@@ -92,7 +101,11 @@ class HostsLauncher(Launcher):
         interface = self.settings.interface or ("lo" if len(job.hosts) == 1 else "INTERFACE")
         if interface == "INTERFACE":
             notes.append("INTERFACE is the one through which the first host reaches the second.")
-        if self.settings.mpi == mpi_choice.AUTO:
+        if self.settings.launcher != MPIRUN:
+            notes.append(
+                "JOB is the number of the job. Variables of the library are those of Open MPI, unless “mpi” names another."
+            )
+        elif self.settings.mpi == mpi_choice.AUTO:
             notes.append(
                 "The first host determines the program's MPI library and its launch command; these are the arguments "
                 f"for Open MPI {openmpi.OLDEST}."
@@ -102,7 +115,8 @@ class HostsLauncher(Launcher):
                 f"The version of {self.usual_launch.program} on the first host decides; these are the arguments for Open MPI "
                 f"{openmpi.OLDEST}."
             )
-        return Rehearsal(self.argv(self.on_hosts(job, scratch, interface, None)), [], notes)
+        there = dataclasses.replace(self.on_hosts(job, scratch, interface, None), scheduler_job="JOB")
+        return Rehearsal(self.argv(there), [], notes)
 
     def recording(self, job: Job) -> Recording:
         hosts = "every host" if self.settings.capture == "every" else "the first host"
@@ -122,6 +136,8 @@ class RemoteSession(Session):
     """Hosts with an agent on each; connections may end while a trial runs."""
 
     launcher: HostsLauncher
+    scheduler_job = ""
+    """The job that holds the hosts."""
 
     def __init__(
         self,
@@ -198,6 +214,17 @@ class RemoteSession(Session):
 
     def argv(self, job: Job) -> list[str]:
         return self.launcher.argv(self._there(job))
+
+    def machines(self) -> Sequence[Machine]:
+        agents = list(self.agents.values())
+        if len({agent.name for agent in agents}) < len(agents):
+            return ()  # a rank's host is not known
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            described = list(pool.map(RemoteAgent.processors, agents))
+        return [
+            Machine.from_dict({"hosts": [agent.name], **processors})
+            for agent, processors in zip(agents, described, strict=True)
+        ]
 
     @functools.cached_property
     def _architectures(self) -> frozenset[str]:
@@ -322,9 +349,9 @@ class RemoteSession(Session):
     def _there(self, job: Job) -> Job:
         """Return the job in the hosts' directories."""
         launch = job.launch or self._launch
-        return self.launcher.on_hosts(
-            job, self.scratch, self.interface, openmpi.major(self._version_text(launch.program))
-        )
+        version = openmpi.major(self._version_text(launch.program)) if launch.launcher == MPIRUN else None
+        there = self.launcher.on_hosts(job, self.scratch, self.interface, version)
+        return dataclasses.replace(there, scheduler_job=self.scheduler_job)
 
     def _write_tools(self, remote_shell: str) -> None:
         try:
@@ -381,7 +408,9 @@ class RemoteSession(Session):
     # Choice of the launch command: the session is the `workers.launchers.mpi_choice.Host`
 
     def _choose_launch(self, loaded: Sequence[str]) -> Launch:
-        return mpi_choice.chosen(self, loaded, library_setting=self.settings.mpi, program=self.settings.mpirun)
+        program = self.settings.mpirun if self.settings.launcher == MPIRUN else None
+        chosen = mpi_choice.chosen(self, loaded, library_setting=self.settings.mpi, program=program)
+        return self.launcher.started(chosen)
 
     def find(self, program: str) -> str | None:
         path: str | None = self.first.ask("find", program=program, path=self._path(), directory="/")[0]["found"]
@@ -393,9 +422,13 @@ class RemoteSession(Session):
     def _version_text(self, program: str) -> str:
         """Return a launch command's version text, asked once with its environment."""
         if program not in self._versions:
-            variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
-            self._versions[program] = self.first.output(["env", *variables, program, "--version"]).strip()
+            self._versions[program] = self.output(program, "--version").strip()
         return self._versions[program]
+
+    def output(self, *argv: str) -> str:
+        """Return what a command prints on the first host, with the variables of jobs."""
+        variables = [f"{name}={value}" for name, value in self.environment_variables().items()]
+        return self.first.output(["env", *variables, *argv])
 
     def _path(self, agent: RemoteAgent | None = None) -> str:
         return self.settings.environment.get("PATH", (agent or self.first).search_path())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from analysis.numbers import plural
 from experiments.cluster_kinds.testbed import MOST_HOSTS, Testbed
+from experiments.common.processors import usable_cores
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH
 from workers.capture.ring import RingCapture
 from workers.capture.slot_memory import SlotMemory
@@ -104,7 +104,7 @@ class TestbedLauncher(Launcher):
         if launch.library != "openmpi":
             agent, interface = str(fabric.REMOTE_SHELL), commands.HOST_INTERFACE
             return mpi.hydra(
-                job, mpi.ClusterProperties(agent, interface, launch.program, transport, placement, shared_cores=True)
+                job, mpi.ClusterProperties(agent, interface, launch, transport, placement, shared_cores=True)
             )
         version = job.open_mpi or openmpi.installed(launch.program)
         return [
@@ -165,7 +165,7 @@ def plan_of(host_count: int, link: Link) -> Plan:
 
 def facts(plan: Plan, built: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that a page shows beside elapsed times of a virtual cluster."""
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     count = len(plan.hosts)
     return {
         "hosts": list(plan.hosts),

@@ -16,6 +16,7 @@
 #include <link.h>
 #include <linux/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,7 +184,15 @@ OWN int beginning;
         state_ = 1 + is_passed_by((const char *const[]){"MPI_" #C_NAME, "mpi_" #FORTRAN_NAME "_", "mpi_" #FORTRAN_NAME "_f08_", NULL}); \
     UNLIKELY(all_passed_by || state_ == 2); })
 
-/* Readings of the processor clock: what of a stretch was not on a processor */
+/* Readings of the processor clock: what of a stretch was not on a processor. Each notes the CPU that the thread is on. */
+
+#define MOST_CPUS 8192
+static u64 ran_on[MOST_CPUS / 64];
+
+static void note_cpu(void) {
+    int cpu = sched_getcpu();
+    if (cpu >= 0 && cpu < MOST_CPUS) ran_on[cpu / 64] |= 1ull << cpu % 64;
+}
 
 static void read_clocks(int inside, u64 now, u64 length) {
     u64 ns = nanoseconds(CLOCK_MONOTONIC), cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID), wall = ns - read_ns;
@@ -199,6 +208,7 @@ static void read_clocks(int inside, u64 now, u64 length) {
     page->read_ns[1] += (u64)(short_ns[1] + (inside ? long_ns : 0));
     unread[0] = unread[1] = 0;
     read_ns = ns, read_tick = now, read_cpu = cpu;
+    note_cpu();
     u64 at, there;
     read_both(CLOCK_MONOTONIC, &at, &there);
     page->clock[1].tick = at, page->clock[1].ns = there;
@@ -875,7 +885,7 @@ static void note_tools(void) {
 
 /* What this process held at its end, as text: analysis/mpi/ways.py reads it. The lines of /proc/self/maps with a device, shared
    memory or a component of the library; device files; TCP connections with their bytes: "tcp LOCAL PORT PEER PORT ACKED"; and
-   where the thread that began MPI ran, then and at its end: "placed CPU NODE SOCKET CORE ALLOWED". */
+   where the thread that began MPI ran, then and at its end: "placed CPU NODE SOCKET CORE ALLOWED"; between: "ran CPUS". */
 
 static char placed_first[512], placed_last[512];
 
@@ -902,6 +912,17 @@ static void note_place(char *text, size_t size) {
         snprintf(text, size, "placed %u %u %d %d %s\n", cpu, node, socket, core, allowed);
     }
     errno = error;
+}
+
+static void note_ran(FILE *to) {
+    const char *before = "ran ";
+    for (int first = 0, next; first < MOST_CPUS; first = next + 1) {
+        for (next = first; next < MOST_CPUS && ran_on[next / 64] >> next % 64 & 1; next++) {}
+        if (next == first) continue;
+        fprintf(to, next - first > 1 ? "%s%d-%d" : "%s%d", before, first, next - 1);
+        before = ",";
+    }
+    fputs(*before == ',' ? "\n" : "", to);
 }
 
 static int endpoint(int file, int peer, char *text, size_t size) {
@@ -948,7 +969,7 @@ static void note_ways(void) {
     }
     if (maps) fclose(maps);
     if (is_main) note_place(placed_last, sizeof placed_last);
-    if (to) fputs(placed_first, to), fputs(placed_last, to), note_files(to), fclose(to);
+    if (to) fputs(placed_first, to), fputs(placed_last, to), note_ran(to), note_files(to), fclose(to);
     errno = error;
 }
 

@@ -82,7 +82,7 @@ def _contended_s(course: Course) -> float:
 
 def _capacity_s(before: tuple[int, MachineSample], after: tuple[int, MachineSample]) -> float:
     """Return the time of all cores that the trial might use between two samples."""
-    return min(before[1].cores, after[1].cores) * (after[0] - before[0]) / 1e9
+    return min(before[1].cpus, after[1].cpus) * (after[0] - before[0]) / 1e9
 
 
 def busy_s(before: MachineSample, after: MachineSample) -> float:
@@ -103,8 +103,8 @@ def _whole_s(machine: MachineSample) -> float:
 
 def _troubles(course: Course, on: str) -> Iterator[str]:
     first, last = course[0][1], course[-1][1]
-    if other := next((now for _, now in course if _cores(now) != _cores(first)), None):
-        yield f"the cores{on} changed during the trial, from {_cores(first)} to {_cores(other)}"
+    if other := next((now for _, now in course if _cpus(now) != _cpus(first)), None):
+        yield f"the CPUs{on} changed during the trial, from {_cpus(first)} to {_cpus(other)}"
     swapped = last.swapped_in_bytes - first.swapped_in_bytes
     if swapped > SWAPPED_BYTES:
         yield f"{amount(swapped, 'B')} were read back from swap{on}"
@@ -122,20 +122,26 @@ def _troubles(course: Course, on: str) -> Iterator[str]:
         yield f"the clock{on} was set while the trial ran, by {amount(largest, 's')}"
 
 
-def _cores(machine: MachineSample) -> str:
-    """Return the cores that programs may use: "4 cores (0-3)"."""
-    return plural(machine.cores, "core") + (f" ({machine.core_numbers})" if machine.core_numbers else "")
+def _cpus(machine: MachineSample) -> str:
+    """Return the CPUs that programs may use: "4 CPUs (0-3)"."""
+    return plural(machine.cpus, "CPU") + (f" ({machine.cpu_numbers})" if machine.cpu_numbers else "")
 
 
-def missing_cores(samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int) -> tuple[str, ...]:
-    """Return the machines whose ranks have more threads than cores, one sentence each."""
+def missing_cores(
+    samples: Sequence[Sample], usages: Sequence[RankUsage], threads: int, *, by_hardware_threads: bool = False
+) -> tuple[str, ...]:
+    """Return the machines whose ranks have more threads than cores, one sentence each.
+
+    Two hardware threads of a core are one core, unless ranks are placed by hardware threads.
+    """
     if not samples:
         return ()
     machines = samples[0].machines
     alone = next(iter(machines)) if len(machines) == 1 else None
     ranks = Counter(alone or usage.host for usage in usages)
+    places = {host: machine.cpus if by_hardware_threads else machine.cores for host, machine in machines.items()}
     return tuple(
         f"{plural(count, 'rank')} with {plural(threads, 'thread')} each share {plural(machines[host].cores, 'core')} of {host}"
         for host, count in ranks.items()
-        if host in machines and 0 < machines[host].cores < count * threads
+        if 0 < places.get(host, 0) < count * threads
     )

@@ -12,6 +12,7 @@ from analysis.catalogue import METRICS
 from analysis.mpi import profile as mpi_profile
 from analysis.mpi import wait_tables
 from analysis.mpi.calls import Calls, calls_of
+from analysis.mpi.placement import Machine, findings, stored
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from analysis.mpi.streams import StreamAccumulator, Wire
 from analysis.mpi.waits import explained
@@ -56,6 +57,20 @@ class InsideMpi:
     """The transport that the ranks used; None: not known."""
     places: str = ""
     """The placement of the ranks in words; empty: not known."""
+    misplaced: Mapping[str, str] = field(default_factory=dict)
+    """Findings about the placement, with their sentences (`analysis.mpi.placement.findings`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Machines of the ranks. ``by_hardware_threads``: the user places ranks on these."""
+
+    machines: Sequence[Machine] = ()
+    threads: int = 1
+    by_hardware_threads: bool = False
+
+
+_UNKNOWN: Final = Layout()
 
 
 def profile_for(level: str, session: Session) -> tuple[Profile | None, str]:
@@ -81,7 +96,9 @@ def absent(reason: str) -> InsideMpi:
     return InsideMpi(not_available=dict.fromkeys(_IDENTIFIERS, reason))
 
 
-def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int) -> InsideMpi:
+def inside_mpi(
+    profile: Profile, report_dir: Path, usages: Sequence[RankUsage], ranks: int, layout: Layout = _UNKNOWN
+) -> InsideMpi:
     """Return the ranks' profile; without any rank no metrics, not a wrong mean."""
     if not any(usage.mpi_libraries or _file(report_dir, usage.rank).exists() for usage in usages):
         return absent("no MPI library was seen in the program: it uses none, or is linked statically")
@@ -99,9 +116,14 @@ def inside_mpi(profile: Profile, report_dir: Path, usages: Sequence[RankUsage], 
     places = {rank: place_of(text) for rank, text in texts.items()}
     for row in tables["ranks"]:
         row.update(places.get(row["rank"], {}))
+    tables["machines"] = stored(layout.machines)
+    misplaced = findings(tables["ranks"], layout.machines, layout.threads)
+    if layout.by_hardware_threads:
+        misplaced.pop("threads_as_cores", None)
     missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
     in_words = places_in_words(places, hosts)
-    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, ways_of(texts, hosts), in_words)
+    ways = ways_of(texts, hosts)
+    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, ways, in_words, misplaced)
 
 
 def read_ways(report_dir: Path, usages: Sequence[RankUsage]) -> Ways | None:

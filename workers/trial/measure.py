@@ -8,7 +8,7 @@ import signal
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +16,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.db.models import Max
 
+from analysis.mpi.placement import Machine
 from analysis.numbers import amount, plural
 from experiments import workloads
+from experiments.cluster_kinds.settings import MPIRUN
 from experiments.models import Kind, Trial
 from experiments.specification import ExperimentSpec, restore
 from experiments.specification.launch_plan import plan_launch
@@ -26,7 +28,8 @@ from experiments.workloads.base import Mismatch
 from workers.capture.dumpcap import QUIET_S, Capture
 from workers.capture.ring import RingCapture
 from workers.capture.stored_capture import Recorded, store_recordings
-from workers.errors import CaptureUnavailable, TrialFailed
+from workers.errors import CaptureUnavailable, ClusterUnavailable, TrialFailed
+from workers.hosts.environment import different_hosts
 from workers.hosts.sampling import Sample, memory_kills, shares
 from workers.launchers import Job, Process, Session
 from workers.launchers.base import MachineSession
@@ -37,7 +40,7 @@ from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, cause, out_of_memory, tail, with_output
 from workers.trial.heartbeat import TrialHeartbeat
-from workers.trial.inside_mpi import InsideMpi, absent, inside_mpi, profile_for
+from workers.trial.inside_mpi import InsideMpi, Layout, absent, inside_mpi, profile_for
 from workers.trial.limits import current_limits, thin_out
 from workers.trial.live import LiveHistory, LiveTraffic
 from workers.trial.mpi_family import World, why_singletons, world_of
@@ -66,12 +69,13 @@ class Measured:
     """Ranks at each IP address; empty if unknown."""
     known_ports: bool
     """True if ports identify the packets of MPI."""
-    transport: str
     link_reasons: tuple[str, ...]
     """Differences between the link and what was requested, by its certificate or by the capture."""
     world: World
     disturbances: tuple[str, ...]
     inside: InsideMpi
+    counted: Mapping[str, Any]
+    """Reports of the counter sources by host and source."""
 
 
 class TrialRun:
@@ -127,23 +131,32 @@ class TrialRun:
         chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
         # Facts of the cluster's settings; histories are split by the transport.
         environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
+        if job.launch is not None and job.launch.launcher != MPIRUN:
+            environment["launcher"] = job.launch.launcher
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
             raise TrialFailed(reason)
         addresses = session.addresses_by_name if self.plan.hosts > 1 else {}
+        machines = session.machines() if profile else ()
         with ExitStack() as stack:
             recordings, recorded = self._start_captures(session, stack)
             capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            command, conditions = session.argv(job), self._conditions(session)
+            command, conditions = session.argv(job), self._conditions(session, environment)
             patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             traffic = stack.enter_context(_live(capture))
-            process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
+            session.begin_counters(settings.COUNTER_TREES)
+            counted: dict[str, Any] = {}
             try:
-                samples = self._watch(session, job, process, traffic)
+                process = session.launch(job, stdout=self.stdout, stderr=self.stderr)
+                try:
+                    samples = self._watch(session, job, process, traffic)
+                finally:
+                    process.terminate(TERM_GRACE_S)
             finally:
-                process.terminate(TERM_GRACE_S)
+                with suppress(ClusterUnavailable, OSError):
+                    counted = session.end_counters()
             limit = session.exceeded(job)
             self._require_network(session, thorough=True)
             if recordings:
@@ -154,7 +167,7 @@ class TrialRun:
         if world.problem:
             raise TrialFailed(world.problem)
         unseen = recorded.not_recorded if recorded.joined is None else ()
-        disturbed, lacking_cores = self._disturbances(session, samples, usages)
+        disturbed, lacking_cores = self._disturbances(session, job, samples, usages)
         return Measured(
             process.elapsed_s,
             usages,
@@ -164,11 +177,13 @@ class TrialRun:
             inputs,
             host_ranks=ranks_by_address(usages, addresses, self.plan.ranks),
             known_ports=session.knows_ports,
-            transport=session.launcher.transport(job).name,
             link_reasons=(*link_reasons, *recorded.reasons, *unseen, *lacking_cores),
             world=world,
             disturbances=disturbed,
-            inside=inside_mpi(profile, job.report_dir, usages, self.plan.ranks) if profile else absent(no_profile),
+            counted=counted,
+            inside=inside_mpi(profile, job.report_dir, usages, self.plan.ranks, self._layout(session, job, machines))
+            if profile
+            else absent(no_profile),
         )
 
     def _certify(self, session: Session) -> tuple[str, ...]:
@@ -185,17 +200,27 @@ class TrialRun:
             raise TrialFailed(f"The link is not as requested: {'; '.join(certificate.reasons)}.")
         return certificate.reasons
 
-    def _conditions(self, session: Session) -> dict[str, Any]:
-        """Return conditions for the page: the link, threads against shared cores."""
+    def _conditions(self, session: Session, environment: Mapping[str, Any]) -> dict[str, Any]:
+        """Return conditions for the page: link, threads on shared cores, unequal hosts."""
         shared = session.facts.get("oversubscription")
         if shared and self.plan.threads > 1:
             shared = f"{shared}, {plural(self.plan.ranks, 'rank')} with {self.plan.threads} threads each"
         link = session.launcher.kind.link_in_words(self.plan.link)
         transport = self.plan.launch.get("transport") or session.launcher.usual_transport
-        return {**session.facts, "oversubscription": shared, "link_asked": link, "transport": transport}
+        different = different_hosts(environment)
+        return {
+            **session.facts,
+            "oversubscription": shared,
+            "link_asked": link,
+            "transport": transport,
+            **({"different_hosts": different} if different else {}),
+        }
+
+    def _layout(self, session: Session, job: Job, machines: Sequence[Machine]) -> Layout:
+        return Layout(machines, self.plan.threads, by_hardware_threads=_binds_hardware_threads(session, job))
 
     def _disturbances(
-        self, session: Session, samples: Sequence[Sample], usages: Sequence[RankUsage]
+        self, session: Session, job: Job, samples: Sequence[Sample], usages: Sequence[RankUsage]
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the disturbances of this trial, and hosts with fewer cores than threads.
 
@@ -208,8 +233,10 @@ class TrialRun:
             foreign_share=1.0 if shared else settings.FOREIGN_CPU_PERCENT / 100,
             own_machines=not kind.on_this_machine,
         )
-        has_cores = shared or kind.hosts_are_virtual
-        return disturbed, () if has_cores else missing_cores(samples, usages, self.plan.threads)
+        if shared or kind.hosts_are_virtual:
+            return disturbed, ()
+        by_hardware_threads = _binds_hardware_threads(session, job)
+        return disturbed, missing_cores(samples, usages, self.plan.threads, by_hardware_threads=by_hardware_threads)
 
     def _require_network(self, session: Session, *, thorough: bool = False) -> None:
         """Raise TrialFailed if the network is no longer the certified one."""
@@ -365,6 +392,11 @@ def _limit_shown_by_end(
     if signal.SIGXFSZ in {-code, *(usage.signal for usage in usages)}:
         return job.limits.file_too_long()
     return out_of_memory(usages, code, limit_bytes=job.limits.most_memory_bytes, killed_on=killed_on)
+
+
+def _binds_hardware_threads(session: Session, job: Job) -> bool:
+    """Return whether the user chose hardware threads as the places of ranks."""
+    return session.launcher.placement(job).bind == "hwthread"
 
 
 def _live(capture: Capture | None) -> LiveTraffic:

@@ -90,8 +90,9 @@ def _other_world(
 
 def _size(usage: RankUsage, family: str) -> int | None:
     """Return the size of the world in the launcher's variables, or None."""
-    by_pmix = usage.mpi_world.get(_SIZE[OPEN_MPI]) if _has_pmix(usage, family) else None
-    return _number(usage.mpi_world.get(_SIZE[family], by_pmix))
+    by_pmix = (_SIZE[OPEN_MPI], "SLURM_STEP_NUM_TASKS") if _has_pmix(usage, family) else ()
+    sizes = (usage.mpi_world[name] for name in (_SIZE[family], *by_pmix) if name in usage.mpi_world)
+    return _number(next(sizes, None))
 
 
 def _has_pmix(usage: RankUsage, family: str) -> bool:
@@ -111,7 +112,8 @@ def _mismatch(launcher: str, outcome: str) -> str:
 def _suggested_fix(family: str, launcher: str | None, setting: bool) -> str:
     target = "openmpi" if family == OPEN_MPI else "mpich"
     if launcher is None:
-        return "Let its script pass on the environment of the launch command."
+        passing = "Let its script pass on the environment of the launch command"
+        return f"{passing}, or choose another “Launcher” of the cluster." if setting else f"{passing}."
     compiler = f"with the compiler of {launcher}."
     if setting:
         return f"Set “mpi” of the cluster to {target}, or build it {compiler}"

@@ -42,6 +42,8 @@ class RankUsage:
     """Files of an MPI library in the program's memory; empty if none was found."""
     mpi_world: Mapping[Text, Text] = field(default_factory=dict)
     """Launcher's variables of the program's environment that describe its world."""
+    io: Mapping[Text, Count] = field(default_factory=dict)
+    """Bytes of /proc/PID/io at the end, and `wait_ms` if the kernel counts it; empty without them."""
 
     @property
     def cpu_s(self) -> float:

@@ -22,12 +22,14 @@ from experiments.common import plain_files
 from experiments.errors import NotPlain, OutputError
 from experiments.files import (
     ANALYSIS_NAME,
+    COUNTERS_NAME,
     MEASURED_NAME,
     MPI_CALLS_NAME,
     MPI_PROFILE_NAME,
     write_analysis,
     write_measured,
 )
+from experiments.metrics import deciding_metric, find
 from experiments.models import Artifact, TrialResult
 from experiments.specification import Link
 from experiments.workloads import Parsed
@@ -35,6 +37,7 @@ from workers.errors import TrialFailed
 from workers.hosts.sampling import stored_shares
 from workers.launchers import BTL_PORTS
 from workers.trial import written
+from workers.trial.counters import counter_metrics
 from workers.trial.failure import with_output
 from workers.trial.inside_mpi import LEAST_BYTES, Explained, explain_waits, no_waits, sent_between_hosts, why_unseen
 from workers.trial.measure import Measured, TrialRun
@@ -114,7 +117,15 @@ def _shorten_output(run: TrialRun) -> None:
 def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
     of_waits, no_waits, waits = _waits(run, measured)
+    of_counters, no_counters = counter_metrics(
+        measured.counted,
+        elapsed_s=measured.elapsed_s,
+        rate=_deciding_rate(run, parsed),
+        tables=measured.inside.tables,
+        usages=measured.usages,
+    )
     of_the_run = {
+        **of_counters,
         **run_metrics(measured.elapsed_s, measured.usages, run.plan.ranks),
         **run.plan.workload.outside_its_work(measured.elapsed_s, parsed.figures),
     }
@@ -123,7 +134,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             "all": {**of_the_run, **measured.inside.metrics, **of_waits, **packets.metrics, **parsed.figures},
             "mpi": packets.mpi_metrics,
         },
-        not_available={**no_waits, **measured.inside.not_available, **packets.not_available},
+        not_available={**no_counters, **no_waits, **measured.inside.not_available, **packets.not_available},
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons or measured.disturbances else ""),
         trust_reasons=(*measured.link_reasons, *measured.disturbances, *packets.reasons),
         environment=measured.environment,
@@ -132,6 +143,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             **_world(run, measured, packets),
             **({"messages_by": sentence(measured.inside.ways)} if run.plan.ranks > 1 else {}),
             **({"placement": measured.inside.places} if measured.inside.places else {}),
+            **({"placement_findings": dict(measured.inside.misplaced)} if measured.inside.misplaced else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
@@ -140,6 +152,13 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         artifacts=_keep_files(run, measured, waits),
         tables=parsed.tables,
     )
+
+
+def _deciding_rate(run: TrialRun, parsed: Parsed) -> float | None:
+    """Return the deciding metric in results per second; None if it is no rate."""
+    name = deciding_metric(run.plan.workload.slug, run.trial.experiment.specification)
+    is_rate = name in parsed.figures and find(name, run.trial.experiment.specification).unit.endswith("/s")
+    return parsed.figures[name] if is_rate else None
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
@@ -304,6 +323,9 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         ("samples", samples),
         ("other", ranks),
     ]
+    if measured.counted:
+        write_analysis(run.directory / COUNTERS_NAME, dict(measured.counted))
+        files.append(("other", run.directory / COUNTERS_NAME))
     if measured.inside.tables is not None:
         explained = {} if waits is None else {"waits": waits}
         ways = {} if measured.inside.ways is None else {"ways": measured.inside.ways.to_dict()}

@@ -7,7 +7,10 @@ outliers, as each of them widens the scatter that the other is judged by.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
+from heapq import heapify, heapreplace
 from typing import Final
 
 import numpy as np
@@ -27,50 +30,83 @@ _STEADIEST: Final = 0.01
 """Least variance of the other trials as a share of that of all: values that repeat exactly by rounding make no outlier of the next."""
 
 
-def find_outliers(groups: Sequence[Sequence[float]]) -> list[Mask]:
+def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
     """Return the outliers of each group on the logarithm; values are positive.
 
     Of two values one is marked and says that the two disagree: which of them is the outlier is not known.
     """
-    sizes = np.array([len(group) for group in groups], dtype=np.int64)
-    masks = np.split(np.zeros(int(sizes.sum()), dtype=bool), np.cumsum(sizes)[:-1])
-    repeated = [i for i, group in enumerate(groups) if len(group) > 1]
-    if not repeated:
-        return masks
-    logs = np.concatenate([np.log(np.asarray(groups[i], dtype=np.float64)) for i in repeated])
-    owner = np.repeat(np.arange(len(repeated)), sizes[repeated])
-    is_outlier = np.zeros(len(logs), dtype=bool)
-    is_outlier[_farthest(logs, owner)] = True
-    for i, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes[repeated])[:-1]), strict=True):
-        masks[i] = mask
+    sent = [np.asarray(group, dtype=np.float64).tobytes() for group in groups]
+    order = sorted(range(len(sent)), key=sent.__getitem__)
+    masks: list[Mask] = [np.zeros(0, dtype=bool)] * len(sent)
+    for place, mask in zip(order, _masks(tuple(sent[place] for place in order)), strict=True):
+        masks[place] = mask
     return masks
 
 
-def _farthest(logs: np.ndarray, owner: np.ndarray) -> list[int]:
-    """Return the positions of the outliers; ``owner`` is the point of each logarithm."""
-    n = np.bincount(owner).astype(np.float64)
-    mean = np.bincount(owner, logs) / n
-    total, freedom = float(((logs - mean[owner]) ** 2).sum()), len(logs) - len(n)
+@lru_cache(maxsize=16)
+def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
+    """Return the outliers of groups of doubles; each slice of an experiment asks for those of all."""
+    groups = [np.frombuffer(group) for group in sent]
+    masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+    repeated = [place for place, group in enumerate(groups) if len(group) > 1]
+    sizes = [len(groups[place]) for place in repeated]
+    if repeated:
+        is_outlier = np.zeros(sum(sizes), dtype=bool)
+        is_outlier[_farthest(np.log(np.concatenate([groups[place] for place in repeated])), np.array(sizes))] = True
+        for place, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
+            masks[place] = mask
+    return tuple(masks)
+
+
+def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
+    """Return the positions of the outliers; ``sizes`` are the numbers of values of the points, in order."""
+    starts = np.cumsum(sizes) - sizes
+    means = np.add.reduceat(logs, starts) / sizes
+    total, freedom = float(((logs - np.repeat(means, sizes)) ** 2).sum()), len(logs) - len(sizes)
     least = max(SMALLEST_SPREAD**2, _STEADIEST * total / max(freedom, 1))
+    points = [_Remaining(part, int(first)) for part, first in zip(np.split(logs, starts[1:]), starts, strict=True)]
+    worst = [(*point.worst(), number) for number, point in enumerate(points)]
+    heapify(worst)
+    # both values of a pair have one residual: they are one candidate
+    candidates = float(sum(1 if size == 2 else size for size in sizes.tolist()))
     removed: list[int] = []
     outliers = 0
-    is_in = np.ones(len(logs), dtype=bool)
-    while len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
-        size = n[owner]
-        shares = np.where(is_in & (size > 1), (logs - mean[owner]) ** 2 * size / np.maximum(size - 1, 1), 0.0)
-        worst = int(shares.argmax())
-        if shares[worst] == 0:  # values that repeat exactly have no outlier
+    while worst and len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
+        below, place, number = worst[0]
+        if below == 0:  # values that repeat exactly have no outlier
             break
-        rest = max(total - float(shares[worst]), (freedom - 1) * least)
-        t = float(np.sqrt(shares[worst] / (rest / (freedom - 1))))
-        # both values of a pair have one residual: they are one candidate
-        candidates = float(np.where(size == 2, 0.5, 1.0)[is_in & (size > 1)].sum())
-        point = owner[worst]
-        removed.append(worst)
+        point = points[number]
+        rest = max(total + below, (freedom - 1) * least)
+        t = (-below / (rest / (freedom - 1))) ** 0.5
+        removed.append(place)
         if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
             outliers = len(removed)
-        is_in[worst] = False
-        mean[point] = (mean[point] * n[point] - logs[worst]) / (n[point] - 1)
-        n[point] -= 1
+        candidates -= 2 if point.n == 3 else 1
+        point.remove(place)
+        heapreplace(worst, (*point.worst(), number))
         total, freedom = rest, freedom - 1
     return removed[:outliers]
+
+
+class _Remaining:
+    """The values of one point that are not removed: the farthest is the smallest or the largest."""
+
+    def __init__(self, logs: np.ndarray, first: int) -> None:
+        order = np.argsort(logs, kind="stable")
+        self._values: deque[tuple[float, int]] = deque(zip(logs[order].tolist(), (first + order).tolist(), strict=True))
+        self._mean, self.n = float(logs.mean()), len(logs)
+
+    def worst(self) -> tuple[float, int]:
+        """Return the negative of the share that the farthest value adds to the scatter, and its position."""
+        if self.n < 2:
+            return 0.0, self._values[0][1]
+        low, high = self._values[0], self._values[-1]
+        below, above = (low[0] - self._mean) ** 2, (high[0] - self._mean) ** 2
+        square, place = max((below, -low[1]), (above, -high[1]))
+        return -square * self.n / (self.n - 1), -place
+
+    def remove(self, place: int) -> None:
+        """Remove the smallest or the largest value, whichever has this position."""
+        value, _ = self._values.popleft() if self._values[0][1] == place else self._values.pop()
+        self._mean = (self._mean * self.n - value) / (self.n - 1)
+        self.n -= 1

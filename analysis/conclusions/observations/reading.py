@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-import numpy as np
-
 from analysis.conclusions.wording import size_range
 from analysis.scaling import (
     ModelChoice,
@@ -101,7 +99,7 @@ class Reading:
         return self._choice_of(self.study)
 
     def series(self, metric: str) -> list[SizeEntry]:
-        return [SizeEntry(x, p, float(np.median(p.array(metric)))) for x, p in self.study.sized(metric)]
+        return [SizeEntry(x, p, p.median(metric) or 0.0) for x, p in self.study.sized(metric)]
 
     def highest(self, metric: str) -> SizeEntry | None:
         return max(self.series(metric), key=lambda entry: entry.median, default=None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from statistics import median
 from typing import Final, Literal
 
 import numpy as np
@@ -67,7 +68,7 @@ class Cell:
     def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
         is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
-        middle, clean = float(np.log(np.median(values))), logs[~is_out]
+        middle, clean = float(np.log(median(values))), logs[~is_out]
         far = logs[is_out] - middle
         low, high = max(0.0, -float(far.min(initial=0.0))), float(far.max(initial=0.0))
         toward = _REACH / (len(logs) - 1) if len(logs) > 1 else 0.0
@@ -155,17 +156,17 @@ class SimultaneousIntervals:
         higher_is_better: bool = False,
     ) -> None:
         self.printed = printed
-        everything = [*groups, *other_groups]
+        everything = [np.asarray(values, dtype=np.float64) for values in (*groups, *other_groups)]
         division = (
             ScatterGroups.of_one(everything)
             if printed
             else ScatterGroups.from_values(everything, levels, higher_is_better=higher_is_better)
         )
         masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
-        self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]
+        self.cells = [Cell.of(group, mask) for group, mask in zip(everything, masks, strict=False)]
         self.outliers = [int(mask.sum()) for mask in masks]
         """Number of each point's trials that are no part of the shared scatter."""
-        clean = [np.asarray(v)[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
+        clean = [v[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
         shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
         self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
         scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
@@ -174,6 +175,7 @@ class SimultaneousIntervals:
         self.level = 1 - (1 - LEVEL) * share / slices
         """Simultaneous level of this slice."""
         self._families = list(families) or [""] * len(groups)
+        self._widths: dict[tuple[int, float], list[float]] = {}
 
     def ratio(self, i: int, j: int) -> Interval | None:
         """Return the interval of (median of i) / (median of j); None without scatter.
@@ -255,10 +257,12 @@ class SimultaneousIntervals:
 
     def _steps(self, points: int, freedom: float) -> list[float]:
         """Return the critical widths of 2 to ``points`` ordered points (Welsch 1977)."""
-        wrong = (1 - self.level) / len(set(self._families))
-        levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
-        widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
-        return list(np.maximum.accumulate(widths)) if widths else [np.inf]
+        if (points, freedom) not in self._widths:
+            wrong = (1 - self.level) / len(set(self._families))
+            levels = [1 - wrong if p >= points - 1 else (1 - wrong) ** (p / points) for p in range(2, points + 1)]
+            widths = [self._range(level, p, freedom) for p, level in enumerate(levels, 2)]
+            self._widths[points, freedom] = list(np.maximum.accumulate(widths)) if widths else [np.inf]
+        return self._widths[points, freedom]
 
     def value(self, i: int) -> Interval | None:
         """Return the interval of one point's median; None without scatter."""

@@ -12,7 +12,7 @@ from scipy import special  # fdtrc is f.sf, without its checks
 
 from analysis.conclusions.observations.outliers import Mask, find_outliers
 from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances
-from analysis.statistics.spread import pooled as pooled_variances
+from analysis.statistics.summary import Floats
 
 COMMON: Final = ""
 """Name of the points that share one scatter."""
@@ -56,38 +56,38 @@ class ScatterGroups:
         """
         if all(len(group) < 2 for group in groups):
             return cls.of_one(groups)
-        levels = [level for level in levels if cls._is_enough(groups, level)]
-        tested = [cls._tested(groups, level) for level in levels]
+        spreads = _Spreads.of(groups)
+        levels = [level for level in levels if spreads.is_enough(level)]
+        tested = [spreads.tested(level) for level in levels]
         judged_within: Sequence[str] = [COMMON] * len(groups)
         if levels and min(tested) < UNEQUAL / len(levels):
             judged_within = levels[int(np.argmin(tested))]
         outliers = cls._outliers(groups, judged_within)
         noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
-        clean: list[Values] = [
+        clean = [
             np.zeros(0) if is_noisy else np.asarray(group)[~mask]
             for group, mask, is_noisy in zip(groups, outliers, noisy, strict=True)
         ]
-        names = cls._named(clean, levels, noisy)
+        names = cls._named(_Spreads.of(clean), levels, noisy)
         members = Counter(names)
         is_single = [name != COMMON and members[name] == 1 for name in names]
         return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, is_single, strict=True)])
 
     @classmethod
-    def _named(cls, groups: Sequence[Values], levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
+    def _named(cls, spreads: _Spreads, levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
         """Return the group of every point; the points ``alone`` have their own."""
-        tested = [cls._tested(groups, level) for level in levels]
-        within = {k: p for k, level in enumerate(levels) if (p := cls._within(groups, level)) >= UNEQUAL}
+        tested = [spreads.tested(level) for level in levels]
+        within = {k: p for k, level in enumerate(levels) if (p := spreads.within(level)) >= UNEQUAL}
         by_level = [k for k in within if tested[k] < UNEQUAL / len(levels)]
         if not by_level:
-            noisy = cls._noisy(groups)
-            separate = [one or other for one, other in zip(alone, noisy, strict=True)]
-            rest = [g for g, is_separate in zip(groups, separate, strict=True) if not is_separate]
-            follows_none = any(noisy) or all(p >= UNEQUAL / len(levels) for p in tested)
-            if follows_none and equal_variances(*log_variances(rest)) >= UNEQUAL:
-                return cls._with_own([COMMON] * len(groups), separate)
+            noisy = spreads.noisy()
+            separate = np.asarray(alone, dtype=bool) | noisy
+            follows_none = bool(noisy.any()) or all(p >= UNEQUAL / len(levels) for p in tested)
+            if follows_none and spreads.equal(~separate) >= UNEQUAL:
+                return cls._with_own([COMMON] * len(alone), separate.tolist())
         if within:
             return cls._with_own(levels[max(by_level or within, key=lambda k: (-tested[k], within[k]))], alone)
-        return cls._with_own([COMMON] * len(groups), [True] * len(groups))
+        return cls._with_own([COMMON] * len(alone), [True] * len(alone))
 
     @staticmethod
     def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
@@ -111,23 +111,52 @@ class ScatterGroups:
                 masks[i] = mask
         return masks
 
-    @staticmethod
-    def _is_enough(groups: Sequence[Sequence[float]], names: Sequence[str]) -> bool:
-        """Return whether every level has enough repetitions for its own scatter."""
-        freedom = [
-            [len(values) - 1 for values in counts if len(values) > 1] for counts in by_name(groups, names).values()
-        ]
-        return all(len(counts) >= _GROUPS_OF_LEVEL or sum(counts) >= _FREEDOM_OF_LEVEL for counts in freedom)
 
-    @staticmethod
-    def _noisy(groups: Sequence[Values]) -> list[bool]:
+@dataclass(frozen=True, slots=True)
+class _Spreads:
+    """Variance and freedom of the logarithms of every point; a single value has no freedom."""
+
+    variances: Floats
+    freedom: Floats
+
+    @classmethod
+    def of(cls, groups: Sequence[Values]) -> _Spreads:
+        repeated = np.array([len(group) > 1 for group in groups], dtype=bool)
+        variances, freedom = np.ones(len(groups)), np.zeros(len(groups))
+        variances[repeated], freedom[repeated] = log_variances(groups)
+        return cls(variances, freedom)
+
+    def equal(self, chosen: Mask) -> float:
+        """Return the p-value of "these points scatter equally"."""
+        chosen = chosen & (self.freedom > 0)
+        return equal_variances(self.variances[chosen], self.freedom[chosen])
+
+    def is_enough(self, names: Sequence[str]) -> bool:
+        """Return whether every level has enough repetitions for its own scatter."""
+        levels = _numbered(names)
+        points, freedom = np.bincount(levels, self.freedom > 0), np.bincount(levels, self.freedom)
+        return bool(((points >= _GROUPS_OF_LEVEL) | (freedom >= _FREEDOM_OF_LEVEL)).all())
+
+    def tested(self, names: Sequence[str]) -> float:
+        """Return the p-value of "the points of all names scatter equally"."""
+        levels = _numbered(names)
+        freedom, squares = np.bincount(levels, self.freedom), np.bincount(levels, self.freedom * self.variances)
+        is_there = freedom > 0
+        return equal_variances(squares[is_there] / freedom[is_there], freedom[is_there])
+
+    def within(self, names: Sequence[str]) -> float:
+        """Return the smallest p-value of "the points of one name scatter equally"."""
+        levels = _numbered(names)
+        return min(self.equal(levels == level) for level in range(int(levels.max(initial=-1)) + 1))
+
+    def noisy(self) -> Mask:
         """Return the points that scatter more than all others, at most a third of them."""
-        noisy = [False] * len(groups)
-        for _ in range(len(groups) // 3):
-            remaining = [i for i, group in enumerate(groups) if not noisy[i] and len(group) > 1]
+        noisy = np.zeros(len(self.freedom), dtype=bool)
+        for _ in range(len(noisy) // 3):
+            remaining = np.flatnonzero(~noisy & (self.freedom > 0))
             if len(remaining) < 3:
                 break
-            variances, freedom = log_variances([groups[i] for i in remaining])
+            variances, freedom = self.variances[remaining], self.freedom[remaining]
             rest = (freedom @ variances - freedom * variances) / (freedom.sum() - freedom)
             p = special.fdtrc(freedom, freedom.sum() - freedom, variances / rest)
             worst = int(p.argmin())
@@ -136,16 +165,11 @@ class ScatterGroups:
             noisy[remaining[worst]] = True
         return noisy
 
-    @staticmethod
-    def _tested(groups: Sequence[Values], names: Sequence[str]) -> float:
-        """Return the p-value of "the points of all names scatter equally"."""
-        joined = [log_variances(members) for members in by_name(groups, names).values()]
-        sums = [pooled_variances(variances, freedom) for variances, freedom in joined if len(variances)]
-        return equal_variances(np.array([sd**2 for sd, _ in sums]), np.array([freedom for _, freedom in sums]))
 
-    @staticmethod
-    def _within(groups: Sequence[Values], names: Sequence[str]) -> float:
-        return min(equal_variances(*log_variances(members)) for members in by_name(groups, names).values())
+def _numbered(names: Sequence[str]) -> np.ndarray:
+    """Return the number of each name, in the order of their first places."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def by_name(groups: Sequence[OfPoint], names: Sequence[str]) -> dict[str, list[OfPoint]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import combinations, groupby
 from math import exp
 from typing import Any
 
@@ -46,7 +46,8 @@ def _at_one_size(grid: Grid, choices: Sequence[Factor]) -> Answer:
     if not grid.clearly(worst, best):
         missing, certainty = repeat(grid, unsettled(grid, best, ranked)), strength(grid.question, grid.claims)
         if missing is None and certainty != "printed":
-            most = max(ratio.high or 1.0 for p in ranked[1:] if (ratio := grid.compare(p, best)[1])) - 1
+            pairs = combinations(ranked, 2)
+            most = max(ratio.high or 1.0 for p, worse in pairs if (ratio := grid.compare(worse, p)[1])) - 1
             figures += (Figure("largest difference", most, "share of the best"),)
             sentence = words.equal_choices(grid, choices, best, most)
             return Answer("treatment", sentence, certainty, figures, scatter=grid.claims.scatter)

@@ -8,7 +8,7 @@ from typing import Final
 from analysis.catalogue import METRICS
 from analysis.conclusions.observations.reading import Observation, Reading
 from analysis.conclusions.rules.registry import Finding, finding, finding_at, rule
-from analysis.conclusions.sentences.findings import TAKE_TURNS, lacked_core, shared_from, with_threads
+from analysis.conclusions.sentences.findings import PLACEMENT, TAKE_TURNS, lacked_core, shared_from, with_threads
 from analysis.conclusions.wording import percent, sizes
 from analysis.mpi.efficiencies import ATTENTION
 from analysis.numbers import grouped, plural, significant
@@ -56,6 +56,22 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
         cores=plural(cores, "core"),
         measured=lacked_core(share, reading.at_sizes([size])) if share >= _LEAST_RUN_DELAY else "",
     )
+
+
+@rule
+def placement(reading: Reading) -> Iterator[Finding]:
+    """Report ranks on too few cores, idle sockets and migrated ranks."""
+    for name in PLACEMENT:
+        found = [(x, p, p.placement[name]) for x, p in reading.points if p.placement.get(name)]
+        if found:
+            what = found[0][2][0]
+            yield finding(
+                name,
+                "strong",
+                (Observation("Trials", len(sentences), "1", "", x) for x, _, sentences in found),
+                what=what[0].upper() + what[1:],
+                at=reading.at(*(p for _, p, _ in found)),
+            )
 
 
 @rule

@@ -67,11 +67,27 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
     ("trust", "where-time-goes"): {
         "oversubscribed": (
-            "{where}{ranks} ranks{threads} share {cores}, so they wait for a CPU core.{measured}",
+            "{where}{ranks} ranks{threads} share {cores}.{measured}",
             "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
     ("time", "inside-mpi"): {
+        "shared_core": (
+            "{what}{at}: they take turns.",
+            "Give each rank a core of its own: `bind: core`, or fewer ranks per host.",
+        ),
+        "threads_as_cores": (
+            "{what}{at}: two hardware threads of a core compute little faster than one.",
+            "Measure one rank per core too: half the ranks per host with `bind: core`.",
+        ),
+        "idle_socket": (
+            "{what}{at}: its caches and memory bandwidth are unused.",
+            "Sweep `bind: [none, socket]`: the answer says which placement is faster.",
+        ),
+        "migrated_rank": (
+            "{what}{at}: memory that they used before is far away then.",
+            "Bind ranks to cores, NUMA nodes or sockets (`bind`).",
+        ),
         "mpi_load_imbalance": (
             "The load is uneven{at}: {busiest} spends {more} more time outside MPI than the mean; the others wait for it in MPI.",
             "Try another decomposition or the program's own balancing.",
@@ -219,6 +235,8 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
 }
 FINDINGS: Final = {name: Text(*heading, *texts) for heading, rows in _ROWS.items() for name, texts in rows.items()}
 
+PLACEMENT: Final = ("shared_core", "threads_as_cores", "idle_socket", "migrated_rank")
+"""Findings of `analysis.mpi.placement`."""
 TAKE_TURNS: Final = (
     "Ranks share cores: while one computes, another waits for a core inside MPI, "
     "and the ideal network takes CPU time too."

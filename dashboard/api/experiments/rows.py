@@ -132,11 +132,10 @@ class ExperimentViewSet(
         """Move the experiment to another project; none of its trials may wait or run."""
         experiment = self._repeatable(request)
         slug = validated(MovedSerializer, request)["project"]
-        constants = experiment.specification.get("parameters")
-        able = access.projects_for(request.user, experiment.workload, constants)
+        able = access.projects_for(request.user, experiment.specification)
         project = next((option for option in able if option.slug == slug), None)
         if project is None:
-            raise PermissionDenied("There is no such project, or you may not start this workload in it.")
+            raise PermissionDenied("There is no such project, or you may not start this experiment in it.")
         experiment.move_to(project)
         return Response(self._data_of(self.get_object()))
 
@@ -232,7 +231,7 @@ class ExperimentViewSet(
         """Return the experiment for more trials. Raise ReadOnly, PermissionDenied."""
         experiment = self._editable(request)
         if not access.may_run_more(request.user, experiment):
-            raise PermissionDenied(f"Only maintainers of this project may run the workload {experiment.workload}.")
+            raise PermissionDenied("Only maintainers of this project may run this workload or transport.")
         return experiment
 
     def _submitted(self, request: Request, spec: ExperimentSpec, project: Project) -> Response:

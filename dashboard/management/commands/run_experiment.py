@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from analysis.conclusions import render
 from analysis.numbers import plural
-from dashboard.api.experiments.result import result_text
 from dashboard.panels.experiment.text_report import configurations_table, failures
 from experiments import selectors
 from experiments.errors import InvalidSpec
@@ -168,6 +167,8 @@ def _now(experiment: Experiment) -> str:
 
 
 def _write(file: Path, experiment: Experiment) -> None:
+    from dashboard.api.experiments.result import result_text  # loads REST, which the first trial must not wait for
+
     temporary = file.with_name(f".{file.name}.part")
     with temporary.open("w") as stream:
         stream.writelines(result_text(experiment, partial(json.dumps, indent=1), indent=1))

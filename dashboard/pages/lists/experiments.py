@@ -51,6 +51,7 @@ COLUMNS: Final = Columns(
         "trials": "Trials",
         "project": "Project",
         "owner": "Owner",
+        "tags": "Tags",
         "date": "Date",
     },
     usual=("sweep", "elapsed", "state", "trials", "date"),

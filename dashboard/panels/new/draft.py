@@ -16,6 +16,7 @@ from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
+from experiments.specification.fields import EACH
 from experiments.specification.goal import ANSWERED, Budget, Goal, RepetitionRange
 from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LINK_PARAMETERS, canonical, display_value, is_text
@@ -37,7 +38,7 @@ _TEXTS = (
         "disturbed",
     ),
 )
-_NUMBERS = ("warmups", "seed", "retries")
+_NUMBERS = ("warmups", "control", "seed", "retries")
 
 
 def is_from_yaml(post: QueryDict) -> bool:
@@ -54,11 +55,13 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
         return draft_from_post(post)
     text = post.get("yaml", "")
     parse_yaml(text, max_trials=max_trials)
-    return _transports_as_text(expanded(YamlDocument(text).data))
+    return _in_words_of_the_form(expanded(YamlDocument(text).data))
 
 
-def _transports_as_text(draft: dict[str, Any]) -> dict[str, Any]:
-    """Return a valid draft with its transports as texts, which the form shows."""
+def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
+    """Return a valid draft with texts for transports and a choice of control runs."""
+    if isinstance(control := draft.get("control"), bool):
+        draft = {**draft, "control": EACH if control else 0}
     if isinstance(draft.get("transport"), Mapping):
         draft = {**draft, "transport": as_transport(draft["transport"])}
     if "transport" in (sweep := draft.get("sweep") or {}):
@@ -75,7 +78,6 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
         _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
     _put_goal(draft, post)
     _put(draft, "tags", [tag.strip() for tag in post.get("tags", "").split(",") if tag.strip()], [])
-    _put(draft, "control", "control" in post, False)
     _put(draft, "ideal", "ideal" in post, False)
     draft.setdefault("name", "")
     sweep = _sweep_from_post(post)

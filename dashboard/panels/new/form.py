@@ -16,6 +16,7 @@ from experiments.errors import FieldError
 from experiments.metrics import deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
+from experiments.specification.fields import EACH
 from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
@@ -134,7 +135,11 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
             ("per experiment", "All trials, on the nodes of the largest"),
         ),
     ),
-    "control": ("Control", "", ()),
+    "control": (
+        "Control runs without capture",
+        "One for each repetition gives the capture overhead an interval.",
+        (("0", "None"), (EACH, "One for each repetition"), ("1", "One for each configuration")),
+    ),
     "ideal": ("Ideal network", "", ()),
     "transport": ("Transport", "", ()),
     "bind": ("Bind ranks to", "", tuple((word, _BOUND.get(word, word)) for word in get_args(WantedBind))),
@@ -201,6 +206,8 @@ class Form:
                 ("", "nothing"),
                 *((n, parameter_label(n, self.workload)) for n in self._mapping("sweep") if n != "hosts"),
             ]
+        if name == "control" and str(value) not in dict(choices):
+            choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
         return self._field(name, label, text, hint=info.description or hint, choices=choices)
@@ -411,7 +418,7 @@ class Form:
         """Return every error element of the form with its text, for out-of-band swaps."""
         fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
         for entry in [*fields, self.capture["snap_length"]]:
-            if entry.path not in ("control", "ideal"):
+            if entry.path != "ideal":
                 yield entry.error_place, entry.errors
         goal = self.goal
         for entry in [goal["precision"], goal["matters"], *goal["budget"], goal["at_most"]]:

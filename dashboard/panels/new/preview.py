@@ -43,10 +43,9 @@ class Preview:
     capture_bytes: float | None
     preparation: list[str]
     command: str
-    command_notes: list[str]
+    command_notes: str
     files: list[tuple[str, int]]
-    recording: str
-    capture_filter: str
+    recorded: str
     chosen: int
     link: str
     notes: list[str]
@@ -90,15 +89,22 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
-        command_notes=dry.notes if dry else [],
+        command_notes=" ".join(dry.notes) if dry else "",
         files=list(dry.files.items()) if dry else [],
-        recording=dry.recording.where if dry and spec.capture.enabled else "",
-        capture_filter=(dry.recording.capture_filter or "") if dry else "",
+        recorded=_recorded(spec, dry),
         chosen=chosen + 1,
-        link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters)),
+        link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster)],
         goal=_later_rounds(spec),
     )
+
+
+def _recorded(spec: ExperimentSpec, dry: launch.DryRun | None) -> str:
+    if not dry or not spec.capture.enabled or not dry.recording.where:
+        return "Records no packets."
+    passing = dry.recording.capture_filter
+    packets = f"the packets that pass {passing}" if passing else "every packet"
+    return f"Records the first {spec.capture.snap_length} bytes of {packets} on {dry.recording.where}."
 
 
 def _later_rounds(spec: ExperimentSpec) -> list[str]:

@@ -39,7 +39,7 @@ class Part:
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
     ("inside-mpi", "Inside MPI: time of the ranks", "Inside MPI", inside_mpi_part),
-    ("grid", "By two parameters, and against the link as measured", "By two parameters", grid_part),
+    ("grid", "By two parameters", "By two parameters", grid_part),
     ("curves", "By message size", "By message size", curves_part),
     ("envelope", "Operating envelope", "Envelope", envelope_part),
     ("ladder", "Tuning ladder", "Ladder", ladder_part),

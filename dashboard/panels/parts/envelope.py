@@ -30,6 +30,7 @@ def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, A
     ]
     if not envelopes or envelopes[0][0] is not measured.main:
         return None
+    alone = len(envelopes) == 1
     return {
         "factor": factor,
         "tables": [
@@ -38,7 +39,11 @@ def envelope_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, A
         ],
         "chart": envelope_chart(
             [
-                Loads(f"{source.name}, {_link(row.capacity)}", row.ratios, _keys(source, test, row))
+                Loads(
+                    _link(row.capacity) if alone else f"{source.name}, {_link(row.capacity)}",
+                    row.ratios,
+                    _keys(source, test, row),
+                )
                 for source, envelope in envelopes
                 for row in envelope.rows
             ],

@@ -160,7 +160,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     panels = [
         _panel(
             f"{name}{measured.main.name.lower()}",
-            f"{scale.unit}, {'as published' if measured.main.experiment.published else 'medians'}",
+            scale.unit if measured.main.experiment.published else f"{scale.unit}, medians",
             {
                 "Map": heat_map(**look, cells=main_cells, scale=scale, ends=ends),
                 "Contour": contour(**look, cells=main_cells, scale=scale),
@@ -169,7 +169,7 @@ def _maps(grid: Grid, measured: Measured, metric: Metric) -> dict[str, Any]:
     ]
     for source, cells, keys in references:
         printed = {"Map": heat_map(**look, cells=cells, scale=scale, ends=ends, configurations=keys)}
-        panels.append(_panel(f"{name}{source.name.lower()}", f"{scale.unit}, as published", printed))
+        panels.append(_panel(f"{name}{source.name.lower()}", scale.unit, printed))
         difference = {
             "Percent": difference_map(**look, cells=main_cells, reference=cells),
             "Ratio": difference_map(**look, cells=main_cells, reference=cells, as_ratio=True),

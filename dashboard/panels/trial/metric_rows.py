@@ -11,6 +11,11 @@ from experiments.metrics import find, is_metric
 
 _SECTIONS = {
     "run": "Run",
+    "energy": "Energy",
+    "fabric": "Fabric",
+    "processor": "Processor",
+    "gpu": "GPU",
+    "files": "Files",
     "mpi": "Inside MPI",
     "volume": "Volume and rate",
     "interarrival": "Inter-arrival",

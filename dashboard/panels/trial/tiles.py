@@ -25,6 +25,7 @@ class Tile:
     unit: str
     dots: Dots | None
     words: str
+    meaning: str = ""
 
 
 def tile_of(
@@ -43,15 +44,13 @@ def tile_of(
     # A full-size published value would compress all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
+    meaning = ""
     if others:
         middle = median([other for _, other in repetitions])
-        difference = numbers.percent_apart(value, middle)
-        words = (
-            f"{difference} from the median of {len(repetitions)}"
-            if difference
-            else f"the median of {len(repetitions)} is 0"
-        )
-    return Tile(metric, description.label, value, description.unit, repetition_dots(value, others, near), words)
+        words = numbers.percent_apart(value, middle) or "median 0"
+        meaning = f"Difference from the median of {len(repetitions)} repetitions"
+    dots = repetition_dots(value, others, near)
+    return Tile(metric, description.label, value, description.unit, dots, words, meaning)
 
 
 def published_here(trial: Trial) -> dict[str, Any]:

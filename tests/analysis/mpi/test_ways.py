@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.mpi.ways import Ways, count_of, place_of, places_in_words, sentence, ways_of
+from analysis.mpi.ways import Ways, numbers_of, place_of, places_in_words, sentence, ways_of
 
 SHM = "/dev/shm/"  # noqa: S108 - names of segments alone
 OB1 = "/usr/lib/openmpi/mca_pml_ob1.so"
@@ -55,8 +55,12 @@ def test_a_missing_report_makes_the_ways_unknown() -> None:
 
 
 def test_a_place_has_cpus_numa_socket_core_and_what_was_allowed() -> None:
+    ran_on = place_of("placed 4 0 0 2 0-7\ntcp x\nplaced 6 1 1 3 4-7\nran 4,6-7\n")
+    assert ran_on["cpus"] == [4, 6, 7]
     ran_on = place_of("placed 4 0 0 2 0-7\ntcp x\nplaced 6 1 1 3 4-7\n")
-    assert ran_on == {"cpus": [4, 6], "numa": 1, "socket": 1, "core": 3, "allowed": "4-7", "allowed_first": "0-7"}
+    assert ran_on == {"cpus": [4, 6], "cpu": 6, "numa": 1, "socket": 1, "core": 3, "allowed": "4-7"} | {
+        "allowed_first": "0-7"
+    }
     assert "allowed_first" not in place_of("placed 4 0 0 2 0\nplaced 4 0 0 2 0\n")
     for unreadable in ("", "placed 4 0 0 2 0", "placed a 0 0 2 0\nplaced 4 0 0 2 0"):
         assert place_of(unreadable) == {}
@@ -70,7 +74,7 @@ def test_hardware_threads_of_a_core_are_one_core() -> None:
 
 
 def test_lists_of_cpus_are_counted() -> None:
-    assert [count_of(cpus) for cpus in ("3", "0-3,8", "0-1,4-5", "?", "")] == [1, 5, 4, 0, 0]
+    assert [numbers_of(cpus) for cpus in ("3", "0-3,8", "?", "")] == [[3], [0, 1, 2, 3, 8], [], []]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +94,7 @@ def test_forged_reports_are_bounded(text: str) -> None:
 
 @pytest.mark.parametrize("cpus", ["5-0", "0-" + "9" * 400, "٣", "", "1,,2"])
 def test_lists_of_cpus_that_the_kernel_does_not_write_count_nothing(cpus: str) -> None:
-    assert count_of(cpus) == 0
+    assert numbers_of(cpus) == []
 
 
 def test_ranks_without_a_known_core_have_no_placement() -> None:

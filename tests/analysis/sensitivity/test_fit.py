@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.sensitivity import Link, Quantity, Run, Runs, fit, quantity
+from analysis.sensitivity.fit import _cells, _Links, _Parts, _weights
 from tests.analysis.sensitivity.programs import STAR, Program
 
 PROGRAMS = [
@@ -114,3 +115,30 @@ def test_it_refuses_what_cannot_be_fitted(runs: list[Run], message: str) -> None
 def test_impossible_links_and_times_are_refused(run: Run) -> None:
     with np.errstate(divide="ignore"), pytest.raises(ValueError, match=r"must be"):
         Runs.of([run])
+
+
+def test_a_mean_per_link_has_the_likelihood_of_all_its_trials() -> None:
+    """The oracle: generalised least squares over all trials, which share one error per link."""
+    runs = Program(hidden_delay_s=0.2e-3).runs(0.03, repetitions=4)
+    parts, links = _Parts.of(runs), _Links.of(runs)
+    first = _cells(parts, links, links.at.elapsed, links.counts)
+    weights = _weights(parts, links, links.at.elapsed, first)
+    cells = _cells(parts, links, links.at.elapsed, weights)
+
+    shared = 1 / weights - 1 / links.counts
+    places = np.array([np.flatnonzero((links.at.delay == d) & (links.at.inverse_rate == x))[0] for d, x in _at(runs)])
+    covariance = np.eye(len(runs)) + shared[places][:, None] * (places[:, None] == places)
+    inverse, centre = np.linalg.inv(covariance), links.at.elapsed[places]
+    design = parts.design(runs, cells.bends[cells.best]) / centre[:, None]
+    response = 1 + np.log(runs.elapsed / centre)
+    expected = np.linalg.solve(design.T @ inverse @ design, design.T @ inverse @ response)
+    residuals = response - design @ expected
+    root = cells.roots[cells.best]
+    assert shared.max() > 0
+    assert cells.coefficients[cells.best] == pytest.approx(expected)
+    assert cells.residual_sums[cells.best] == pytest.approx(residuals @ inverse @ residuals)
+    assert root.T @ root == pytest.approx(design.T @ inverse @ design)
+
+
+def _at(runs: Runs) -> list[tuple[float, float]]:
+    return list(zip(runs.delay.tolist(), runs.inverse_rate.tolist(), strict=True))

@@ -28,6 +28,26 @@ def test_it_finds_a_step_and_what_changed_with_it() -> None:
     assert history.flagged
 
 
+def test_a_fact_that_older_trials_lack_is_no_change() -> None:
+    older = {"kernel": "6.0", "variables.PATH": "/bin", "other_hosts.n2.kernel": "6.1"}
+    newer = {**older, "machine.smt": "on", "other_hosts.n2.machine.smt": "off"}
+    levels = [10.0] * 6, [20.0] * 6
+    facts = (
+        [older, older],
+        [older, newer],
+        [newer, {**newer, "machine.smt": "off"}],
+        [newer, {**newer, "variables.X": "1"}],
+    )
+    changes = []
+    for before, after in facts:
+        points = [HistoryPoint(v, f) for level, f in zip(levels, (before, after), strict=True) for v in level]
+        (change,) = detect_changes(points).changes
+        changes.append(change.environment)
+    assert changes == [{}, {}, {"machine.smt": ("on", "off")}, {"variables.X": ("absent", "1")}]
+    same = [HistoryPoint(10.0 + n % 3, older if n < 10 else newer) for n in range(20)]
+    assert detect_changes(same).changes == ()
+
+
 def test_it_finds_several_steps_and_judges_by_the_last_level() -> None:
     history = detect_changes(_history([(10.0, 15), (12.0, 15), (9.0, 15)]))
     assert [c.index for c in history.changes] == [15, 30]

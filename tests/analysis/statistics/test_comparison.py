@@ -166,3 +166,13 @@ def test_one_far_outlier_makes_no_difference_between_configurations() -> None:
     samples = rng.normal(100, 1, (6, 5))
     samples[2, 3] = 5000.0
     assert differs_anywhere(samples.tolist()) > 0.05
+
+
+def test_differs_anywhere_agrees_with_the_tests_of_scipy() -> None:
+    random = np.random.default_rng(31)
+    for _ in range(60):
+        groups = [np.round(np.exp(random.normal(0, 1, random.integers(2, 9))), 1) + 0.1 for _ in range(4)]
+        by_rank = float(stats.kruskal(*groups).pvalue)
+        by_mean = float(stats.f_oneway(*map(np.log, groups)).pvalue)
+        expected = by_mean if by_rank < 0.05 else max(by_mean, by_rank)
+        assert differs_anywhere([group.tolist() for group in groups]) == pytest.approx(expected)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.pages.contents import counts_of
+from benchmarks.pages.contents import COUNT, counts_of
+from experiments import workloads
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
 from tests.dashboard.studies_measured import SIZES, measured
@@ -27,10 +28,38 @@ def experiment(person) -> Experiment:
     return measured(Project.objects.get(slug=DEFAULT_PROJECT), {**SIZES, "repetitions": 5}, values)
 
 
-@pytest.mark.parametrize("path", ["/", "/studies/", "/experiments/", "/experiments/{slug}/"])
-def test_first_screen_has_few_words(page, experiment, path):
-    page.goto("/")
-    assert 0 < counts_of(page, path.format(slug=experiment.slug))["first"] <= MOST_WORDS
+MAIN_PAGES = (
+    *("", "experiments/", "experiments/{slug}/", "experiments/new/", "trials/", "trials/{trial}/", "history/"),
+    *(
+        "studies/",
+        "reports/",
+        "explore/",
+        "compare/?of=e:{slug},e:guster-2007-water",
+        "network/",
+        "clusters/",
+        "clusters/testbed/",
+    ),
+    *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "changes/"),
+    *("account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
+)
+"""Main pages; with the page of each built-in workload, and of each published study."""
+
+
+def words_of(page, path):
+    page.goto(path)
+    page.wait_for_load_state("networkidle")
+    return page.evaluate(COUNT)["first"]
+
+
+def test_first_screen_of_every_main_page_has_few_words(page, experiment):
+    trial = experiment.trials.latest("pk").pk
+    paths = [
+        *(path.format(slug=experiment.slug, trial=trial) for path in MAIN_PAGES),
+        *(f"workloads/{workload.slug}/" for workload in workloads.built_in()),
+        *(f"experiments/{study.slug}/" for study in Experiment.objects.filter(published=True)),
+    ]
+    words = {path: words_of(page, f"/{path}") for path in paths}
+    assert {path: count for path, count in words.items() if not 20 < count <= MOST_WORDS} == {}
 
 
 def test_experiment_has_a_verdict_three_charts_and_one_fold(page, experiment, page_errors):

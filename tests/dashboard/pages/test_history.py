@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Trial, TrialResult
+from experiments.metrics import described
+from experiments.models import Cluster, Configuration, Environment, ExpectedChange, Measurement, Trial, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -97,6 +98,18 @@ def test_metric_is_found_by_its_label_and_an_unknown_one_is_refused(stepped, pag
     answer = page.get(address(stepped), {"metric": "nonsense"}, follow=True)
     assert answer.context["found"].metric == "elapsed_s"
     assert "nonsense" in " ".join(map(str, answer.context["messages"]))
+
+
+def test_recorded_name_that_is_no_metric_any_more_leads_to_a_choice(stepped, page):
+    trial = Trial.objects.filter(configuration=stepped).latest("pk")
+    Measurement.objects.create(trial=trial, metric="removed.rate", scope="all", value=3.0)
+    for name in ("removed.rate", described("removed.rate").label):
+        response = page.get(address(stepped), {"metric": name}, follow=True)
+        assert [to for to, _ in response.redirect_chain] == [address(stepped)]
+        assert [str(message) for message in response.context["messages"]] == [
+            f"No program defines “{name}” any more. Choose a metric of the list."
+        ]
+        assert response.context["metrics"] == ["Elapsed time"]
 
 
 def test_settings_are_grouped_and_swept_ones_come_first(stepped, page):

@@ -22,7 +22,8 @@ def slurm_conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "written",
     [
         *("n[1-3],n1", "r[1-2]n[01-02]", "n[01-3]", "n[9-11]", "n[1-2][3-4]", "n[001-10]", "a,b[7,9-10],c"),
-        *("n[0-6/2]", "n[3-1]", "n[x]"),
+        *("n[1-2]x[1-3]y[1-2]", "n[1-2]x[1-2]y[1-2]z[1-2]", "r[1-2]-n[01-02]-[5]", "n1,n1", "n[1,1]", "n[1-2],n[2-3]"),
+        *("n[0-6/2]", "n[3-1]", "n[x]", "n[-3]", "n[1-3:2]", "n[0-99999]"),
     ],
 )
 def test_a_list_has_the_hosts_that_scontrol_shows(written: str, slurm_conf: Path) -> None:
@@ -35,3 +36,7 @@ def test_a_list_has_the_hosts_that_scontrol_shows(written: str, slurm_conf: Path
         return
     with pytest.raises(ValueError, match="is not a range of hosts"):
         host_names(written)
+
+
+def test_a_range_may_have_text_behind_it() -> None:
+    assert host_names("n[1-2]-ib") == ["n1-ib", "n2-ib"], "scontrol takes no such list"

@@ -120,6 +120,15 @@ def test_settings_from_refuses_a_wrong_text_at_its_field(field: str, text: str, 
     assert words in errors[field][0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings"), [("slurm", {"options": ["--nice", ":", "-N2"]}), ("pbs", {"select": "mem=64gb+1:ncpus=8"})]
+)
+def test_jobs_of_several_kinds_of_hosts_are_refused(kind: str, settings: dict[str, Any]) -> None:
+    (error,) = cluster_kinds.get(kind).errors_in(settings)
+    assert error.path in settings
+    assert "all hosts of a trial are equal" in error.message
+
+
 def test_a_part_that_lacks_its_first_field_is_refused_there() -> None:
     assert refused(SLURM, **{"login.user": "me"}) == {"login.host": ["is missing"]}
     assert "fields of their own" in refused(SLURM, **{"login.host": "gate:22"})["login.host"][0]

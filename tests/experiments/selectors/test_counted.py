@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def experiment() -> Experiment:
     """A warm-up, a control run, two repetitions at two sizes, one repeated."""
-    experiment = factories.experiment(warmups=1, control=True, order="sequential")
+    experiment = factories.experiment(warmups=1, control=1, order="sequential")
     while experiment.trials.unfinished().exists():
         factories.finished()
     first = experiment.trials.filter(kind=Kind.MEASURED).order_by("position").first()
@@ -39,7 +39,7 @@ def test_counted_values_and_trials_agree(experiment: Experiment) -> None:
 
 
 def test_it_counts_no_point_that_a_revision_dropped(experiment: Experiment) -> None:
-    experiment.revise(specification(warmups=1, control=True, order="sequential", sweep={"hosts": [2]}))
+    experiment.revise(specification(warmups=1, control=1, order="sequential", sweep={"hosts": [2]}))
     assert set(Trial.objects.counted().values_list("configuration__hosts", flat=True)) == {2}
     assert trials_of_counted_values() == set(Trial.objects.counted().values_list("pk", flat=True))
 

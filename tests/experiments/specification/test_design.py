@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from experiments.specification import ExperimentSpec
+from experiments.specification import ExperimentSpec, parse, restore
 from experiments.specification.design import Design, configuration_hash, expand, first_point
 from experiments.specification.launch_plan import plan_launch
 from tests.experiments.specifications import specification
@@ -87,14 +87,33 @@ def test_it_runs_configuration_after_configuration_when_sequential() -> None:
     ]
 
 
-def test_it_runs_in_rounds_when_interleaved_with_the_controls_after_the_first() -> None:
+def test_it_runs_in_rounds_when_interleaved_with_controls_beside_each_repetition() -> None:
     plan = expand(specification(order="interleaved", warmups=1, control=True, repetitions=2))
     assert order(plan) == [
         *((0, "warmup", 1), (1, "warmup", 1)),
         *((0, "measured", 1), (1, "measured", 1)),
         *((0, "control", 1), (1, "control", 1)),
+        *((1, "control", 2), (0, "control", 2)),
         *((1, "measured", 2), (0, "measured", 2)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("control", "kinds"),
+    [(1, "mcmmm"), (2, "mcmmcm"), (4, "mccmmccm"), (6, "mcccmmcccm"), (True, "mccmmccm"), (0, "mmmm")],
+)
+def test_it_spreads_controls_over_the_repetitions(control: int, kinds: str) -> None:
+    plan = expand(specification(order="sequential", control=control, repetitions=4, sweep={"hosts": [2]}))
+    assert "".join(trial.kind[0] for trial in plan.trials) == kinds
+    numbers = [trial.repetition for trial in plan.trials if trial.kind == "control"]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))
+
+
+def test_a_stored_true_is_one_control_run() -> None:
+    stored = specification(repetitions=4).to_dict() | {"control": True}
+    assert restore(stored).controls == 1
+    assert parse(stored).controls == 4
+    assert restore(parse(stored).to_dict()) == parse(stored)
 
 
 def test_interleaved_rounds_alternate_their_direction_so_that_a_drift_cancels() -> None:

@@ -37,7 +37,7 @@ def specifications(draw: st.DrawFn) -> dict[str, Any]:
         "link": {"mtu": draw(st.sampled_from([1500, "9000 B"])), "loss": draw(st.sampled_from([0, "0.1 %", 0.5]))},
         "repetitions": draw(st.integers(1, 5)),
         "warmups": draw(st.integers(0, 2)),
-        "control": draw(st.booleans()),
+        "control": draw(st.sampled_from([True, False, "each", 0, 1, 3])),
         "order": draw(st.sampled_from(["sequential", "interleaved", "randomised"])),
         "seed": draw(st.integers(0, 2**31 - 1)),
         "time_limit_s": draw(st.sampled_from([1, "2 min", 0.5])),

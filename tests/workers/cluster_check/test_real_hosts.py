@@ -67,11 +67,15 @@ def test_mpich_meets_too(ssh_hosts: SshHosts) -> None:
     assert states(steps)["Ping-pong between two hosts"] == "ok"
 
 
-def test_all_is_well_on_nodes_of_slurm(slurm: Slurm) -> None:
-    steps = steps_by_name("slurm", slurm.settings())
+@pytest.mark.parametrize("launcher", ["mpirun", "srun-pmix"])
+def test_all_is_well_on_nodes_of_slurm(launcher: str, slurm: Slurm) -> None:
+    steps = steps_by_name("slurm", slurm.settings(launcher=launcher))
     expected = {name: state for name, state in WELL.items() if name != "MPI hello across all hosts"}
-    assert states(steps) == expected, steps
+    assert states(steps) == {**expected, "Launcher": "ok"}, steps
     assert steps["MPI hello across two hosts"].value.startswith("2 ranks, ")
+    assert steps["Launcher"].value == launcher
+    assert "pmix_v4" not in steps["Launcher"].seen
+    assert ("srun-pmix can start ranks too" in steps["Launcher"].seen) == (launcher == "mpirun")
 
 
 def test_unknown_host_name_is_reported_and_the_others_are_checked(ssh_hosts: SshHosts) -> None:

@@ -26,7 +26,7 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/affinity
 SchedulerType=sched/backfill
 SelectType=select/linear
 SwitchType=switch/none
@@ -40,6 +40,7 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool-%n
+TmpFS={directory}/tmp-%n
 SlurmctldPidFile={directory}/slurmctld.pid
 SlurmdPidFile={directory}/slurmd-%n.pid
 SlurmctldLogFile={directory}/slurmctld.log
@@ -128,7 +129,8 @@ class Slurm:
         self.configuration.write_text(
             SLURM_CONF.format(directory=directory, hosts=f"n[1-{len(names)}]" if len(names) > 1 else names[0])
         )
-        (directory / "state").mkdir()
+        for name in ("state", *(f"tmp-{name}" for name in names)):  # PMIx keeps files of each node in its TmpFS
+            (directory / name).mkdir()
         key = directory / "munge.key"
         key.write_bytes(b"k" * 64)
         key.chmod(0o400)

@@ -98,6 +98,72 @@ def test_look_ignores_a_rank_that_sleeps_with_other_cores(monkeypatch: pytest.Mo
     assert judged(monkeypatch, affinity, now, entry(8, 0.001, 1, state="S"), entry(9, 0.5, 0)) == (1.0, 0.5)
 
 
+SMT = 8
+"""CPUs of a machine of four cores: CPU 4 is the second hardware thread of core 0."""
+
+
+def statistics(busy_ticks: Mapping[int, int], idle_ticks: int = 100) -> dict[str, list[str]]:
+    """Lines of /proc/stat; CPUs that are not busy are idle."""
+    rows = {f"cpu{cpu}": busy_ticks.get(cpu, 0) for cpu in range(SMT)}
+    return {name: [str(busy), "0", "0", str(idle_ticks - busy), *"000000"] for name, busy in rows.items()}
+
+
+@pytest.mark.parametrize(
+    ("foreign", "taken_s"),
+    [
+        pytest.param({0: 100, 1: 100, 6: 100, 7: 100}, 0.0, id="outside of the cpuset"),
+        pytest.param({4: 100, 5: 100}, 0.0, id="hardware threads of its cores that are outside"),
+        pytest.param({2: 100, 3: 100}, 0.8, id="inside"),
+        pytest.param({2: 100, 4: 100}, 0.2, id="inside and outside"),
+    ],
+)
+def test_look_judges_the_cpuset_of_a_worker_alone(
+    foreign: dict[int, int], taken_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cpuset is one hardware thread of two of four cores."""
+    cpuset = frozenset({2, 3})
+    monkeypatch.setattr(contention.os, "sched_getaffinity", lambda pid: cpuset)
+    ours_s = 1 - taken_s / 2
+    busy = {**foreign, 2: 100, 3: 100}
+    ours = entry(8, ours_s, 2), entry(9, ours_s, 3)
+    answer = judged(monkeypatch, {8: cpuset, 9: cpuset}, core_times(statistics(busy)), *ours)
+    assert answer == (2.0, taken_s)
+
+
+def test_look_survives_cores_that_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contention, "_affinity", lambda entry: frozenset({0, 1}))
+    seen = Contention()
+    seen.look(0.0, cores((0, 0), (0, 0)), [], set(), 0.0, 0.0)
+    seen.look(1.0, cores((1, 0), (1, 0)), [entry(9, 1.0, 0)], {(9, 7)}, 1.0, 0.0)
+    assert (seen.cores_s, seen.taken_s) == (2.0, pytest.approx(1.0))
+    seen.look(2.0, cores((2, 0)), [], set(), 1.5, 0.0)  # the rank has ended, and core 1 is offline
+    assert (seen.cores_s, seen.taken_s) == (3.0, pytest.approx(1.5))
+    seen.look(3.0, cores((3, 0), (1.1, 0)), [entry(10, 1.0, 0)], {(10, 7)}, 2.5, 0.0)  # it is back: known from now on
+    assert seen.cores_s == 3.0
+    seen.look(4.0, cores((4, 0), (2.1, 0)), [entry(10, 2.0, 0)], {(10, 7)}, 3.5, 0.0)
+    assert (seen.cores_s, seen.taken_s) == (5.0, pytest.approx(2.5))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param((-4, 0), id="programs"),
+        pytest.param((1, -6), id="idle"),
+    ],
+)
+def test_look_takes_nothing_from_counters_that_go_backwards(
+    odd: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank alone on core 0, then beside other load (proc_stat(5))."""
+    monkeypatch.setattr(contention, "_affinity", lambda entry: frozenset({0}))
+    seen = Contention()
+    seen.look(0.0, cores((0, 0), (0, 0)), [], set(), 0.0, 0.0)
+    seen.look(1.0, cores(odd, (1, 1)), [entry(9, 1.0, 0)], {(9, 7)}, 1.0, 0.0)
+    assert seen.taken_s == pytest.approx(0.0)
+    seen.look(2.0, cores((odd[0] + 1, odd[1]), (1, 1)), [entry(9, 1.5, 0)], {(9, 7)}, 1.5, 0.0)
+    assert seen.taken_s == pytest.approx(0.5)
+
+
 def test_core_times_takes_the_whole_machine_if_a_container_numbers_cores_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     values = ["100", "0", "50", "200", "10", "5", "5", "30", "0", "0"]
     monkeypatch.setattr(contention.os, "sched_getaffinity", lambda pid: {4, 5})

@@ -6,14 +6,17 @@ import hashlib
 import json
 import platform
 import subprocess
+import time
+import uuid
 from pathlib import Path
 
 import pytest
 
 from tests.workers.clusters.trials import PlainLink, output_of
+from tests.workers.hosts.trees import write_processors
 from workers import launchers
 from workers.agent import machine
-from workers.hosts.environment import coalescing, differing_facts
+from workers.hosts.environment import coalescing, different_hosts, differing_facts
 from workers.launchers import Session
 
 
@@ -22,6 +25,7 @@ def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> 
     assert facts["kernel"] == platform.release()
     assert facts["mpi"].startswith("mpirun (Open MPI) ")
     assert facts["cpu"]["cores"] == testbed.facts["cores"]
+    assert {"smt", "mitigations", "huge_pages", "firmware"} <= facts["machine"].keys()
     interface = facts["interface"]
     assert (interface["name"], interface["driver"], interface["mtu"]) == ("eth0", "veth", 1500)
     assert interface["queueing"][0].startswith("tbf rate 1Gbit burst 77")  # a frame and 50 us of the rate
@@ -86,6 +90,65 @@ def test_every_librarys_version_is_read(said: str, version: str | None) -> None:
     assert machine.read_version(said) == version
 
 
+def write_system(
+    root: Path, *, reserved: int = 8, in_use_beyond: int = 0, mitigation: str = "Mitigation: IBRS"
+) -> Path:
+    """Write a tree of /sys and /proc; files of one boot are in it too."""
+    write_processors(root / "sys/devices/system", sockets=2, numa_nodes=2, cores=2, threads=2)
+    pages = "sys/kernel/mm/hugepages/hugepages-2048kB"
+    texts = {
+        "sys/devices/system/cpu/smt/control": "on",
+        "sys/devices/system/cpu/vulnerabilities/spectre_v2": mitigation,
+        "sys/devices/system/cpu/vulnerabilities/l1tf": "Not affected",
+        "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+        f"{pages}/nr_hugepages": str(reserved + in_use_beyond),
+        f"{pages}/surplus_hugepages": str(in_use_beyond),
+        "sys/class/infiniband/mlx5_0/fw_ver": "20.31.1014",
+        "proc/cpuinfo": "processor\t: 0\nmicrocode\t: 0xd0003a5\nprocessor\t: 1\nmicrocode\t: 0xd0003a5",
+        "proc/sys/kernel/numa_balancing": "1",
+        "proc/sys/kernel/random/boot_id": str(uuid.uuid4()),
+        "proc/uptime": f"{time.monotonic()} 1.0",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{text}\n")
+    return root
+
+
+def test_system_facts_describe_processors_mitigations_pages_and_firmware(tmp_path: Path) -> None:
+    root = write_system(tmp_path)
+    assert machine.system_facts(root / "sys", root / "proc") == {
+        "sockets": 2,
+        "numa_nodes": 4,
+        "numa_balancing": "1",
+        "smt": "on",
+        "microcode": ["0xd0003a5"],
+        "mitigations": {"spectre_v2": "Mitigation: IBRS"},
+        "huge_pages": {"transparent": "madvise", "2048kB": 8},
+        "firmware": {"mlx5_0": "20.31.1014"},
+    }
+    assert machine.system_facts(tmp_path / "none", tmp_path / "none") == {
+        "mitigations": {},
+        "huge_pages": {"transparent": ""},
+        "firmware": {},
+    }
+
+
+def test_system_facts_are_equal_after_a_restart_and_differ_after_a_change(tmp_path: Path) -> None:
+    facts = []
+    for name, changes in {
+        "first": {},
+        "restarted": {"in_use_beyond": 3},
+        "pages": {"reserved": 16},
+        "kernel": {"mitigation": "Vulnerable"},
+    }.items():
+        root = write_system(tmp_path / name, **changes)  # type: ignore[arg-type]
+        facts.append(machine.system_facts(root / "sys", root / "proc"))
+    first, restarted, *changed = facts
+    assert restarted == first
+    assert first not in changed
+
+
 def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
     first = {"kernel": "6.1", "cpu": {"cores": 8, "governor": "performance"}, "libraries": ["a", "b"]}
     assert differing_facts(first, {**first, "cpu": {**first["cpu"]}}) == {}
@@ -96,6 +159,18 @@ def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
         "libraries": ["a"],
         "mpi": "mpirun",
     }
+
+
+def test_different_hosts_differ_in_processor_cores_or_kernel() -> None:
+    first = {"kernel": "6.1", "cpu": {"model": "EPYC", "cores": 16}, "interface": {"mtu": 1500}}
+    assert different_hosts(first) == ""
+    assert different_hosts({**first, "other_hosts": {"n2": {"interface": {"mtu": 9000}}}}) == ""
+    odd = {f"n{number}": {"kernel": "6.6", "cpu": {"cores": 8}} for number in range(2, 8)}
+    odd["n2"] = {"cpu": {"model": "Xeon", "cores": 8}}
+    assert different_hosts({**first, "other_hosts": odd}) == (
+        "Xeon on n2 (first host: EPYC); 8 cores on n2, n3, n4, n5 and 2 other hosts (first host: 16); "
+        "kernel 6.6 on n3, n4, n5, n6 and 1 other host (first host: 6.1)"
+    )
 
 
 def test_it_reports_whether_a_card_adapts_its_interrupts() -> None:

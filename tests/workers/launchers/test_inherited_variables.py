@@ -20,7 +20,8 @@ from workers.launchers.schedulers.launcher import SchedulerLauncher
 
 OUTER = {
     "SBATCH_PARTITION": "nowhere", "SQUEUE_FORMAT": "%j", "SLURM_HOSTFILE": "/outer/hosts", "SLURM_JOB_ID": "7",
-    "SALLOC_QOS": "x", "SCANCEL_VERBOSE": "1", "PBS_NODEFILE": "/outer/nodes", "PBS_JOBID": "7.head", "LSB_HOSTS": "a b",
+    "SALLOC_QOS": "x", "SCANCEL_VERBOSE": "1",
+    "SCONTROL_ALL": "1", "SLURM_TIME_FORMAT": "relative", "PBS_NODEFILE": "/outer/nodes", "PBS_JOBID": "7.head", "LSB_HOSTS": "a b",
     "BSUB_QUIET": "Y", "SGE_TASK_ID": "3", "PE_HOSTFILE": "/outer/pe", "OMPI_COMM_WORLD_RANK": "5", "OMPI_MCA_btl": "self",
     "PMIX_RANK": "5", "PMI_RANK": "5", "PRTE_MCA_plm": "x", "HYDRA_HOST_FILE": "/outer/hydra", "MPIEXEC_TIMEOUT": "1",
     "I_MPI_HYDRA_BOOTSTRAP": "slurm", "FLUX_JOB_ID": "7", "PALS_RANKID": "3", "JSM_NAMESPACE_RANK": "3", "FLUX_KVS_NAMESPACE": "job-7",

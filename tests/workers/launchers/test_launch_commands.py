@@ -17,6 +17,7 @@ from workers.errors import ClusterUnavailable
 from workers.launchers import Job
 from workers.launchers.job import Launch
 from workers.launchers.local import capture_filter
+from workers.launchers.mpi import over_tcp
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.slurm import SlurmLauncher, sbatch_argv, squeue_argv
 from workers.launchers.ssh import SshLauncher
@@ -168,10 +169,21 @@ def test_hydra_on_this_machine_sends_over_tcp_alone() -> None:
     assert (answer["A"], answer["UCX_TLS"], answer["FI_PROVIDER"]) == ("two words", "tcp,self", "tcp")
     assert (answer["UCX_NET_DEVICES"], answer["UCX_TCP_PORT_RANGE"]) == ("eth0", "30000-30099")
     assert command[-len(RANK) :] == RANK
-    alone = dataclasses.replace(job, hosts=("localhost",), environment={"UCX_TLS": "self"})
+    alone = dataclasses.replace(job, hosts=("localhost",))
     here = launchers.get("local").argv(alone)
     assert here[:5] == words("/opt/mpich/bin/mpiexec.hydra -launcher fork -iface lo")
-    assert here[here.index("UCX_TLS") + 1] == "self", "what a specification says holds"
+
+
+@pytest.mark.parametrize("kind", ["local", "testbed", "ssh"])
+def test_variables_that_lead_away_from_tcp_are_refused(kind: str) -> None:
+    launcher = launchers.get(kind, SSH if kind == "ssh" else {})
+    hydra = dataclasses.replace(WATER, launch=Launch("mpich", "mpiexec.hydra"), transport="tcp")
+    for name in over_tcp(hydra.btl_ports, "eth0"):
+        job = dataclasses.replace(hydra, environment={name: "other"})
+        (refusal,) = launcher.launch_refusals(job)
+        assert refusal.startswith(f"The variable {name} would have no effect: the transport tcp sets it.")
+        for other in (dataclasses.replace(job, transport="native"), dataclasses.replace(job, launch=Launch())):
+            assert launcher.launch_refusals(other) == []
 
 
 def test_hosts_are_reached_by_an_ssh_that_never_asks() -> None:

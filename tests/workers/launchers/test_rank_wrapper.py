@@ -78,6 +78,14 @@ def test_a_missing_program_is_said_and_leaves_no_report(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_preloaded_library_that_does_not_exist_ends_the_rank(tmp_path: Path) -> None:
+    missing = tmp_path / "tool.so"
+    wrapper = start(tmp_path, "true", LD_PRELOAD=f"libm.so.6:{missing}")
+    assert wrapper.wait(20) == 127
+    assert str(missing) in (wrapper.stderr.read() if wrapper.stderr else "")
+    assert start(tmp_path, "true", LD_PRELOAD="libm.so.6:/$LIB/libdl.so.2").wait(20) == 0
+
+
 def test_the_program_does_not_outlive_a_killed_launcher(tmp_path: Path, eventually: Callable[..., object]) -> None:
     launcher = subprocess.Popen(
         [

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import re
 import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -13,10 +18,13 @@ import pytest
 from tests.workers.clusters.mpi_programs import sum_over_mpich
 from tests.workers.clusters.real_hosts import Slurm
 from tests.workers.clusters.trials import PlainLink, run
+from tests.workers.profile import newer
 from workers import launchers
+from workers.cluster_check.world import HELLO as MPI_HELLO
 from workers.errors import ClusterUnavailable, HostsLost
 from workers.launchers import Job, Session
 from workers.launchers.slurm import SlurmQueue
+from workers.trial.inside_mpi import inside_mpi, profile_for
 from workers.trial.mpi_family import world_of
 from workers.trial.rank_usage import read_rank_usage
 
@@ -84,6 +92,61 @@ def test_hydra_makes_one_world_of_two_nodes(
     assert world_of(usages, "Hydra 4.0.2", ranks=2, setting=True).problem == ""
     controller = (slurm.hosts.directory / "slurmctld.log").read_text()
     assert "-x" not in [word for line in controller.splitlines() for word in line.split()]
+
+
+def open_mpi_5() -> dict[str, str]:
+    """Variables by which a program of its interface uses the package of the tests."""
+    prefix = newer.prefix()
+    return {
+        "OPAL_PREFIX": str(prefix),
+        "LD_LIBRARY_PATH": str(prefix / "lib"),
+        "LD_PRELOAD": str(prefix / "lib/libmpi.so.40"),
+        "PMIX_MCA_mca_base_component_show_load_errors": "0",  # it was built without munge
+    }
+
+
+@pytest.mark.parametrize(
+    ("launcher", "library", "variables"),
+    [
+        ("srun-pmix", "Open MPI v4", {}),
+        ("srun-pmix", "Open MPI v5", open_mpi_5()),
+        ("srun-pmi2", "MPICH 4.0", {}),
+        ("srun-pmi2", "MPICH 4.3", {"LD_LIBRARY_PATH": str(newer.prefix() / "lib")}),
+    ],
+)
+def test_srun_makes_one_world_with_each_library(
+    launcher: str, library: str, variables: dict[str, str], slurm: Slurm, make_job: Callable[..., Job]
+) -> None:
+    settings = slurm.settings(launcher=launcher, environment=variables, transport="native", bind="none")
+    with launchers.get("slurm", settings).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, sys.executable, "-I", "-S", "hello.py", "mpirun", ranks_per_host=2)
+        job = dataclasses.replace(job, profile=profile_for("summary", session)[0])
+        (job.workdir / "hello.py").write_bytes(MPI_HELLO.read_bytes())
+        status, out, err = run(session, job)
+    assert status == 0, err
+    ranks = sorted((json.loads(line) for line in out.splitlines() if line.startswith("{")), key=itemgetter("rank"))
+    assert [(rank["size"], rank["host"]) for rank in ranks] == [(4, "n1"), (4, "n1"), (4, "n2"), (4, "n2")]
+    assert all(rank["library"].startswith(library) for rank in ranks)
+    usages = read_rank_usage(job.report_dir)
+    assert [usage.host for usage in usages] == ["n1", "n1", "n2", "n2"]
+    world = world_of(usages, "slurm-wlm 22.05.8", ranks=4, setting=True)
+    assert (world.problem, world.checked) == ("", True)
+    assert inside_mpi(job.profile, job.report_dir, usages, 4).metrics
+
+
+def test_ranks_that_srun_started_end_with_the_trial(slurm: Slurm, make_job: Callable[..., Job]) -> None:
+    settings = slurm.settings(launcher="srun-pmi2")
+    with launchers.get("slurm", settings).open(host_count=2, link=PlainLink()) as session:
+        job = make_job(session, "sh", "-c", 'test "$PMI_RANK" = 0 || exec sleep 983; sleep 2; exit 3')
+        begun = time.monotonic()
+        assert run(session, job)[0] not in (0, None)
+        assert 3 in [usage.exit_status for usage in read_rank_usage(job.report_dir)]
+        assert time.monotonic() - begun < 60.0, "the other rank does not end by itself"
+        process = session.launch(make_job(session, "sleep", "982"), stdout=job.workdir / "o", stderr=job.workdir / "e")
+        process.terminate(5.0)
+        assert process.wait(30.0) is not None
+        left = [agent.output(["pgrep", "-f", "sleep 98[23]"]) for agent in session.agents.values()]
+    assert left == ["", ""]
 
 
 def test_the_nodes_come_back_when_the_worker_is_killed(

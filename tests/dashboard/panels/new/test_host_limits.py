@@ -118,7 +118,7 @@ def experiment(submit, clusters, empty_redis) -> Experiment:
 
 
 def next_hosts(html: str) -> list[int]:
-    return [int(count) for count in re.findall(r"<li><b>(\d+) hosts?</b>", html)]
+    return [int(count) for count in re.findall(r">(\d+) hosts?</span></b>", html)]
 
 
 @pytest.mark.parametrize("has", [6, 5, 4, 3, 1, 0])

@@ -1,0 +1,109 @@
+"""The process that reads counters: hanging and failing sources cost their own values only."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.workers.hosts.trees import rapl, write
+from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, Recorder
+from workers.hosts.counters.source import Quantity, Source
+from workers.hosts.counters.sources import SOURCES
+
+
+def recorded(root: Path, *, seconds: float = 0.1) -> tuple[dict[str, Any], float, float]:
+    """Return the sources' reports, and how long begin and end took."""
+    began = time.monotonic()
+    recorder = Recorder({"n1": str(root)}, networks=True)
+    recorder.await_begin()
+    begin_s = time.monotonic() - began
+    time.sleep(seconds)
+    began = time.monotonic()
+    recorder.end()
+    while not recorder.is_done and time.monotonic() - began < 2 * END_LIMIT_S:
+        recorder.drain()
+        time.sleep(0.01)
+    end_s = time.monotonic() - began
+    recorder.close()
+    os.waitpid(recorder.pid, 0)
+    return recorder.sources["n1"], begin_s, end_s
+
+
+def test_recorder_reports_every_source(tmp_path: Path) -> None:
+    sources, _, _ = recorded(write(tmp_path, rapl("0", "package-0", 0)))
+    assert set(sources) == {source.key for source in SOURCES}
+    assert sources["rapl"]["state"] == "ready"
+    assert sources["rapl"]["values"][0]["value"] == 0
+    assert all(report["reason"] for key, report in sources.items() if key != "rapl")
+
+
+def test_recorder_goes_on_without_a_hanging_source(tmp_path: Path) -> None:
+    write(tmp_path, rapl("0", "package-0", 0))
+    folder = tmp_path / "sys/cray/pm_counters"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "energy")  # a read of it never returns
+    sources, begin_s, end_s = recorded(tmp_path)
+    assert begin_s < 5 * BEGIN_LIMIT_S
+    assert END_LIMIT_S <= end_s < 2 * END_LIMIT_S
+    assert sources["rapl"]["values"][0]["value"] == 0
+    assert sources["cray"]["state"] == "absent"
+    assert "did not answer" in sources["cray"]["reason"]
+
+
+def test_recorder_keeps_the_reason_of_a_failing_source(tmp_path: Path) -> None:
+    write(tmp_path, {"sys/class/net/eth0/carrier": 1, "sys/class/net/eth0/type": 1})
+    (tmp_path / "sys/class/net/eth0/device").mkdir()
+    (tmp_path / "proc/self/mountstats").mkdir(parents=True)
+    sources, _, _ = recorded(tmp_path)
+    assert sources["nfs"]["reason"] == "no NFS is mounted"
+    assert all("cannot be read" in row["absent"] for row in sources["ethernet"]["values"])
+
+
+class Slow(Source):
+    key, title = "slow", "Slow"
+
+    def probe(self) -> None:
+        self.reads = 0
+        self.add(Quantity("a", "a", "1"))
+
+    def read(self) -> dict[str, float]:
+        time.sleep(0.01)
+        self.reads += 1
+        return {"a": self.reads}
+
+
+def test_recorder_reads_slow_sources_at_begin_and_end_alone(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("workers.hosts.counters.sources.SOURCES", (Slow,))
+    monkeypatch.setattr("workers.hosts.counters.recorder.PERIOD_S", 0.02)
+    sources, _, _ = recorded(tmp_path, seconds=0.3)
+    assert sources["slow"]["is_slow"]
+    assert sources["slow"]["values"][0]["value"] < 6
+
+
+def test_recorder_ends_with_its_agent() -> None:
+    script = (
+        "import os; from workers.hosts.counters.recorder import Recorder\n"
+        "recorder = Recorder({'n1': '/'}, networks=True); recorder.await_begin(); print(recorder.pid, flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    pid = int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=False).stdout)
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}/stat").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
+    write(tmp_path, rapl("0", "package-0", 0))
+    command = [sys.executable, "-m", "workers.hosts.counters", "--root", str(tmp_path), "--seconds", "0.2"]
+    said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout
+    report = json.loads(said)
+    assert report["sources"]["rapl"]["details"] == "1 package, without memory"
+    assert report["cost"]["cpu_s"] > 0
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "package-0: 0 J" in lines

@@ -1,0 +1,368 @@
+"""Counter sources on trees of /sys and /proc, and on stand-ins for programs and libraries."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workers.hosts.trees import RANGE_UJ, energy, rapl, replace, write
+from workers.hosts.counters.board import Ipmi, Papi, Slurm
+from workers.hosts.counters.cray import Cray
+from workers.hosts.counters.ethernet import Ethernet, Pauses
+from workers.hosts.counters.filesystems import Lustre, Nfs
+from workers.hosts.counters.gpu import Nvml, Rocm
+from workers.hosts.counters.ports import Ports, Slingshot
+from workers.hosts.counters.processor import Frequency, Temperature, Throttling
+from workers.hosts.counters.rapl import OPEN, Rapl
+from workers.hosts.counters.source import LONGEST_GAP_S, NO_VALUE, Absent, Meter, Quantity, Source
+
+NET, PORT = "sys/class/net/eth0", "sys/class/infiniband/mlx5_0/ports/1"
+Values = dict[str, Any]
+
+
+def measured(source: Source, *steps: Mapping[str, object]) -> Values:
+    """Read a source before and after every change of its tree; return values or reasons by name."""
+    source.probe()
+    source.begin()
+    for files in steps:
+        for name, content in files.items():
+            replace(source.root / name, content)
+        source.sample()
+    return {row["name"]: row.get("value", row.get("absent")) for row in source.end()}
+
+
+def why_absent(source: Source) -> str:
+    with pytest.raises(Absent) as absent:
+        source.probe()
+    return absent.value.reason
+
+
+def command(root: Path, name: str, text: str) -> Path:
+    """Write a stand-in for a program."""
+    path = write(root, {f"usr/bin/{name}": f"#!/bin/sh\n{text}"}) / f"usr/bin/{name}"
+    path.chmod(0o755)
+    return path
+
+
+# What a counter does between two reads
+
+
+def meter(*reads: float | None, gap_s: float = 1.0, **fields: Any) -> Meter:
+    made = Meter(Quantity("a", "a", "B", **fields))
+    for number, raw in enumerate(reads):
+        made.add(raw, number * gap_s)
+    return made
+
+
+def test_meter_adds_up_every_wrap() -> None:
+    assert meter(90, 10, 60, 5, wraps_at=100).value == 20 + 50 + 45
+    assert meter((1 << 32) - 10, 90, may_have_32_bits=True).value == 100
+
+
+@pytest.mark.parametrize(
+    ("reads", "fields", "word"),
+    [
+        ((50, 10), {}, "reset"),
+        ((50, 10), {"wraps_at": 100}, "reset"),
+        (((1 << 31), 10), {"may_have_32_bits": True}, "reset"),
+        (((1 << 40), 10), {"may_have_32_bits": True}, "reset"),
+        ((5, None), {}, "vanished"),
+        ((None,), {}, "cannot be read"),
+        ((5, NO_VALUE), {}, "no value"),
+        ((5, 255), {"sticks_at": 255}, "stuck"),
+    ],
+)
+def test_meter_has_a_reason_when_the_value_is_lost(reads: tuple[Any, ...], fields: Any, word: str) -> None:
+    lost = meter(*reads, **fields)
+    assert word in lost.reason
+    lost.add(1000, 100.0)
+    assert word in lost.reason
+
+
+def test_meter_refuses_a_wrapping_counter_that_was_read_too_rarely() -> None:
+    assert "more than once" in meter(10, 20, gap_s=LONGEST_GAP_S + 1, wraps_at=100).reason
+    assert meter(10, 20, gap_s=LONGEST_GAP_S + 1).value == 10
+
+
+def test_meter_weighs_gauges_by_time_and_adds_up_power() -> None:
+    assert meter(10, 20, 30, kind="gauge").value == 20
+    assert meter(100, 300, gap_s=2.0, kind="power").value == 400
+
+
+# Energy
+
+
+def test_rapl_adds_up_sockets_and_keeps_their_parts_apart(tmp_path: Path) -> None:
+    zones = {**rapl("0", "package-0", RANGE_UJ - 1_000_000), **rapl("1", "package-1", 0), **rapl("0:0", "core", 0)}
+    zones |= {**rapl("0:1", "dram", 0), **rapl("2", "psys", 0)}
+    mmio = {
+        name.replace("intel-rapl:", "intel-rapl-mmio:"): content for name, content in rapl("0", "package-0", 0).items()
+    }
+    source = Rapl(str(write(tmp_path, {**zones, **mmio})))
+    moved = {"0": 2_000_000, "1": 5_000_000, "0:0": 1_000_000, "0:1": 700_000}
+    values = measured(source, {str(energy(Path(), zone)): value for zone, value in moved.items()})
+    assert values == pytest.approx(
+        {"package-0": 3.0, "package-1": 5.0, "core of intel-rapl:0:0": 1.0, "dram of intel-rapl:0:1": 0.7}
+    )
+    assert {q.total for q in source.quantities.values()} == {"package_j", "core_j", "dram_j"}
+
+
+def test_rapl_wraps_more_than_once_in_a_trial(tmp_path: Path) -> None:
+    source = Rapl(str(write(tmp_path, rapl("0", "package-0", 90, range_uj=100))))
+    file = str(energy(Path(), "0"))
+    assert measured(source, {file: 30}, {file: 70}, {file: 10}) == pytest.approx({"package-0": 120e-6})
+
+
+def test_rapl_names_the_fix_when_only_root_may_read(tmp_path: Path) -> None:
+    write(tmp_path, rapl("0", "package-0", 0))
+    energy(tmp_path, "0").chmod(0)
+    script = (
+        "import os; os.setuid(65534) if os.getuid() == 0 else None\n"
+        "from workers.hosts.counters.rapl import Rapl; from workers.hosts.counters.source import Absent\n"
+        f"try: Rapl({str(tmp_path)!r}).probe()\nexcept Absent as e: print(e.reason, '|', e.fix, '|', e.guide)"
+    )
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    said = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    assert said == f"readable by root only | {OPEN} | let-users-read-rapl"
+
+
+def test_rapl_loses_a_zone_that_vanishes(tmp_path: Path) -> None:
+    source = Rapl(str(write(tmp_path, {**rapl("0", "package-0", 0), **rapl("1", "package-1", 0)})))
+    source.probe()
+    source.begin()
+    energy(tmp_path, "1").unlink()
+    assert [row.get("absent", "") for row in source.end()] == ["", "it vanished while the trial ran"]
+
+
+def test_cray_meters_must_move(tmp_path: Path) -> None:
+    files = {"energy": "100 J 1 us", "cpu_energy": "40 J 1 us", "accel0_energy": "30 J 1 us", "freshness": 7}
+    write(tmp_path, {f"sys/cray/pm_counters/{name}": text for name, text in files.items()})
+    later = {"energy": "150 J 2 us", "cpu_energy": "60 J 2 us", "accel0_energy": "45 J 2 us"}
+    steps = {f"sys/cray/pm_counters/{name}": text for name, text in later.items()}
+    with pytest.raises(Absent, match="freshness did not move"):
+        measured(Cray(str(tmp_path)), steps)
+    write(tmp_path, {f"sys/cray/pm_counters/{name}": text for name, text in files.items()})
+    values = measured(Cray(str(tmp_path)), {**steps, "sys/cray/pm_counters/freshness": 8})
+    assert values == {"energy": 50, "cpu_energy": 20, "accel0_energy": 15}
+
+
+def test_ipmi_gives_estimated_energy_of_two_reads(tmp_path: Path) -> None:
+    assert why_absent(Ipmi(str(tmp_path))) == "ipmitool is not installed"
+    command(tmp_path, "ipmitool", "echo '    Instantaneous power reading:                   200 Watts'")
+    source = Ipmi(str(tmp_path))
+    source.probe()
+    source.begin()
+    time.sleep(0.1)
+    (row,) = source.end()
+    assert row["trust"] == "estimated"
+    assert row["value"] == pytest.approx(200 * row["seconds"])
+    command(tmp_path, "ipmitool", "echo 'DCMI request failed' >&2; exit 1")
+    assert why_absent(Ipmi(str(tmp_path))) == "ipmitool failed: DCMI request failed"
+
+
+def test_slurm_reads_the_energy_of_a_job_on_its_first_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    assert "no job" in why_absent(Slurm(str(tmp_path)))
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    command(tmp_path, "sacct", f"cat {tmp_path}/joules")
+    write(tmp_path, {"joules": 0})
+    assert "AcctGatherEnergyType" in why_absent(Slurm(str(tmp_path)))
+    write(tmp_path, {"joules": 1000})
+    assert measured(Slurm(str(tmp_path)), {"joules": 1500}) == {"job": 500}
+    monkeypatch.setenv("SLURM_NODEID", "1")
+    assert "first host" in why_absent(Slurm(str(tmp_path)))
+
+
+# Networks
+
+
+def interface(name: str, **statistics: int) -> dict[str, object]:
+    counts = {f"{side}_{what}": 0 for side in ("rx", "tx") for what in ("bytes", "packets", "dropped", "errors")}
+    files = {f"statistics/{file}": count for file, count in {**counts, **statistics}.items()}
+    files |= {"type": 1, "carrier": 1, "speed": 1000, "device/vendor": "0x8086"}
+    return {f"sys/class/net/{name}/{file}": content for file, content in files.items()}
+
+
+def test_ethernet_counts_physical_interfaces_once(tmp_path: Path) -> None:
+    bond = {**interface("bond0"), "sys/class/net/bond0/bonding/mode": "active-backup 1"}
+    ipoib = {**interface("ib0"), "sys/class/net/ib0/type": 32}
+    virtual = {name: text for name, text in interface("br0").items() if "device" not in name}
+    trees = {**interface("eth0", tx_bytes=(1 << 32) - 100), **interface("eth1"), **bond, **ipoib, **virtual}
+    values = measured(Ethernet(str(write(tmp_path, trees))), {f"{NET}/statistics/tx_bytes": 50})
+    assert {name.partition(" ")[0] for name in values} == {"eth0", "eth1"}
+    assert values["eth0 tx_bytes"] == 150
+    assert values["eth1 tx_bytes"] == 0
+
+
+def test_ethernet_takes_an_unknown_speed(tmp_path: Path) -> None:
+    source = Ethernet(str(write(tmp_path, {**interface("eth0"), f"{NET}/speed": -1})))
+    source.probe()
+    assert {quantity.limit for quantity in source.quantities.values()} == {0.0}
+    write(tmp_path, {f"{NET}/carrier": 0})
+    assert why_absent(Ethernet(str(tmp_path))) == "no physical Ethernet interface is up"
+
+
+def test_pauses_come_from_known_names_of_ethtool(tmp_path: Path) -> None:
+    write(tmp_path, {**interface("eth0"), "count": 10})
+    command(
+        tmp_path, "ethtool", f"echo '     rx_prio3_pause: '$(cat {tmp_path}/count); echo '     rx_pause_strange: 900'"
+    )
+    assert measured(Pauses(str(tmp_path)), {"count": 25}) == {"eth0": 15}
+    command(tmp_path, "ethtool", "echo '     rx_pause_strange: 900'")
+    assert "known name" in why_absent(Pauses(str(tmp_path)))
+
+
+def port(place: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (4X EDR)", **counts: object) -> Values:
+    base = {"port_xmit_data": 0, "port_rcv_data": 0, "port_xmit_packets": 0, "port_rcv_packets": 0, "port_xmit_wait": 0}
+    errors = {
+        "symbol_error": 0,
+        "link_error_recovery": 0,
+        "link_downed": 0,
+        "port_rcv_errors": 0,
+        "port_xmit_discards": 0,
+    }
+    files = {f"{place}/counters/{name}": count for name, count in {**base, **errors, **counts}.items()}
+    return {**files, f"{place}/state": "4: ACTIVE", f"{place}/link_layer": layer, f"{place}/rate": rate}
+
+
+def test_ports_count_words_of_two_devices(tmp_path: Path) -> None:
+    second = "sys/class/infiniband/mlx5_1/ports/1"
+    down = {**port("sys/class/infiniband/mlx5_2/ports/1"), "sys/class/infiniband/mlx5_2/ports/1/state": "1: DOWN"}
+    roce = port(second, layer="Ethernet", rate="25 Gb/sec (1X EDR)", lid="0x0")
+    source = Ports(str(write(tmp_path, {**port(), **roce, **down})))
+    steps = {f"{PORT}/counters/port_xmit_data": 1000, f"{second}/counters/port_xmit_data": 500}
+    values = measured(source, {**steps, f"{PORT}/counters/port_xmit_wait": 7})
+    assert values["mlx5_0/1 port_xmit_data"] == 4000
+    assert values["mlx5_1/1 port_xmit_data"] == 2000
+    assert values["mlx5_0/1 port_xmit_wait"] == 7
+    assert source.details == "mlx5_0/1 (InfiniBand, 100 Gb/sec), mlx5_1/1 (RoCE, 25 Gb/sec)"
+    assert source.quantities["mlx5_0/1 port_xmit_data"].limit == 12.5e9
+
+
+def test_ports_name_stuck_counters_and_those_that_the_device_lacks(tmp_path: Path) -> None:
+    stuck = port(port_rcv_data=(1 << 32) - 1, symbol_error=65535, port_xmit_wait="")
+    source = Ports(str(write(tmp_path, stuck)))
+    values = measured(source)
+    assert "stuck" in values["mlx5_0/1 port_rcv_data"]
+    assert "stuck" in values["mlx5_0/1 symbol_error"]
+    assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
+
+
+@pytest.mark.parametrize("place", [PORT, "sys/class/infiniband/mlx5_0"])
+def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, place: str) -> None:
+    names = {"lifespan": 10, "packet_seq_err": 3, "rp_cnp_handled": 0, "duplicate_request": 5}
+    source = Ports(str(write(tmp_path, {**port(), **{f"{place}/hw_counters/{name}": n for name, n in names.items()}})))
+    values = measured(source, {f"{place}/hw_counters/packet_seq_err": 13, f"{place}/hw_counters/rp_cnp_handled": 4})
+    transport = {name.split()[1]: value for name, value in values.items() if "packet_seq" in name or "cnp" in name}
+    assert transport == {"packet_seq_err": 10, "rp_cnp_handled": 4}
+
+
+def test_ports_of_omni_path_and_hosts_without_ports(tmp_path: Path) -> None:
+    assert why_absent(Ports(str(tmp_path))) == "this host has no InfiniBand, RoCE or Omni-Path device"
+    source = Ports(str(write(tmp_path, port("sys/class/infiniband/hfi1_0/ports/1"))))
+    source.probe()
+    assert source.details == "hfi1_0/1 (Omni-Path, 100 Gb/sec)"
+
+
+def test_slingshot_reads_octets_under_known_names(tmp_path: Path) -> None:
+    folder = "sys/class/cxi/cxi0/device/telemetry"
+    write(tmp_path, {f"{folder}/hni_sts_strange": "5@1.0"})
+    assert "known name" in why_absent(Slingshot(str(tmp_path)))
+    write(tmp_path, {f"{folder}/hni_tx_ok_octets": "100@1.0"})
+    assert measured(Slingshot(str(tmp_path)), {f"{folder}/hni_tx_ok_octets": "900@2.0"}) == {
+        "cxi0 hni_tx_ok_octets": 800
+    }
+
+
+# Processor, GPU, files
+
+
+def test_processor_sources_read_their_files(tmp_path: Path) -> None:
+    cpus = {f"sys/devices/system/cpu/cpu{n}/cpufreq/scaling_cur_freq": 3_000_000 for n in range(64)}
+    throttle = "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"
+    chip = {"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": 61000}
+    disk = {"sys/class/hwmon/hwmon1/name": "nvme", "sys/class/hwmon/hwmon1/temp1_input": 90000}
+    root = str(write(tmp_path, {**cpus, throttle: 4, **chip, **disk}))
+    assert set(measured(Frequency(root)).values()) == {3e9}
+    assert measured(Throttling(root), {throttle: 9}) == {"cpu0": 5}
+    assert measured(Temperature(root)) == {"hwmon0 temp1_input": 61}
+    assert "virtual machines" in why_absent(Frequency(str(tmp_path / "none")))
+
+
+NVML = """
+#include <stddef.h>
+static unsigned long long joules = 1000;
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(size_t)(i + 1); return 0; }
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj) { joules += 500; *mj = joules * 1000; return 0; }
+int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { if (d == (void *)2) return 3; u[0] = 40; u[1] = 9; return 0; }
+int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 8; m[1] = 6; m[2] = 2; return 0; }
+int nvmlDeviceGetClockInfo(void *d, int t, unsigned *mhz) { *mhz = 1410; return 0; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_nvml_reads_what_each_gpu_supports(tmp_path: Path) -> None:
+    assert why_absent(Nvml(str(tmp_path))) == "this host has no NVIDIA driver"
+    write(tmp_path, {"nvml.c": NVML, "usr/lib/here": ""})
+    library = tmp_path / "usr/lib/libnvidia-ml.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "nvml.c"], check=True)
+    source = Nvml(str(tmp_path))
+    values = measured(source)
+    assert values["GPU 0 energy"] > 0
+    assert values["GPU 0 use"] == pytest.approx(0.4)
+    assert "GPU 1 use" not in values  # MIG
+    assert source.missing["gpu_share"] == "GPU 1 does not report it"
+    assert source.missing["gpu_throttled_share"] == "GPU 0 does not report it"  # an older driver
+
+
+def test_rocm_leaves_out_what_is_not_available(tmp_path: Path) -> None:
+    fields = {"Accumulated Energy (uJ)": "1000000", "GPU use (%)": "N/A", "VRAM Total Used Memory (B)": "2048"}
+    write(tmp_path, {"said": json.dumps({"card0": fields, "system": {}})})
+    command(tmp_path, "rocm-smi", f"echo 'WARNING: low power'; cat {tmp_path}/said")
+    source = Rocm(str(tmp_path))
+    later = json.dumps({"card0": {**fields, "Accumulated Energy (uJ)": "4000000"}})
+    assert measured(source, {"said": later}) == {"card0 energy": 3.0, "card0 memory": 2048}
+    assert source.missing == {"gpu_share": "card0 does not report it"}
+
+
+def test_nfs_and_lustre_count_bytes_of_their_mounts(tmp_path: Path) -> None:
+    mountstats = (
+        "device rootfs mounted on / with fstype rootfs\n"
+        "device srv:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {} {} 7 8\n"
+    )
+    stats = "snapshot_time 1 s\nread_bytes 5 samples [bytes] 1 4096 {}\n"
+    file = "proc/fs/lustre/llite/scratch-1/stats"
+    write(tmp_path, {"proc/self/mountstats": mountstats.format(100, 50), file: stats.format(1000)})
+    assert measured(Nfs(str(tmp_path)), {"proc/self/mountstats": mountstats.format(300, 90)}) == {
+        "/home read": 200,
+        "/home written": 40,
+    }
+    assert measured(Lustre(str(tmp_path)), {file: stats.format(5000)}) == {
+        "scratch-1 read": 4000,
+        "scratch-1 written": 0,
+    }
+    assert why_absent(Nfs(str(tmp_path / "none"))) == "no NFS is mounted"
+
+
+def test_memory_bandwidth_is_named_as_missing(tmp_path: Path) -> None:
+    assert why_absent(Papi(str(tmp_path))) == "LIKWID and PAPI were not found"
+    command(tmp_path, "likwid-perfctr", "exit 0")
+    assert "does not run it" in why_absent(Papi(str(tmp_path)))
+
+
+def test_command_ends_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.hosts.counters.source.output.__defaults__", (0.2,))
+    command(tmp_path, "ipmitool", "exec sleep 30")
+    began = time.monotonic()
+    assert "did not answer" in why_absent(Ipmi(str(tmp_path)))
+    assert time.monotonic() - began < 10

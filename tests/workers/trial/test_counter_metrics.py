@@ -1,0 +1,101 @@
+"""Metrics of a trial from reports of counters: sums over hosts, reasons, shares of networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workers.trial.counters import counter_metrics, mpi_shares
+
+Report = dict[str, Any]
+
+
+def row(total: str, value: float | None, **fields: Any) -> Report:
+    base = {"name": total, "total": total, "device": "", "seconds": 10.0, "peak": 0.0, "limit": 0.0, **fields}
+    return base | ({"absent": "it was reset"} if value is None else {"value": value})
+
+
+def ready(*rows: Report, **missing: str) -> Report:
+    return {"state": "ready", "title": "T", "missing": missing, "values": list(rows)}
+
+
+def absent(reason: str) -> Report:
+    return {"state": "absent", "title": "T", "reason": reason}
+
+
+def metrics(counted: Any, **fields: Any) -> tuple[dict[str, float], dict[str, str]]:
+    return counter_metrics(counted, **{"elapsed_s": 9.0, "rate": None, "tables": None, "usages": (), **fields})
+
+
+def test_energy_adds_packages_memory_and_used_gpus_of_all_hosts() -> None:
+    rapl = ready(row("package_j", 100.0), row("package_j", 50.0), row("dram_j", 20.0), row("core_j", 90.0))
+    gpus = ready(
+        *(row("gpu_j", 30.0, device="0"), row("gpu_share", 0.5, device="0", peak=0.9)),
+        *(row("gpu_j", 7.0, device="1"), row("gpu_share", 0.0, device="1", peak=0.0)),
+    )
+    values, reasons = metrics({"a": {"rapl": rapl, "nvml": gpus}, "b": {"rapl": rapl, "nvml": gpus}}, rate=4.0)
+    assert values["energy_j"] == 2 * (170 + 30)
+    assert values["energy_gpu_j"] == 74
+    assert values["power_mean_w"] == 40
+    assert values["energy_per_result_j"] == 10
+    assert values["energy_delay_js"] == 3600
+    assert "energy_j" not in reasons
+
+
+def test_a_total_of_some_hosts_is_absent_with_the_number_of_hosts() -> None:
+    values, reasons = metrics(
+        {"a": {"rapl": ready(row("package_j", 1.0))}, "b": {"rapl": absent("readable by root only")}}
+    )
+    assert "energy_j" not in values
+    assert reasons["energy_j"] == reasons["energy_package_j"] == "T: 1 of 2 hosts: readable by root only"
+
+
+def test_a_lost_socket_makes_the_sum_absent() -> None:
+    values, reasons = metrics({"a": {"rapl": ready(row("package_j", 1.0), row("package_j", None))}})
+    assert "energy_package_j" not in values
+    assert reasons["energy_j"] == "T: package_j: it was reset"
+
+
+def test_memory_of_some_hosts_alone_gives_no_energy() -> None:
+    with_memory = ready(row("package_j", 1.0), row("dram_j", 1.0))
+    values, reasons = metrics({"a": {"rapl": with_memory}, "b": {"rapl": ready(row("package_j", 1.0))}})
+    assert values["energy_package_j"] == 2
+    assert "energy_j" not in values
+    assert "1 of 2 hosts" in reasons["energy_j"]
+
+
+def test_node_meters_are_no_part_of_the_energy() -> None:
+    cray = ready(row("host_j", 500.0), row("package_j", 60.0), row("dram_j", 6.0))
+    values, _ = metrics({"a": {"rapl": absent("none"), "cray": cray, "ipmi": ready(row("host_estimated_j", 700.0))}})
+    assert (values["energy_j"], values["energy_host_j"], values["energy_host_estimated_j"]) == (66, 500, 700)
+
+
+def test_ports_give_waits_peaks_and_the_worst_port() -> None:
+    sent = row("fabric_sent_bytes", 4000.0, peak=5.0, limit=10.0, device="p1")
+    errors = [row("fabric_errors", 2.0, device="p1"), row("fabric_errors", 3.0, device="p1")]
+    ports = ready(sent, row("fabric_wait_ticks", 1000.0), *errors, row("fabric_errors", 4.0, device="p2"))
+    values, reasons = metrics({"a": {"ports": ports}})
+    assert values["fabric_wait_share"] == 0.5
+    assert values["fabric_peak_share"] == 0.5
+    assert (values["fabric_errors"], values["fabric_worst_port_errors"]) == (9, 5)
+    lacking, reasons = metrics({"a": {"ports": ready(sent, fabric_wait_ticks="p1 does not count port_xmit_wait")}})
+    assert "fabric_wait_share" not in lacking
+    assert reasons["fabric_wait_share"] == "T: p1 does not count port_xmit_wait"
+
+
+def test_shares_of_networks_need_bytes_that_cover_the_messages() -> None:
+    tables = {
+        "ranks": [{"rank": rank, "host": host} for rank, host in enumerate("aabb")],
+        "pairs": [[0, 1, 1, 600], [0, 2, 1, 400]],
+    }
+    shares = mpi_shares(tables, 900.0, 100.0)
+    assert shares == pytest.approx({"memory_mpi_share": 0.6, "fabric_mpi_share": 0.36, "ethernet_mpi_share": 0.04})
+    assert mpi_shares(tables, None, 100.0) == {"memory_mpi_share": 0.6}
+    assert mpi_shares(None, 900.0, 100.0) == {}
+
+
+def test_without_counters_every_metric_has_a_reason() -> None:
+    values, reasons = metrics({})
+    assert values == {}
+    assert reasons["energy_j"] == "the counters of the hosts were not read"

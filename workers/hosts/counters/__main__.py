@@ -1,0 +1,76 @@
+"""Print what the counters of this machine report.
+
+``python -m workers.hosts.counters [--root DIR] [--seconds 5] [--json]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from typing import Any
+
+from workers.hosts.counters.recorder import Recorder
+
+
+def main(words: list[str]) -> int:
+    """Read all sources for some seconds and print them."""
+    parser = argparse.ArgumentParser(prog="python -m workers.hosts.counters", description=__doc__.splitlines()[0])
+    parser.add_argument("--root", default="/", help="read the trees /sys and /proc below this directory")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(words)
+    sources, cost = recorded(options.root, options.seconds)
+    if options.json:
+        sys.stdout.write(json.dumps({"sources": sources, "seconds": options.seconds, "cost": cost}, indent=1) + "\n")
+    else:
+        sys.stdout.writelines(f"{line}\n" for line in report(sources, cost))
+    return 0
+
+
+def recorded(root: str, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return what every source reported, and the CPU time of reading them."""
+    before = _cpu_s(resource.RUSAGE_CHILDREN)
+    recorder = Recorder({"here": root}, networks=True)
+    recorder.await_begin()
+    time.sleep(seconds)
+    recorder.end()
+    deadline_s = time.monotonic() + 5.0
+    while not recorder.is_done and time.monotonic() < deadline_s:
+        recorder.drain()
+        time.sleep(0.01)
+    recorder.close()
+    os.waitpid(recorder.pid, 0)
+    cpu_s = _cpu_s(resource.RUSAGE_CHILDREN) - before
+    return recorder.sources["here"], {"cpu_s": cpu_s, "share_of_a_core": cpu_s / seconds}
+
+
+def _cpu_s(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def report(sources: dict[str, Any], cost: dict[str, float]) -> list[str]:
+    """Return the lines of the report."""
+    lines = []
+    for source in sources.values():
+        state = source["details"] if source["state"] == "ready" else f"not available: {source.get('reason', '')}"
+        lines.append(f"{source['title']}: {state}")
+        if source.get("fix"):
+            lines.append(f"    fix: {source['fix']}")
+        if "read_s" in source:
+            rate = "read at begin and end" if source["is_slow"] else "read once a second"
+            lines.append(f"    {rate}, {source['read_s'] * 1e3:.2f} ms per read")
+        lines += [f"    {total}: {reason}" for total, reason in source.get("missing", {}).items()]
+        for value in source.get("values", ()):
+            said = f"{value['value']:.6g} {value['unit']}" if "value" in value else f"absent: {value['absent']}"
+            lines.append(f"    {value['name']}: {said}")
+    lines.append(f"Cost: {cost['cpu_s'] * 1e3:.1f} ms of CPU time, {cost['share_of_a_core']:.2%} of one core")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""Ethernet interfaces: the kernel's statistics, and pause frames of known drivers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, output
+
+_ETHERNET = 1  # ARPHRD_ETHER; IPoIB is 32 and counted by its port
+_STATISTICS = (
+    ("tx_bytes", "ethernet_sent_bytes", "B"),
+    ("rx_bytes", "ethernet_received_bytes", "B"),
+    ("tx_packets", "ethernet_sent_packets", "1"),
+    ("rx_packets", "ethernet_received_packets", "1"),
+    ("tx_dropped", "ethernet_drops", "1"),
+    ("rx_dropped", "ethernet_drops", "1"),
+    ("tx_errors", "ethernet_errors", "1"),
+    ("rx_errors", "ethernet_errors", "1"),
+)
+# mlx5, ixgbe and ice, bnxt_en, then the names of older drivers
+_PAUSES = re.compile(
+    r"^\s*(rx_pause_ctrl_phy|rx_prio\d_pause|rx_l?xo(n|ff)_rx|(link_)?xoff_rx|rx_pause_frames|rx_flow_control_xoff): (\d+)",
+    re.MULTILINE,
+)
+
+
+class Ethernet(Source):
+    """Physical interfaces that are up; bonds, bridges and VLANs count the same bytes once more."""
+
+    key = "ethernet"
+    title = "Ethernet"
+    is_network = True
+
+    def probe(self) -> None:
+        self._files: dict[str, Path] = {}
+        interfaces = physical(self)
+        if not interfaces:
+            raise Absent("no physical Ethernet interface is up")
+        for interface in interfaces:
+            speed_mbps = number_of(interface / "speed") or 0  # EINVAL or -1: unknown
+            for file, total, unit in _STATISTICS:
+                name = f"{interface.name} {file}"
+                limit = speed_mbps * 125_000.0 if unit == "B" and speed_mbps > 0 else 0.0
+                device = interface.name
+                self.add(Quantity(name, total, unit, may_have_32_bits=True, device=device, limit=limit))
+                self._files[name] = interface / "statistics" / file
+        self.details = ", ".join(interface.name for interface in interfaces)
+
+    def read(self) -> dict[str, float]:
+        return numbers_of(self._files.items())
+
+
+def physical(source: Source) -> list[Path]:
+    """Return the physical Ethernet interfaces that are up."""
+    found = []
+    for interface in source.glob("sys/class/net/*"):
+        is_real = (interface / "device").exists() and not (interface / "bonding").exists()
+        if is_real and number_of(interface / "type") == _ETHERNET and number_of(interface / "carrier") == 1:
+            found.append(interface)
+    return found
+
+
+class Pauses(Source):
+    """Pause frames that interfaces received, from the statistics of their drivers."""
+
+    key = "ethtool"
+    title = "Ethernet pause frames (ethtool)"
+    is_network = True
+    is_slow = True
+
+    def probe(self) -> None:
+        program = self.command("ethtool")
+        self._commands = {interface.name: [program, "-S", interface.name] for interface in physical(self)}
+        if not self._commands:
+            raise Absent("no physical Ethernet interface is up")
+        for name in self.read():
+            self.add(Quantity(name, "ethernet_pauses", "1", device=name))
+        if not self.quantities:
+            raise Absent("no interface's driver has a known name for pause frames")
+        self.details = ", ".join(self.quantities)
+
+    def read(self) -> dict[str, float]:
+        values = {}
+        for name, argv in self._commands.items():
+            if pauses := _PAUSES.findall(output(argv)):
+                values[name] = float(sum(int(groups[-1]) for groups in pauses))
+        return values

@@ -1,0 +1,145 @@
+"""GPUs: NVML through the driver's own library, and rocm-smi."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+from typing import Any
+
+from workers.hosts.counters.source import Absent, Quantity, Source, output
+
+_SM_CLOCK = 1
+# Power cap, software and hardware thermal slowdown, hardware and external power brake
+_THROTTLED = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
+_KINDS = {
+    "energy": ("gpu_j", "J", "counter", 1e-3),
+    "use": ("gpu_share", "1", "gauge", 1e-2),
+    "memory": ("gpu_memory_bytes", "B", "gauge", 1.0),
+    "clock": ("gpu_frequency_hz", "Hz", "gauge", 1e6),
+    "throttled": ("gpu_throttled_share", "1", "gauge", 1.0),
+}
+"""Total, unit, kind and scale by quantity of a GPU."""
+
+
+class Nvml(Source):
+    """NVIDIA GPUs. What a GPU does not support, such as the use of one in MIG mode, is absent."""
+
+    key = "nvml"
+    title = "GPU (NVML)"
+    library = "libnvidia-ml.so.1"
+
+    def probe(self) -> None:
+        name = self.library if str(self.root) == "/" else str(self.root / "usr/lib" / self.library)
+        try:
+            self._nvml = ctypes.CDLL(name)
+        except OSError:
+            raise Absent("this host has no NVIDIA driver") from None
+        if status := self._nvml.nvmlInit_v2():
+            raise Absent(f"NVML does not start: error {status}")
+        count = ctypes.c_uint()
+        self._ask("nvmlDeviceGetCount_v2", ctypes.byref(count))
+        self._devices = [ctypes.c_void_p() for _ in range(count.value)]
+        for index, device in enumerate(self._devices):
+            self._ask("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(device))
+        readable = self.read()
+        for index in range(len(self._devices)):
+            for what, (total, unit, kind, scale) in _KINDS.items():
+                name = f"GPU {index} {what}"
+                if name in readable:
+                    self.add(Quantity(name, total, unit, kind, scale=scale, device=f"GPU {index}"))
+                else:
+                    self.missing.setdefault(total, f"GPU {index} does not report it")
+        if not self.quantities:
+            raise Absent("no GPU reports anything")
+        self.details = f"{len(self._devices)} GPUs"
+
+    def _ask(self, function: str, *arguments: Any) -> bool:
+        """Return whether a function succeeded; a GPU may lack a value, a driver a function."""
+        try:
+            return bool(getattr(self._nvml, function)(*arguments) == 0)
+        except AttributeError:
+            return False
+
+    def read(self) -> dict[str, float]:
+        values = {}
+        for index, device in enumerate(self._devices):
+            for what in _KINDS:
+                value = getattr(self, f"_{what}")(device)
+                if value is not None:
+                    values[f"GPU {index} {what}"] = float(value)
+        return values
+
+    def _energy(self, device: ctypes.c_void_p) -> int | None:
+        millijoules = ctypes.c_ulonglong()
+        found = self._ask("nvmlDeviceGetTotalEnergyConsumption", device, ctypes.byref(millijoules))
+        return millijoules.value if found else None
+
+    def _use(self, device: ctypes.c_void_p) -> int | None:
+        percents = (ctypes.c_uint * 2)()  # of GPU and memory
+        return percents[0] if self._ask("nvmlDeviceGetUtilizationRates", device, percents) else None
+
+    def _memory(self, device: ctypes.c_void_p) -> int | None:
+        sizes = (ctypes.c_ulonglong * 3)()  # total, free, used
+        return sizes[2] if self._ask("nvmlDeviceGetMemoryInfo", device, sizes) else None
+
+    def _clock(self, device: ctypes.c_void_p) -> int | None:
+        megahertz = ctypes.c_uint()
+        found = self._ask("nvmlDeviceGetClockInfo", device, ctypes.c_int(_SM_CLOCK), ctypes.byref(megahertz))
+        return megahertz.value if found else None
+
+    def _throttled(self, device: ctypes.c_void_p) -> bool | None:
+        reasons = ctypes.c_ulonglong()
+        found = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", device, ctypes.byref(reasons))
+        return bool(reasons.value & _THROTTLED) if found else None
+
+
+class Rocm(Source):
+    """AMD GPUs by rocm-smi, whose start takes long: begin and end alone."""
+
+    key = "rocm"
+    title = "GPU (rocm-smi)"
+    is_slow = True
+    _NAMES = (
+        (re.compile(r"Accumulated Energy \(uJ\)"), "energy", "gpu_j", "J", "counter", 1e-6),
+        (re.compile(r"GPU use \(%\)"), "use", "gpu_share", "1", "gauge", 1e-2),
+        (re.compile(r"VRAM Total Used Memory \(B\)"), "memory", "gpu_memory_bytes", "B", "gauge", 1.0),
+    )
+
+    def probe(self) -> None:
+        program = self.command("rocm-smi")
+        self._argv = [program, "--showenergycounter", "--showuse", "--showmeminfo", "vram", "--json"]
+        for card, fields in self._cards().items():
+            for pattern, what, total, unit, kind, scale in self._NAMES:
+                if any(pattern.fullmatch(name) and _number(value) is not None for name, value in fields.items()):
+                    self.add(Quantity(f"{card} {what}", total, unit, kind, scale=scale, device=card))
+                else:
+                    self.missing.setdefault(total, f"{card} does not report it")
+        if not self.quantities:
+            raise Absent("rocm-smi reports no GPU")
+        self.details = f"{len({quantity.device for quantity in self.quantities.values()})} GPUs"
+
+    def _cards(self) -> dict[str, dict[str, Any]]:
+        text = output(self._argv)
+        try:
+            cards = json.loads(text[text.index("{") :])
+        except ValueError:
+            raise Absent("rocm-smi printed no JSON") from None
+        return {card: fields for card, fields in cards.items() if card.startswith("card")}
+
+    def read(self) -> dict[str, float]:
+        values = {}
+        for card, fields in self._cards().items():
+            for name, text in fields.items():
+                for pattern, what, *_ in self._NAMES:
+                    if pattern.fullmatch(name) and (value := _number(text)) is not None:
+                        values[f"{card} {what}"] = value
+        return values
+
+
+def _number(text: Any) -> float | None:
+    """Return a printed number; None for "N/A"."""
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,149 @@
+"""Ports of InfiniBand, RoCE and Omni-Path devices, and the transport's counters of their devices."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from workers.hosts.counters.source import (
+    Absent,
+    Quantity,
+    Source,
+    number_of,
+    numbers_of,
+    text_or_nothing,
+)
+
+_WORD_BYTES = 4
+_BITS_16, _BITS_32 = (1 << 16) - 1, (1 << 32) - 1
+_COUNTERS = (
+    ("port_xmit_data", "fabric_sent_bytes", "B", _WORD_BYTES, _BITS_32),
+    ("port_rcv_data", "fabric_received_bytes", "B", _WORD_BYTES, _BITS_32),
+    ("port_xmit_packets", "fabric_sent_packets", "1", 1, _BITS_32),
+    ("port_rcv_packets", "fabric_received_packets", "1", 1, _BITS_32),
+    ("port_xmit_wait", "fabric_wait_ticks", "ticks", 1, _BITS_32),
+    ("symbol_error", "fabric_errors", "1", 1, _BITS_16),
+    ("link_error_recovery", "fabric_errors", "1", 1, 255),
+    ("link_downed", "fabric_errors", "1", 1, 255),
+    ("port_rcv_errors", "fabric_errors", "1", 1, _BITS_16),
+    ("port_xmit_discards", "fabric_discards", "1", 1, _BITS_16),
+)
+# mlx5; then irdma and hns; then bnxt_re
+_HW_COUNTERS = {
+    **dict.fromkeys(("packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err"), "fabric_retransmissions"),
+    **dict.fromkeys(("tcpRetransSegs", "RetransSegs", "to_retransmits"), "fabric_retransmissions"),
+    **dict.fromkeys(("rp_cnp_handled", "cnpHandled", "rx_cnp_pkts"), "fabric_cnps"),
+}
+_GIGABITS = re.compile(r"([\d.]+) Gb/sec")
+
+
+class Ports(Source):
+    """Active ports of all devices."""
+
+    key = "ports"
+    title = "Fabric ports"
+    is_network = True
+
+    def probe(self) -> None:
+        self._files: dict[str, Path] = {}
+        self._lifespan_s = 0.0
+        devices = self.glob("sys/class/infiniband/*")
+        if not devices:
+            raise Absent("this host has no InfiniBand, RoCE or Omni-Path device")
+        ports = [port for device in devices for port in sorted((device / "ports").glob("*"))]
+        active = [port for port in ports if "ACTIVE" in text_or_nothing(port / "state")]
+        if not active:
+            raise Absent(f"no port is active: {', '.join(device.name for device in devices)}")
+        for port in active:
+            self._probe_port(port)
+        seen: set[Path] = set()
+        for port in active:
+            at_port, at_device = port / "hw_counters", port.parent.parent / "hw_counters"
+            folder = at_port if at_port.is_dir() else at_device
+            if folder not in seen:
+                seen.add(folder)
+                self._probe_transport(folder, _name(port) if folder is at_port else port.parent.parent.name)
+        self.details = ", ".join(f"{_name(port)} ({_kind(port)})" for port in active)
+
+    def _probe_port(self, port: Path) -> None:
+        rate = _GIGABITS.match(text_or_nothing(port / "rate"))
+        for file, total, unit, scale, sticks_at in _COUNTERS:
+            path, name = port / "counters" / file, f"{_name(port)} {file}"
+            if number_of(path) is None:  # EINVAL: this device does not count it
+                self.missing.setdefault(total, f"{_name(port)} does not count {file}")
+                continue
+            limit = float(rate[1]) * 125e6 if rate and unit == "B" else 0.0
+            self._files[name] = path
+            self.add(Quantity(name, total, unit, scale=scale, sticks_at=sticks_at, device=_name(port), limit=limit))
+        if total_is_partly_there(self, "fabric_errors"):
+            self.missing.pop("fabric_errors", None)
+
+    def _probe_transport(self, folder: Path, device: str) -> None:
+        self._lifespan_s = max(self._lifespan_s, (number_of(folder / "lifespan") or 0) / 1e3)
+        for file in sorted(folder.glob("*")):
+            total = _HW_COUNTERS.get(file.name)
+            if total is not None and number_of(file) is not None:
+                name = f"{device} {file.name}"
+                self._files[name] = file
+                self.add(Quantity(name, total, "1", sticks_at=_BITS_32, device=device))
+
+    def read(self) -> dict[str, float]:
+        return numbers_of(self._files.items())
+
+    def end(self) -> list[dict[str, Any]]:
+        """Wait until the device's counters are no longer those of before the end."""
+        time.sleep(min(self._lifespan_s, 0.1))
+        return super().end()
+
+
+def total_is_partly_there(source: Source, total: str) -> bool:
+    """Return whether some counter of a total exists: devices count different errors."""
+    return any(quantity.total == total for quantity in source.quantities.values())
+
+
+def _name(port: Path) -> str:
+    return f"{port.parent.parent.name}/{port.name}"
+
+
+def _kind(port: Path) -> str:
+    layer, device = text_or_nothing(port / "link_layer"), port.parent.parent.name
+    name = "Omni-Path" if device.startswith("hfi1") else {"Ethernet": "RoCE"}.get(layer, "InfiniBand")
+    return f"{name}, {text_or_nothing(port / 'rate').partition(' (')[0]}"
+
+
+class Slingshot(Source):
+    """Octets of Slingshot devices; their telemetry's names differ by release."""
+
+    key = "slingshot"
+    title = "Slingshot"
+    is_network = True
+    _OCTETS = re.compile(r"(?:hni_)?(?:sts_)?(tx|rx)_ok_octets(?:_|$)")
+
+    def probe(self) -> None:
+        self._files: dict[str, Path] = {}
+        devices = self.glob("sys/class/cxi/*")
+        if not devices:
+            raise Absent("this host has no Slingshot device")
+        for file in (file for device in devices for file in sorted((device / "device/telemetry").glob("*"))):
+            match, device = self._OCTETS.match(file.name), file.parents[2].name
+            if match and number_of_telemetry(file) is not None:
+                total = f"slingshot_{'sent' if match[1] == 'tx' else 'received'}_bytes"
+                self.add(Quantity(f"{device} {file.name}", total, "B", device=device))
+                self._files[f"{device} {file.name}"] = file
+        if not self.quantities:
+            raise Absent("the telemetry of this release has no octets under a known name")
+        self.details = ", ".join(device.name for device in devices)
+
+    def read(self) -> dict[str, float]:
+        values = ((name, number_of_telemetry(file)) for name, file in self._files.items())
+        return {name: value for name, value in values if value is not None}
+
+
+def number_of_telemetry(file: Path) -> int | None:
+    """Return the number before "@" and its time; None without one."""
+    try:
+        return int(text_or_nothing(file).partition("@")[0])
+    except ValueError:
+        return None

@@ -1,0 +1,218 @@
+"""Process of the agent that reads all sources, so that none delays the agent or the trial.
+
+The agent forks it before a trial (`Recorder`) and reads its lines. Every source has its own thread; one that hangs or fails
+costs its own values only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from workers.hosts.counters.source import Absent, Meter, Source
+
+PERIOD_S = 1.0
+SLOW_READ_S = 0.005
+"""Sources whose read takes longer are read at begin and end alone."""
+LOOKS = 3
+BEGIN_LIMIT_S = 0.3
+"""For which the start of a program waits for the first values."""
+END_LIMIT_S = 2.5
+PIPE_BYTES = 1 << 20
+LATE = f"it did not answer within {END_LIMIT_S} s of the program's end"
+
+
+class SourceThread(threading.Thread):
+    """One source of one host, from probe to end."""
+
+    def __init__(self, host: str, source: Source, lines: Lines) -> None:
+        super().__init__(daemon=True)
+        self.host, self.source, self.lines = host, source, lines
+        self.has_begun, self.shall_end, self.is_over = threading.Event(), threading.Event(), False
+
+    def run(self) -> None:
+        try:
+            self._record()
+        except Absent as absent:
+            self._tell(state="absent", reason=absent.reason, fix=absent.fix, guide=absent.guide)
+        except Exception as error:  # a device of an unknown form costs its own values only
+            self._tell(state="absent", reason=f"it failed: {error!r}"[:300])
+        finally:
+            self.is_over = True
+            self.has_begun.set()
+
+    def _record(self) -> None:
+        source = self.source
+        source.probe()
+        source.begin()
+        read_s = read_time_s(source)
+        is_slow = source.is_slow or read_s > SLOW_READ_S
+        facts = {"details": source.details, "missing": source.missing, "is_slow": is_slow, "read_s": read_s}
+        self._tell(state="ready", **facts)
+        self.has_begun.set()
+        while not self.shall_end.wait(None if is_slow else PERIOD_S):
+            source.sample()
+            self._tell(at_s=time.monotonic(), present=present(source.meters.values()))
+        self._tell(values=source.end())
+
+    def _tell(self, **fields: Any) -> None:
+        self.lines.write({"host": self.host, "source": self.source.key, "title": self.source.title, **fields})
+
+
+def present(meters: Iterable[Meter]) -> dict[str, float]:
+    """Return the present totals: sums of counters, means of gauges, the highest temperature."""
+    values: dict[str, list[float]] = {}
+    kinds: dict[str, str] = {}
+    for meter in meters:
+        if not meter.reason:
+            values.setdefault(meter.quantity.total, []).append(meter.present)
+            kinds[meter.quantity.total] = "max" if meter.quantity.unit == "°C" else meter.quantity.kind
+    joined = {"max": max, "gauge": statistics.fmean}
+    return {total: float(joined.get(kinds[total], sum)(of_total)) for total, of_total in values.items()}
+
+
+def read_time_s(source: Source) -> float:
+    """Return how long a read takes: the fastest of a few, since other programs delay some."""
+    fastest_s = float("inf")
+    for _ in range(1 if source.is_slow else LOOKS):
+        before_s = time.perf_counter()
+        source.read()
+        fastest_s = min(fastest_s, time.perf_counter() - before_s)
+        if fastest_s <= SLOW_READ_S / 10:
+            break
+    return fastest_s
+
+
+class Lines:
+    """Lines of JSON into a pipe; without room a line of samples is dropped."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor, self._lock = descriptor, threading.Lock()
+
+    def write(self, fields: Mapping[str, Any]) -> None:
+        data = memoryview(json.dumps(fields).encode() + b"\n")
+        with self._lock:
+            if "present" in fields and not select.select([], [self._descriptor], [], 0)[1]:
+                return
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+
+
+def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) -> None:
+    """Read the sources of every host until ``control`` says so or is closed."""
+    threads = [SourceThread(host, source, lines) for host, of_host in sources.items() for source in of_host]
+    for thread in threads:
+        thread.start()
+    deadline_s = time.monotonic() + BEGIN_LIMIT_S
+    for thread in threads:
+        thread.has_begun.wait(max(0.0, deadline_s - time.monotonic()))
+    lines.write({"begun": True})
+    if not os.read(control, 1):
+        return  # the agent is gone
+    for thread in threads:
+        thread.shall_end.set()
+    deadline_s = time.monotonic() + END_LIMIT_S
+    for thread in threads:
+        thread.join(max(0.0, deadline_s - time.monotonic()))
+        if not thread.is_over:
+            lines.write({"host": thread.host, "source": thread.source.key, "title": thread.source.title, "late": LATE})
+    lines.write({"done": True})
+
+
+class Recorder:
+    """Agent's side: forks the process and keeps what it reported."""
+
+    def __init__(self, roots: Mapping[str, str], *, networks: bool) -> None:
+        self.latest: dict[str, dict[str, list[float]]] = {host: {} for host in roots}
+        """By host and total: the time of the last read and its value."""
+        self.sources: dict[str, dict[str, dict[str, Any]]] = {host: {} for host in roots}
+        self.has_begun = self.is_done = False
+        self._rest = b""
+        self.output, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(theirs, True)
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        control, self._control = os.pipe2(os.O_CLOEXEC)
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(roots, networks, theirs, control)
+        os.close(theirs)
+        os.close(control)
+
+    def await_begin(self) -> None:
+        """Wait for the first values of the fast sources, which take milliseconds."""
+        deadline_s = time.monotonic() + 2 * BEGIN_LIMIT_S
+        while not self.has_begun and (left_s := deadline_s - time.monotonic()) > 0:
+            if select.select([self.output], [], [], left_s)[0] and not self.drain():
+                break
+
+    def drain(self) -> bool:
+        """Take what was reported; False after the process's end."""
+        while True:
+            try:
+                data = os.read(self.output, PIPE_BYTES)
+            except BlockingIOError:
+                return True
+            if not data:
+                self.is_done = True
+                return False
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+
+    def _take(self, fields: dict[str, Any]) -> None:
+        if "host" not in fields:
+            self.has_begun, self.is_done = True, self.is_done or "done" in fields
+            return
+        host = fields.pop("host")
+        if "present" in fields:
+            for total, value in fields["present"].items():
+                self.latest[host][total] = [fields["at_s"], value]
+            return
+        said = self.sources[host].setdefault(fields.pop("source"), {"state": "late"})
+        if "late" in fields:
+            fields = {"title": fields["title"], "state": "absent", "reason": fields["late"]}
+        said.update(fields)
+
+    def end(self) -> None:
+        """Ask for the last values."""
+        with contextlib.suppress(OSError):
+            os.write(self._control, b"e")
+
+    def close(self) -> None:
+        """Kill the process, with commands that it waits for."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for descriptor in (self.output, self._control):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _become(roots: Mapping[str, str], networks: bool, output: int, control: int) -> None:
+    """Record in the forked child; never returns."""
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        first, last = sorted((output, control))
+        os.closerange(3, first)
+        os.closerange(first + 1, last)
+        os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
+        from workers.hosts.counters.sources import SOURCES  # here: the agent itself needs none of it
+
+        sources = {
+            host: [made(root) for made in SOURCES if networks or not made.is_network] for host, root in roots.items()
+        }
+        record(sources, Lines(output), control)
+    finally:
+        os._exit(0)

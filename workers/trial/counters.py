@@ -1,0 +1,251 @@
+"""Metrics of a trial from the counters of its hosts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from analysis.catalogue import METRICS
+from analysis.numbers import plural
+from workers.trial.inside_mpi import sent_between_hosts
+from workers.trial.rank_usage import RankUsage
+
+Counted = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""Reports by host and source."""
+_SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
+_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
+NOT_READ: Final = "the counters of the hosts were not read"
+METERS: Final = ("rapl", "cray")
+_PORTS, _NET, _GPUS = ("ports",), ("ethernet",), ("nvml", "rocm", "cray")
+_SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "energy_package_j": ("package_j", METERS),
+    "energy_dram_j": ("dram_j", METERS),
+    "energy_gpu_j": ("gpu_j", _GPUS),
+    "energy_host_j": ("host_j", ("cray",)),
+    "energy_host_estimated_j": ("host_estimated_j", ("ipmi",)),
+    **{
+        f"fabric_{name}": (f"fabric_{name}", _PORTS)
+        for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "errors", "discards")
+    },
+    "fabric_retransmissions": ("fabric_retransmissions", _PORTS),
+    "fabric_cnps": ("fabric_cnps", _PORTS),
+    **{
+        f"ethernet_{name}": (f"ethernet_{name}", _NET)
+        for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "drops", "errors")
+    },
+    "ethernet_pauses": ("ethernet_pauses", ("ethtool",)),
+    "slingshot_sent_bytes": ("slingshot_sent_bytes", ("slingshot",)),
+    "slingshot_received_bytes": ("slingshot_received_bytes", ("slingshot",)),
+    "throttle_events": ("throttle_events", ("throttling",)),
+    "nfs_read_bytes": ("nfs_read_bytes", ("nfs",)),
+    "nfs_written_bytes": ("nfs_written_bytes", ("nfs",)),
+    "lustre_read_bytes": ("lustre_read_bytes", ("lustre",)),
+    "lustre_written_bytes": ("lustre_written_bytes", ("lustre",)),
+}
+"""Metrics that add up a total of all hosts, with the sources that may give it, the best first."""
+_OTHERS: Final[Mapping[str, tuple[str, tuple[str, ...], str, Callable[[Sequence[float]], float]]]] = {
+    "fabric_peak_share": ("fabric_sent_bytes", _PORTS, "use", max),
+    "ethernet_peak_share": ("ethernet_sent_bytes", _NET, "use", max),
+    "frequency_mean_hz": ("frequency_hz", ("frequency",), "value", statistics.fmean),
+    "temperature_max_c": ("temperature_c", ("temperature",), "peak", max),
+    "gpu_used_share": ("gpu_share", ("nvml", "rocm"), "value", statistics.fmean),
+    "gpu_memory_bytes": ("gpu_memory_bytes", ("nvml", "rocm"), "peak", max),
+    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml",), "value", statistics.fmean),
+    "gpu_throttled_share": ("gpu_throttled_share", ("nvml",), "value", statistics.fmean),
+}
+"""Metrics of another field of the rows, joined otherwise."""
+_IO: Final = {
+    "io_read_bytes": "read_bytes",
+    "io_written_bytes": "write_bytes",
+    "io_requested_read_bytes": "rchar",
+    "io_requested_written_bytes": "wchar",
+}
+_NO_PEAK: Final = "the rate of a port is not known, or the trial was shorter than two samples"
+_NO_DELAYS: Final = "the kernel counts no delays of storage (kernel.task_delayacct is 0)"
+
+
+class Totals:
+    """Totals of all hosts, or why there is none."""
+
+    def __init__(self, counted: Counted) -> None:
+        self.counted = counted
+        self.reasons: dict[str, str] = {}
+
+    def by_host(self, total: str, sources: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
+        """Return the rows of a total by host, of the first source that has it on all hosts; else {}."""
+        reasons: dict[str, str] = {}
+        for source in sources:
+            found, lacking = {}, {}
+            for host, reports in self.counted.items():
+                rows, reason = _rows(reports.get(source, {}), total)
+                if reason:
+                    lacking[host] = reason
+                else:
+                    found[host] = rows
+            if not lacking:
+                return found
+            some = f"{len(found)} of {plural(len(self.counted), 'host')}: " if found else ""
+            title = next((reports[source]["title"] for reports in self.counted.values() if source in reports), source)
+            reasons.setdefault(source, f"{title}: {some}{next(iter(lacking.values()))}")
+        self.reasons.setdefault(total, next(iter(reasons.values()), NOT_READ))
+        return {}
+
+    def sum(self, total: str, sources: Sequence[str]) -> float | None:
+        found = self.by_host(total, sources)
+        return sum(row["value"] for rows in found.values() for row in rows) if found else None
+
+
+def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]], str]:
+    """Return the rows of a total, or why this source has none on this host."""
+    if report.get("state") != "ready":
+        return [], report.get("reason") or "it did not answer"
+    if total in report["missing"]:
+        return [], report["missing"][total]
+    rows = [row for row in report.get("values", ()) if row["total"] == total]
+    failed = next((f"{row['name']}: {row['absent']}" for row in rows if "absent" in row), "")
+    if "values" not in report:
+        failed = "it did not answer after the program's end"
+    return rows, failed or ("" if rows else "this device has none")
+
+
+def counter_metrics(
+    counted: Counted,
+    *,
+    elapsed_s: float,
+    rate: float | None,
+    tables: Mapping[str, Any] | None,
+    usages: Sequence[RankUsage],
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return metrics, and why others are absent.
+
+    ``rate``: the deciding metric in results per second; ``tables``: of the time inside MPI.
+    """
+    totals = Totals(counted)
+    of_files, reasons = _input_output(usages)
+    metrics = dict(of_files)
+    if not counted:
+        return metrics, {name: reasons.get(name, NOT_READ) for name in _IDENTIFIERS if name not in metrics}
+    for name, (total, sources) in _SUMS.items():
+        if (value := totals.sum(total, sources)) is not None:
+            metrics[name] = value
+        reasons[name] = totals.reasons.get(total, "")
+    for name, (total, sources, field, joined) in _OTHERS.items():
+        values = [_field(row, field) for rows in totals.by_host(total, sources).values() for row in rows]
+        if known := [value for value in values if value is not None]:
+            metrics[name] = joined(known)
+        reasons[name] = totals.reasons.get(total, _NO_PEAK)
+    metrics |= _waits(totals) | _energy(totals, elapsed_s, rate)
+    reasons |= {name: reasons["fabric_sent_bytes"] or totals.reasons.get("fabric_wait_ticks", "") for name in _OF_PORTS}
+    shares = mpi_shares(tables, metrics.get("fabric_sent_bytes"), metrics.get("ethernet_sent_bytes"))
+    metrics |= shares
+    reasons |= dict.fromkeys(_OF_MPI, "the bytes of messages, or of the networks between hosts, are not known")
+    no_energy = totals.reasons.get("package_j") or totals.reasons.get("dram_j", "")
+    absent = {name: reasons.get(name) or no_energy for name in _IDENTIFIERS if name not in metrics}
+    if "energy_per_result_j" in absent and "energy_j" in metrics:
+        absent["energy_per_result_j"] = "the deciding metric is no rate"
+    return metrics, absent
+
+
+_OF_PORTS: Final = ("fabric_wait_share", "fabric_worst_port_errors")
+_OF_MPI: Final = ("memory_mpi_share", "fabric_mpi_share", "ethernet_mpi_share")
+
+
+def _field(row: Mapping[str, Any], field: str) -> float | None:
+    """Return a field of a row; its `use` is the peak's share of the possible rate."""
+    if field != "use":
+        return float(row[field])
+    return min(1.0, row["peak"] / row["limit"]) if row["limit"] and row["peak"] else None
+
+
+def _waits(totals: Totals) -> dict[str, float]:
+    """Return how ports waited, and the errors of the worst of them."""
+    metrics = {}
+    ticks, sent = (totals.sum(total, _PORTS) for total in ("fabric_wait_ticks", "fabric_sent_bytes"))
+    if ticks is not None and sent is not None and ticks + sent:
+        metrics["fabric_wait_share"] = ticks / (ticks + sent / _WORD_BYTES)
+    by_port: dict[tuple[str, str], float] = {}
+    for host, rows in totals.by_host("fabric_errors", _PORTS).items():
+        for row in rows:
+            by_port[host, row["device"]] = by_port.get((host, row["device"]), 0.0) + row["value"]
+    return metrics | ({"fabric_worst_port_errors": max(by_port.values())} if by_port else {})
+
+
+_WORD_BYTES: Final = 4
+
+
+def mpi_shares(tables: Mapping[str, Any] | None, fabric: float | None, ethernet: float | None) -> dict[str, float]:
+    """Return the shares of the bytes of messages within hosts, over the fabric and over Ethernet."""
+    if tables is None:
+        return {}
+    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
+    everything = sum(pair[3] for pair in tables["pairs"])
+    between = sent_between_hosts(tables)
+    if not everything or len(host_of) < 2:
+        return {}
+    shares = {"memory_mpi_share": 1 - between / everything}
+    networks = {"fabric_mpi_share": fabric, "ethernet_mpi_share": ethernet}
+    crossed = sum(sent or 0.0 for sent in networks.values())
+    # Ports that sent less than the ranks between hosts did not carry it all: a network without counters did.
+    if crossed >= between and crossed:
+        shares |= {name: between / everything * sent / crossed for name, sent in networks.items() if sent is not None}
+    return shares
+
+
+def _input_output(usages: Sequence[RankUsage]) -> tuple[dict[str, float], dict[str, str]]:
+    """Return bytes of all ranks; a sum over some of them would be no total."""
+    if not usages or not all(usage.io for usage in usages):
+        reason = "the kernel shows no /proc/PID/io of the ranks"
+        return {}, {**dict.fromkeys(_IO, reason), "io_wait_s": reason}
+    metrics = {name: float(sum(usage.io.get(field, 0) for usage in usages)) for name, field in _IO.items()}
+    if all("wait_ms" in usage.io for usage in usages):
+        metrics["io_wait_s"] = sum(usage.io["wait_ms"] for usage in usages) / 1e3
+    return metrics, {"io_wait_s": _NO_DELAYS}
+
+
+def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, float]:
+    """Return the deciding energy: packages, memory if it has a meter, and used GPUs."""
+    meters = [(source, totals.by_host("package_j", (source,))) for source in METERS]
+    source, packages = next((meter for meter in meters if meter[1]), ("", {}))
+    if not packages:
+        return {}
+    memory = totals.by_host("dram_j", (source,))
+    if not memory and any(_has(reports.get(source, {}), "dram_j") for reports in totals.counted.values()):
+        totals.reasons["package_j"] = totals.reasons[
+            "dram_j"
+        ]  # a sum of hosts with and without it compares with nothing
+        return {}
+    power = {}
+    for host, rows in packages.items():
+        joules = [*rows, *memory.get(host, ())]
+        power[host] = sum(row["value"] for row in joules) / rows[0]["seconds"]
+    energy = sum(row["value"] for of in (packages, memory) for rows in of.values() for row in rows)
+    energy += sum(_used_gpus(reports) for reports in totals.counted.values())
+    seconds = max(rows[0]["seconds"] for rows in packages.values())
+    return {
+        "energy_j": energy,
+        "power_mean_w": energy / seconds,
+        "energy_delay_js": energy * elapsed_s,
+        **({"energy_per_result_j": energy / seconds / rate} if rate else {}),
+        "power_host_max_w": max(power.values()),
+        "power_host_min_w": min(power.values()),
+    }
+
+
+def _has(report: Mapping[str, Any], total: str) -> bool:
+    return any(row["total"] == total for row in report.get("values", ()))
+
+
+def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return the energy of a host's GPUs whose use was not 0, or not known."""
+    return sum(
+        row["value"]
+        for report in reports.values()
+        for row in report.get("values", ())
+        if row["total"] == "gpu_j" and "value" in row and _use(report, row["device"]) > 0
+    )
+
+
+def _use(report: Mapping[str, Any], device: str) -> float:
+    rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
+    return next((row.get("peak", 1.0) for row in rows if row["total"] == "gpu_share"), 1.0)
