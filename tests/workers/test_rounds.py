@@ -145,10 +145,29 @@ def test_paused_rounds_start_and_decide_nothing_until_they_resume(db: None) -> N
     assert rounds.decide_round(experiment.pk)
 
 
+def test_lost_worker_keeps_rounds_paused(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    trial = factories.running()
+    experiment.pause_rounds()
+
+    assert trial.mark_lost("Its worker ended.") is not None
+
+    assert Experiment.objects.get().hold == Hold.PAUSED
+
+
+def test_first_trial_alone_is_refused_beside_a_goal(db: None) -> None:
+    spec = parse({"name": "goal", "workload": "water", "goal": {"until": "3 %", "budget": {"trials": 20}}})
+
+    with pytest.raises(InvalidSpec, match="starts with round 1"):
+        queue.submit(spec, project=load_defaults(), first_only=True)
+
+
 def test_cancelled_experiment_stops_its_rounds(db: None) -> None:
     experiment = submit({"until": "answered"})
 
+    experiment.pause_rounds()
     assert experiment.cancel() == 9
+    assert Experiment.objects.get().hold == Hold.NONE
 
     assert experiment.rounds.get().outcome == "stopped"
     assert not rounds.decide_due()
