@@ -12,7 +12,7 @@ from experiments.cluster_kinds.settings import HostSettings
 from experiments.models import Cluster, ClusterTest
 from experiments.specification import Link
 from workers import launchers
-from workers.cluster_check import hosts, world
+from workers.cluster_check import counters, hosts, world
 from workers.cluster_check.launcher import launcher as launcher_of_ranks
 from workers.cluster_check.step import Step, ok, problem, skipped
 from workers.errors import ClusterUnavailable, TrialFailed
@@ -22,8 +22,7 @@ from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
     "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", world.CALLS,
-    "Offloads",
-    "Link", hosts.PATH_MTU, "Free disk", "Clocks",
+    hosts.EQUAL_HOSTS, "Offloads", "Link", hosts.PATH_MTU, "Free disk", "Clocks", counters.NAME,
 )  # fmt: skip
 Tell = Callable[[str, Sequence[Step]], None]
 
@@ -157,14 +156,18 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
         skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:6]
     ]  # fmt: skip
     tell("the network", steps)
-    interfaces = hosts.interfaces(session)
+    environment = session.environment()
+    interfaces = hosts.interfaces(session, environment)
     steps += [
+        hosts.equal_hosts(session, environment),
         hosts.offloads(interfaces, session.offloads_left),
         hosts.link(interfaces),
         hosts.path_mtu(session, interfaces),
     ]
     tell("disks and clocks", steps)
-    return [*steps, hosts.disk(session, host_settings.scratch if host_settings else "/"), hosts.clocks(session)]
+    steps += [hosts.disk(session, host_settings.scratch if host_settings else "/"), hosts.clocks(session)]
+    tell("the counters", steps)
+    return [*steps, *counters.counters(session)]
 
 
 def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell) -> list[Step]:
