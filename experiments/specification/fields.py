@@ -148,6 +148,8 @@ class ExperimentSpec(Part):
 
     def swept(self, name: str) -> list[Any]:
         """Return the written values of a swept parameter. Raise ValueError."""
+        if isinstance(self.sweep[name], dict):
+            raise ValueError("must be a list or a range: sizes that rounds choose (explore) are not supported yet")
         return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
 
     def known_parameters(self) -> set[str]:
