@@ -1,4 +1,4 @@
-"""Transport of the messages and places of the ranks: what their processes held. Pure.
+"""Transport of messages and places of ranks, by what their processes held. Pure.
 
 The profile library writes a text for each rank: shared memory, devices and components of the MPI library in its memory,
 and its TCP connections with the bytes that the peer acknowledged. A connection counts if both of its ends are ranks.
@@ -58,7 +58,10 @@ class ObservedTransport:
 
 
 def observed_transport(texts: Mapping[int, str], hosts: Mapping[int, str]) -> ObservedTransport | None:
-    """Return the transport of all ranks; None without a text of each. ``hosts``: by rank."""
+    """Return the transport of all ranks; None if a text is missing.
+
+    ``hosts``: by rank.
+    """
     if not texts or texts.keys() != hosts.keys():
         return None
     connections: dict[tuple[str, ...], int] = {}
