@@ -20,6 +20,8 @@ _MOST_POINTS: Final = 24
 """Configurations with a row of squares."""
 _LISTED: Final = 3
 _BAR: Final = 100
+_WIDEST: Final = 10.0
+"""Half-width from which on no number is shown."""
 _NAMES: Final = {"time": "Time", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -105,7 +107,8 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
     where = parameters_sentence(number.get("where", {}), swept, workload)
     at = f"{where}: " if where else ""
     if "half_width" in number:
-        return f"{at}±{significant(100 * number['half_width'], 2)} %"
+        half = number["half_width"]
+        return f"{at}±{significant(100 * half, 2)} %" if half < _WIDEST else f"{at}over ±{100 * _WIDEST:g} %"
     return f"{at}{significant(number['value'])} ({significant(number['low'])} to {significant(number['high'])})"
 
 
