@@ -29,7 +29,8 @@ TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
-"""By name: the task belongs to a package above this one."""
+DIAGNOSE: Final = "dashboard.background.tasks.diagnose"
+"""By name: these tasks belong to a package above this one."""
 
 log = structlog.get_logger()
 
@@ -206,6 +207,11 @@ def wake_all_waiting() -> None:
 def wake_background() -> None:
     """Wake the background worker, after the commit."""
     transaction.on_commit(lambda: _send(BACKGROUND))
+
+
+def request_diagnosis(experiment_id: int) -> None:
+    """Wake the background worker for the diagnosis of an experiment."""
+    _send(DIAGNOSE, experiment_id)
 
 
 def wake_notifications() -> None:

@@ -155,10 +155,11 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _deciding_rate(run: TrialRun, parsed: Parsed) -> float | None:
-    """Return the deciding metric in results per second; None if it is no rate."""
-    name = deciding_metric(run.plan.workload.slug, run.trial.experiment.specification)
-    is_rate = name in parsed.figures and find(name, run.trial.experiment.specification).unit.endswith("/s")
-    return parsed.figures[name] if is_rate else None
+    """Return the deciding metric, else the workload's own, in results per second; None if neither is a rate."""
+    specification = run.trial.experiment.specification
+    names = (deciding_metric(run.plan.workload.slug, specification), run.plan.workload.decides)
+    rates = [name for name in names if name in parsed.figures and find(name, specification).unit.endswith("/s")]
+    return parsed.figures[rates[0]] if rates else None
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:

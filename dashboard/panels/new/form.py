@@ -13,7 +13,7 @@ from dashboard.panels.new.proposal import row_values
 from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.errors import FieldError
-from experiments.metrics import deciding_choices
+from experiments.metrics import ENERGY, deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
 from experiments.specification.fields import EACH
@@ -257,7 +257,7 @@ class Form:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
         metrics = deciding_choices(workload)
         own_metric = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
-        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
+        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name in (*ENERGY, chosen)]
         unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
         return [("", f"{own_metric}, default"), *offered, *unknown]
 

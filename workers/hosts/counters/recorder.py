@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workers.hosts.counters.source import Absent, Meter, Source
+from workers.hosts.counters.sources import SOURCES  # before the fork, which closes the archive of a remote agent
 
 PERIOD_S = 1.0
 SLOW_READ_S = 0.005
@@ -208,8 +209,6 @@ def _become(roots: Mapping[str, str], networks: bool, output: int, control: int)
         os.closerange(3, first)
         os.closerange(first + 1, last)
         os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
-        from workers.hosts.counters.sources import SOURCES  # here: the agent itself needs none of it
-
         sources = {
             host: [made(root) for made in SOURCES if networks or not made.is_network] for host, root in roots.items()
         }
