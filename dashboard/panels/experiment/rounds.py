@@ -77,13 +77,17 @@ def _rows(
     ends = [end for number in intervals if number for end in (number["low"], number["high"])]
     first, last = (log(min(ends)), log(max(ends))) if ends else (0.0, 0.0)
 
-    def place(value: float) -> float:
+    def position_of(value: float) -> float:
         return round(2 + (_BAR - 4) * (log(value) - first) / ((last - first) or 1.0), 1)
 
     rows = []
     for row, number in zip(made, intervals, strict=True):
         took = None if row.decided_at is None else (row.decided_at - row.started_at).total_seconds()
-        bar = None if number is None else (place(number["low"]), place(number["value"]), place(number["high"]))
+        bar = (
+            None
+            if number is None
+            else (position_of(number["low"]), position_of(number["value"]), position_of(number["high"]))
+        )
         words = "" if number is None else _interval_words(number, swept, experiment.workload)
         rows.append(RoundRow(row, _ran(row, names, hashes), took, words, bar))
     return rows
