@@ -111,11 +111,13 @@ def visible_experiments(
     ``by_keys`` reads the keys of the projects first: PostgreSQL estimates rows badly with a subquery.
     """
     experiments = Experiment.objects.all() if among is None else among
-    projects: Any = visible_projects(user)  # a subquery: a join to the members would repeat rows
-    if by_keys and not sees_everything(user):
-        projects = list(projects.values_list("pk", flat=True))
-    allowed = Q(published=True) | Q(project__in=projects)
+    allowed = Q(published=True) | Q(project__in=_projects(user, by_keys=by_keys))
     return _visible(user, experiments, Q(pk__in=getattr(user, "shared", ())), allowed)
+
+
+def _projects(user: Any, *, by_keys: bool) -> Any:
+    projects = visible_projects(user)  # a subquery: a join to the members would repeat rows
+    return list(projects.values_list("pk", flat=True)) if by_keys and not sees_everything(user) else projects
 
 
 def _visible(user: Any, rows: QuerySet[Any], shared: Q, allowed: Q) -> QuerySet[Any]:
@@ -124,10 +126,11 @@ def _visible(user: Any, rows: QuerySet[Any], shared: Q, allowed: Q) -> QuerySet[
     return rows.filter(shared if _is_visitor(user) else allowed | shared)
 
 
-def visible_trials(user: Any, among: QuerySet[Trial] | None = None) -> QuerySet[Trial]:
-    """Return the trials of the experiments that ``user`` may see."""
+def visible_trials(user: Any, among: QuerySet[Trial] | None = None, *, by_keys: bool = False) -> QuerySet[Trial]:
+    """Return the trials of the experiments that ``user`` may see; ``by_keys`` as above."""
     trials = Trial.objects.all() if among is None else among
-    allowed = Q(experiment__published=True) | Q(experiment__project__in=visible_projects(user))
+    projects = _projects(user, by_keys=by_keys)
+    allowed = Q(experiment__published=True) | Q(experiment__project__in=projects)
     return _visible(user, trials, Q(experiment__in=getattr(user, "shared", ())), allowed)
 
 

@@ -29,7 +29,8 @@ TEST: Final = "workers.tasks.test_cluster"
 REPARSE: Final = "workers.tasks.read_again"
 NOTICES: Final = "workers.tasks.send_notices"
 BACKGROUND: Final = "dashboard.background.tasks.work"
-"""By name: the task belongs to a package above this one."""
+DIAGNOSE: Final = "dashboard.background.tasks.diagnose"
+"""By name: these tasks belong to a package above this one."""
 
 log = structlog.get_logger()
 
@@ -50,6 +51,8 @@ def submit(
     program's first trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota
     is used up.
     """
+    if first_only and spec.goal is not None:
+        raise InvalidSpec([FieldError("goal", "starts with round 1: run the first trial of a fixed design instead")])
     with quotas.within_quotas(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug, cloned_from=cloned_from)
         if whatever_fails:
@@ -204,6 +207,11 @@ def wake_all_waiting() -> None:
 def wake_background() -> None:
     """Wake the background worker, after the commit."""
     transaction.on_commit(lambda: _send(BACKGROUND))
+
+
+def request_diagnosis(experiment_id: int) -> None:
+    """Wake the background worker for the diagnosis of an experiment."""
+    _send(DIAGNOSE, experiment_id)
 
 
 def wake_notifications() -> None:

@@ -148,7 +148,11 @@ class Diagnosis:
 
 
 def diagnose(
-    study: Study, *, largest_size: Callable[[Study], float], question: ExperimentQuestion | None = None
+    study: Study,
+    *,
+    largest_size: Callable[[Study], float],
+    question: ExperimentQuestion | None = None,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> Diagnosis:
     """Diagnose the study of an experiment. Takes up to seconds: models, bootstrap.
 
@@ -160,6 +164,8 @@ def diagnose(
         Largest size of a slice that the cluster can run; none above it is suggested.
     question
         The experiment's question.
+    progress
+        Called with the share of the slices that are done.
 
     Returns
     -------
@@ -178,7 +184,7 @@ def diagnose(
         return choices[where]
 
     return Diagnosis(
-        report=find(study, choice_of, question),
+        report=find(study, choice_of, question, progress),
         trials=sum(max(map(len, p.values.values()), default=0) for p in study.points),
         kind=study.kind,
         axis=study.axis,

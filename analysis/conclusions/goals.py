@@ -100,7 +100,8 @@ def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) 
             more.append((grid.points[i].parameters, count))
     halves = [half for _, half in wide if half is not None]
     widest = f"The widest interval is ±{percent(max(halves))}" if halves else "The scatter is not known yet"
-    reason = f"{widest}; {percent(precision)} is the goal at {_names(question, [grid.points[i] for i, _ in wide])}."
+    names = _names(question, [grid.points[i] for i, _ in wide])
+    reason = f"{widest}; the goal is ±{percent(precision)}, missed at {names}."
     if not more:
         return Decision("at_most", f"{reason} These have {at_most} repetitions, the most allowed.", numbers)
     return Decision("continue", reason, numbers, more)

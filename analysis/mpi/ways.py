@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from analysis.numbers import amount, plural
@@ -18,6 +19,7 @@ from analysis.numbers import amount, plural
 _BYTES: Final = re.compile(r"[0-9]{1,18}")
 _PLACE: Final = re.compile(r"-?[0-9]{1,9}")
 _RUN: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+_ALLOWED: Final = re.compile(r"[0-9,-]{1,255}|\?")
 _MOST_NAMES: Final = 8
 _LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]{1,20})\.so$")
 _SEGMENTS: Final = (
@@ -94,6 +96,8 @@ def place_of(text: str) -> dict[str, Any]:
     between = next((words[1] for words in lines if len(words) == 2 and words[0] == "ran"), "")
     if len(rows) != 2 or not all(_PLACE.fullmatch(number) for row in rows for number in row[:4]):
         return {}
+    if any(_ALLOWED.fullmatch(row[4]) is None for row in rows):
+        return {}
     (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
     cpus = sorted({int(first), int(last), *numbers_of(between)})
     at_end = {"cpu": int(last), "numa": int(numa), "socket": int(socket), "core": int(core)}
@@ -116,11 +120,12 @@ def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, s
 
 
 def numbers_of(cpus: str) -> list[int]:
-    """Return the CPUs in a list such as 0-3,8; [] if it cannot be read."""
+    """Return the CPUs in a rising list such as 0-3,8; [] if it cannot be read."""
     runs = [_RUN.fullmatch(run) for run in cpus.split(",")]
     ends = [(int(run[1]), int(run[2] or run[1])) for run in runs if run]
-    if len(ends) < len(runs) or any(last < first for first, last in ends):
-        return []
+    rising = [cpu for run in ends for cpu in run[: 1 + (run[0] != run[1])]]
+    if len(ends) < len(runs) or any(later <= cpu for cpu, later in pairwise(rising)):
+        return []  # of overlapping runs a short text would have billions of CPUs
     return [cpu for first, last in ends for cpu in range(first, last + 1)]
 
 

@@ -16,6 +16,7 @@ from dashboard.api.activity import ChangeViewSet, EventViewSet
 from dashboard.api.background import BackgroundTaskViewSet
 from dashboard.api.bundles import BundlesView, ImportsView
 from dashboard.api.clusters import ClusterViewSet, ProgramViewSet, WorkloadViewSet
+from dashboard.api.configurations import ConfigurationViewSet
 from dashboard.api.credentials import ShareLinkViewSet, TokenViewSet
 from dashboard.api.experiments.published import PublishedViewSet
 from dashboard.api.experiments.rows import ExperimentViewSet
@@ -47,6 +48,7 @@ class NotFoundView(APIView):
 router = DefaultRouter()
 router.include_format_suffixes = False
 router.register("experiments", ExperimentViewSet, basename="experiment")
+router.register("configurations", ConfigurationViewSet, basename="configuration")
 router.register("clusters", ClusterViewSet, basename="cluster")
 router.register("workloads", WorkloadViewSet, basename="workload")
 router.register("programs", ProgramViewSet, basename="program")

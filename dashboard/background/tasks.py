@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 from celery import shared_task
 
-from dashboard.background import bundles, changes, exports, replays
+from dashboard.background import bundles, changes, diagnoses, exports, replays
 from dashboard.background.asking import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
@@ -35,6 +35,12 @@ def work() -> None:
     """Run waiting tasks in order until there is none."""
     while (task := BackgroundTask.claim_next()) is not None:
         do(task)
+
+
+@shared_task(name=queue.DIAGNOSE, ignore_result=True)
+def diagnose(experiment_id: int) -> None:
+    """Make the diagnosis of a large experiment, for its page."""
+    diagnoses.make(experiment_id)
 
 
 def do(task: BackgroundTask) -> None:

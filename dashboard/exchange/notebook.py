@@ -24,6 +24,7 @@ Before you start Jupyter:
 """
 _CONNECT: Final = """\
 import os
+from itertools import islice
 
 import plotly.graph_objects as go
 import polars as pl
@@ -36,8 +37,13 @@ print(answer["sentence"] if answer else "No answer yet.")"""
 _TRIALS: Final = """\
 trials = client.frame(experiment=EXPERIMENT)
 trials"""
+_BEST: Final = """\
+METRIC = {metric!r}
+points = client.configurations(experiment=EXPERIMENT, metrics=METRIC, ordering={order!r})
+for point in islice(points, 5):
+    print(point["parameters"], point["metrics"][METRIC])"""
 _MEDIANS: Final = """\
-METRIC, X, SERIES = {metric!r}, {x!r}, {series!r}
+X, SERIES = {x!r}, {series!r}
 names = [pl.format("{{}} {{}}", pl.lit(name.removeprefix("parameter.")), pl.col(name)) for name in SERIES]
 medians = (
     trials.drop_nulls([METRIC, X])
@@ -70,6 +76,7 @@ def notebook_of(experiment: Experiment, address: str) -> dict[str, Any]:
         "slug": experiment.slug,
         "address": address,
         "metric": deciding,
+        "order": f"{'-' if metric.direction == 'higher' else ''}metric:{deciding}",
         "x": f"parameter.{x}" if is_sweep else "configuration",
         "series": [f"parameter.{name}" for name in results.swept if is_sweep and name != x],
         "title": f"{experiment.name}: {metric.label.lower()}",
@@ -82,6 +89,8 @@ def notebook_of(experiment: Experiment, address: str) -> dict[str, Any]:
             [
                 ("markdown", _INTRODUCTION),
                 ("code", _CONNECT),
+                ("markdown", "The five best points, sorted by the server: number of trials, median and range."),
+                ("code", _BEST),
                 ("markdown", "Each counted trial is a row, with every parameter and measurement in base units."),
                 ("code", _TRIALS),
                 ("markdown", "The main chart: median and full range of the repetitions."),

@@ -3,6 +3,7 @@
 from dashboard.filters.base import ListFilter
 from dashboard.filters.lists import (
     ConfigurationFilter,
+    ConfigurationListFilter,
     ExperimentFilter,
     HistoryFilter,
     PredictionFilter,
@@ -12,6 +13,7 @@ from dashboard.filters.trials import TrialFilter, TrialPageFilter
 
 __all__ = [
     "ConfigurationFilter",
+    "ConfigurationListFilter",
     "ExperimentFilter",
     "HistoryFilter",
     "ListFilter",

@@ -11,10 +11,11 @@ from django.db.models import Q, QuerySet
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
+from drf_spectacular.utils import extend_schema_field
 
-from dashboard.filters.fields import ConditionsFilter, DayInput, LazySelect, MomentFilter, SearchInput
+from dashboard.filters.fields import ConditionsFilter, DayInput, LazySelect, MetricOrder, MomentFilter, SearchInput
 from experiments import workloads
-from experiments.models import Cluster, Experiment
+from experiments.models import Cluster, Experiment, Measurement
 
 
 class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -122,6 +123,30 @@ def by_choice(choices: Iterable[tuple[str, str]], label: str, help_text: str, **
     return django_filters.MultipleChoiceFilter(
         choices=list(choices), widget=widget, distinct=False, label=label, help_text=help_text, **options
     )
+
+
+def of_scope() -> django_filters.ChoiceFilter:
+    """Choose the traffic of the metrics of other filters; all rows match."""
+    return django_filters.ChoiceFilter(
+        method=lambda rows, name, value: rows,
+        choices=Measurement.Scope.choices,
+        empty_label=None,
+        label="Traffic",
+        help_text="Traffic of all metrics in the query: `all` by default, or `mpi`.",
+    )
+
+
+def ordered(fields: Mapping[str, str], rows: str) -> MetricOrder:
+    """Order by fields, or by ``metric:NAME``."""
+    described = extend_schema_field(
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^-?({'|'.join(fields.values())}|metric:.+)$"},
+            "description": f"Order; - for descending. `metric:NAME` cannot be combined with another; {rows} without a value come last.",
+        }
+    )
+    order: MetricOrder = described(MetricOrder(fields=fields, label="Order"))
+    return order
 
 
 def since(verb: str, **options: Any) -> MomentFilter:

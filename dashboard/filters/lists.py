@@ -19,12 +19,15 @@ from dashboard.filters.base import (
     of_cluster,
     of_owner,
     of_project,
+    of_scope,
     of_workload,
+    ordered,
     since,
     until,
 )
 from dashboard.filters.fields import AnyOfFilter, Order, TickBox, TruthFilter, TruthSelect
 from dashboard.states import chip_of
+from experiments.access import visible_experiments
 from experiments.models import (
     FAILED,
     UNFINISHED,
@@ -258,6 +261,16 @@ class ConfigurationFilter(ListFilter):
 
     def filter_where(self, rows: QuerySet[Configuration], name: str, value: Expression) -> QuerySet[Configuration]:
         return rows.filter(condition(value, self._scope))
+
+
+class ConfigurationListFilter(ConfigurationFilter):
+    """Filters and order of REST's list of configurations."""
+
+    scope = of_scope()
+    ordering = ordered({"pk": "id", "hosts": "hosts"}, "configurations")
+
+    def __init__(self, data: QueryDict, queryset: Any = None, *, request: Any) -> None:
+        super().__init__(data, visible_experiments(request.user, by_keys=True), scope=data.get("scope") or "all")
 
 
 def _trials() -> QuerySet[Trial]:

@@ -17,12 +17,14 @@ from dashboard.filters.base import (
     of_cluster,
     of_owner,
     of_project,
+    of_scope,
     of_workload,
+    ordered,
     since,
     until,
     with_text,
 )
-from dashboard.filters.fields import MetricOrder, TruthFilter, require_metric
+from dashboard.filters.fields import TruthFilter, require_metric
 from dashboard.states import chip_of
 from experiments.models import Configuration, Experiment, Kind, Measurement, State, Trial
 from experiments.models.states import counted, excluded_as_disturbed
@@ -74,23 +76,11 @@ class TrialFilter(ListFilter):
         label="In the statistics of",
         help_text="Name of a metric: only the trials of its statistics.",
     )
-    scope = django_filters.ChoiceFilter(
-        method="filter_scope",
-        choices=Measurement.Scope.choices,
-        empty_label=None,
-        label="Traffic",
-        help_text="Traffic of all metrics in the query: `all` by default, or `mpi`.",
-    )
+    scope = of_scope()
     superseded = TruthFilter(label="Replaced", help_text="Whether a newer attempt supersedes it.")
     ended_after = since("Ended", field_name="ended_at")
     ended_before = until("Ended", field_name="ended_at")
-    ordering = extend_schema_field(
-        {
-            "type": "array",
-            "items": {"type": "string", "pattern": "^-?(id|ended_at|queued_at|metric:.+)$"},
-            "description": "Order; - for descending. `metric:NAME` cannot be combined with another; trials without a value come last.",
-        }
-    )(MetricOrder(fields={"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, label="Order"))
+    ordering = ordered({"pk": "id", "ended_at": "ended_at", "queued_at": "queued_at"}, "trials")
 
     drawn = ("text", "where", "state", "workload", "cluster")
     page_names: ClassVar = {"text": "q"}
@@ -112,10 +102,6 @@ class TrialFilter(ListFilter):
         """Filter as the database trigger of ``Summary`` does."""
         entered = trials.filter(counted() & ~excluded_as_disturbed(), Exists(measurements(value, self._scope)))
         return entered.exclude(trust__in=FLAGGED) if is_traffic(value, self._scope) else entered
-
-    def filter_scope(self, trials: QuerySet[Trial], name: str, value: str) -> QuerySet[Trial]:
-        """Return all trials: the scope only affects other filters."""
-        return trials
 
     @property
     def _scope(self) -> str:

@@ -14,6 +14,7 @@ from django_htmx.http import trigger_client_event
 
 from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
 from analysis.numbers import plural
+from dashboard.background.diagnoses import share_done
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
@@ -300,10 +301,20 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
 def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     """Render the diagnosis; charts with models are replaced out of band."""
     experiment = find_experiment(request, slug)
+    if (share := share_done(experiment)) is not None:
+        return _computing(request, experiment, share)
     diagnosis_of(experiment)
     context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
     context["may_change"] = not experiment.published and may_run_more(request.user, experiment)
     return render(request, "experiment/_diagnosis.html", context)
+
+
+def _computing(request: HttpRequest, experiment: Experiment, share: float) -> HttpResponse:
+    """Render the progress; the page asks again, and keeps the last answer if it has one."""
+    if cached_diagnosis(experiment)[0] is not None:
+        return trigger_client_event(HttpResponse(status=204), "rankwire:diagnosing")
+    context = {"experiment": experiment, "percent": round(100 * share)}
+    return render(request, "experiment/_computing.html", context)
 
 
 @require_GET

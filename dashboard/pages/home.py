@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,14 +15,15 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.http import trigger_client_event
 
-from dashboard.panels.cluster.rows import cluster_rows
+from dashboard.pages.lists.trials import COUNTED
+from dashboard.panels.cluster.rows import ClusterRow
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
 from experiments.access import visible_experiments, visible_trials
-from experiments.models import Artifact, Cluster, Event, Experiment, Trial
+from experiments.models import Artifact, Cluster, Event, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
@@ -81,11 +83,23 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "recent": experiment_rows(recent, answers),
         "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
         "counts": counts,
-        "trials": visible_trials(user).filter(experiment__published=False).count(),
-        "clusters": cluster_rows(Cluster.objects.filter(elsewhere=False)),
+        # Counting all trials takes longer than the rest of the page.
+        "trials": visible_trials(user, by_keys=True).filter(experiment__published=False)[: COUNTED + 1].count(),
+        "most_counted": COUNTED,
+        "clusters": _clusters(),
         "storage": _storage(),
         "now": timezone.now(),
     }
+
+
+def _clusters() -> list[ClusterRow]:
+    """Return the clusters with their running and waiting trials, without those that ended."""
+    counts: dict[int | None, Counter[str]] = defaultdict(Counter)
+    unfinished = Trial.objects.unfinished().order_by().values_list("cluster_id", "state")
+    for cluster, state, count in unfinished.annotate(count=Count("pk")):
+        counts[cluster][State.QUEUED if state == State.QUEUED else State.RUNNING] += count
+    clusters = Cluster.objects.filter(elsewhere=False).order_by("-enabled", "slug")
+    return [ClusterRow(c, counts[c.pk][State.RUNNING], counts[c.pk][State.QUEUED]) for c in clusters]
 
 
 def _now(user: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def pause(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Resume paused rounds."""
-    experiment = _own(request, slug)
+    experiment = _repeatable(request, slug)
 
     def resumed() -> HttpResponseRedirect:
         queue.resume_rounds(experiment)
@@ -41,9 +41,7 @@ def resume(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def more(request: HttpRequest, slug: str) -> HttpResponse:
     """Add a budget and run one more round."""
-    experiment = find_experiment(request, slug)
-    if experiment.published or not may_run_more(request.user, experiment):
-        raise PermissionDenied
+    experiment = _repeatable(request, slug)
 
     def started() -> HttpResponseRedirect:
         queued = rounds.one_more_round(experiment, _budget(request), author=request.user)
@@ -56,6 +54,13 @@ def more(request: HttpRequest, slug: str) -> HttpResponse:
 def _own(request: HttpRequest, slug: str) -> Experiment:
     experiment = find_experiment(request, slug)
     if experiment.published or not may_cancel(request.user, experiment):
+        raise PermissionDenied
+    return experiment
+
+
+def _repeatable(request: HttpRequest, slug: str) -> Experiment:
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_run_more(request.user, experiment):
         raise PermissionDenied
     return experiment
 

@@ -11,8 +11,6 @@ from typing import Any, Final
 from django.db.models import Model, Q, QuerySet
 
 _LONGEST: Final = 400
-_NEAREST: Final = 2000
-"""Rows of an index that are filtered before all rows: in about 10 ms."""
 
 
 class InvalidPosition(ValueError):
@@ -38,8 +36,6 @@ class Listing:
     key: Key
     valued: QuerySet[Any]
     without: QuerySet[Any] | None = None
-    among: QuerySet[Any] | None = None
-    """The rows of the index that sorts ``valued``, without its filters; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +54,8 @@ def slice_of(listing: Listing, *, after: str, before: str, most: int) -> Slice:
     position = _read(before or after, listing.key)
     back = bool(before)
     rows: list[Any] = []
-    for part, among in _parts(listing, position, back=back):
-        rows += _first(part, among, most + 1 - len(rows))
+    for part in _parts(listing, position, back=back):
+        rows += part[: most + 1 - len(rows)]
         if len(rows) > most:
             break
     more, rows = len(rows) > most, rows[:most]
@@ -72,54 +68,30 @@ def slice_of(listing: Listing, *, after: str, before: str, most: int) -> Slice:
     return Slice(rows, ends[0] if has_earlier else "", ends[1] if has_later else "")
 
 
-def _first(part: QuerySet[Any], among: QuerySet[Any] | None, most: int) -> Sequence[Any]:
-    """Return the first rows of a part, if possible of the nearest rows of the index.
-
-    The planner sorts all rows that match: of most filters the nearest hold enough.
-    """
-    if among is not None:
-        nearest = list(among.values_list("pk", flat=True)[:_NEAREST])
-        rows = list(part.filter(pk__in=nearest)[:most])
-        if len(rows) == most or len(nearest) < _NEAREST:
-            return rows
-    return part[:most]
-
-
-def _parts(
-    listing: Listing, position: tuple[Any, int] | None, *, back: bool
-) -> list[tuple[QuerySet[Any], QuerySet[Any] | None]]:
+def _parts(listing: Listing, position: tuple[Any, int] | None, *, back: bool) -> list[QuerySet[Any]]:
     """Return the querysets after a position (``back``: before it), nearest first."""
-    without = listing.without
-    by_pk, tie = "pk" if back else "-pk", Q()
-    if position is not None:
-        tie = Q(pk__gt=position[1]) if back else Q(pk__lt=position[1])
-    rest = [] if without is None else [(without.order_by(by_pk), None)]
-    if position is not None and position[0] is None:
-        after = [(rows.filter(tie), None) for rows, _ in rest]
-        return [*after, *_valued(listing, None, tie, back=back)] if back else after
-    beyond = _valued(listing, position, tie, back=back)
-    return beyond if back else [*beyond, *rest]
-
-
-def _valued(
-    listing: Listing, position: tuple[Any, int] | None, tie: Q, *, back: bool
-) -> list[tuple[QuerySet[Any], QuerySet[Any] | None]]:
     key = listing.key
     rising = key.descending == back
     by_key, by_pk = key.column if rising else f"-{key.column}", "pk" if back else "-pk"
-    order = (by_key,) if key.column == "pk" else (by_key, by_pk)
-    conditions: list[Q] = [Q()]
-    if position is not None and key.column == "pk":
-        conditions = [Q(pk__gt=position[1]) if rising else Q(pk__lt=position[1])]
-    elif position is not None:
-        # Two queries: of one with OR, the planner cannot estimate the rows and leaves the index.
-        value, sign = position[0], "gt" if rising else "lt"
-        conditions = [tie & Q(**{key.column: value}), Q(**{f"{key.column}__{sign}": value})]
-    valued, among = listing.valued.order_by(*order), listing.among
-    return [
-        (valued.filter(beyond), None if among is None else among.order_by(*order).filter(beyond))
-        for beyond in conditions
-    ]
+    valued = listing.valued.order_by(by_key) if key.column == "pk" else listing.valued.order_by(by_key, by_pk)
+    beyond = [valued]
+    without = listing.without
+    if position is not None:
+        value, pk = position
+        tie = Q(pk__gt=pk) if back else Q(pk__lt=pk)
+        if value is None:
+            without = None if without is None else without.filter(tie)
+        elif key.column == "pk":
+            beyond = [valued.filter(Q(pk__gt=pk) if rising else Q(pk__lt=pk))]
+        else:
+            # Two queries: of one with OR, the planner cannot estimate the rows and leaves the index.
+            sign = "gt" if rising else "lt"
+            ties = valued.filter(tie, **{key.column: value})
+            beyond = [ties, valued.filter(**{f"{key.column}__{sign}": value})]
+    rest = [] if without is None else [without.order_by(by_pk)]
+    if position is not None and position[0] is None:
+        return [*rest, *beyond] if back else rest
+    return beyond if back else [*beyond, *rest]
 
 
 def _position(row: Model, key: Key) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -69,7 +69,7 @@ class TrialQuestion:
 
 def parse_trial_question(user: Any, params: QueryDict) -> TrialQuestion:
     """Return the parsed query string, limited to visible trials. Raise CannotExplore."""
-    filters = TrialPageFilter.of_page(params, visible_trials(user))
+    filters = TrialPageFilter.of_page(params, visible_trials(user, by_keys=True))
     columns = read_columns(params.getlist("columns"))
     sort = params.get("sort", "").strip() or NEWEST
     trials = filters.matching.select_related("configuration", "cluster").defer(*_LONG)
@@ -88,15 +88,23 @@ def _listing(trials: QuerySet[Trial], key: Key, sort: str) -> Listing:
 
 def by_metric(trials: QuerySet[Trial], metric: str, *, descending: bool, scope: str = Measurement.Scope.ALL) -> Listing:
     """Return ``trials`` by the value of a metric, those without one last."""
+    return by_value(trials, _METRIC, measurements, metric, descending=descending, scope=scope)
 
-    def measured(trials: QuerySet[Trial]) -> QuerySet[Trial]:
-        # An annotation, so that the position of a row needs no query.
-        of_metric = trials.filter(measurements__metric=metric, measurements__scope=scope)
-        return of_metric.annotate(sort_value=F(_METRIC))
 
-    unmeasured = trials.filter(~Exists(measurements(metric, scope)))
-    among = measured(Trial.objects.all()) if trials.query.where else None
-    return Listing(Key("sort_value", descending, _number), measured(trials), unmeasured, among)
+def by_value(
+    rows: QuerySet[Any],
+    column: str,
+    values_of: Callable[[str, str], Any],
+    metric: str,
+    *,
+    descending: bool,
+    scope: str,
+) -> Listing:
+    """Return rows by a metric in another table's ``column``; ``values_of`` selects it for the row of a query."""
+    table = column.partition("__")[0]
+    # An annotation, so that the position of a row needs no query.
+    valued = rows.filter(**{f"{table}__metric": metric, f"{table}__scope": scope}).annotate(sort_value=F(column))
+    return Listing(Key("sort_value", descending, _number), valued, rows.filter(~Exists(values_of(metric, scope))))
 
 
 def read_columns(texts: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -40,6 +40,10 @@ from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 _FORM: Final = 33
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
+_STUDY: Final = 0.15
+_ANSWER: Final = 0.3
+"""Shares of the time until the trials are read, and until the answer is known."""
+Progress = Callable[[float], None]
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
 _MOST_TRIALS: Final = 200
 """Maximum trials of an experiment whose answer a list computes; larger ones only on their own pages."""
@@ -112,12 +116,12 @@ def cached_diagnosis(experiment: Experiment) -> tuple[CachedDiagnosis | None, bo
     return cached, cached is not None and cached.stamp == _stamp(experiment)
 
 
-def diagnosis_of(experiment: Experiment) -> CachedDiagnosis:
-    """Return the current diagnosis, computed if it is not cached."""
+def diagnosis_of(experiment: Experiment, *, progress: Progress = lambda share: None) -> CachedDiagnosis:
+    """Return the current diagnosis, computed if it is not cached; report the ``progress``."""
     cached, fresh = cached_diagnosis(experiment)
     if cached is not None and fresh:
         return cached
-    made = _diagnose(experiment, _stamp(experiment))
+    made = _diagnose(experiment, _stamp(experiment), progress)
     _keep(_key("diagnosis", experiment), made)
     _keep(_key("answer", experiment), (_counted([experiment]).get(experiment.pk, 0), made.answer))
     return made
@@ -203,16 +207,23 @@ def _stamp(experiment: Experiment) -> str:
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
 
 
-def _diagnose(experiment: Experiment, stamp: str) -> CachedDiagnosis:
+def _diagnose(experiment: Experiment, stamp: str, progress: Progress) -> CachedDiagnosis:
     study = study_of(experiment)
     question = question_of(experiment, study)
+    progress(_STUDY)
     intervals = _keep_together(experiment, _counted([experiment]).get(experiment.pk, 0), experiment_intervals(question))
     simultaneous = intervals if intervals.metric == study.time_metric else None
     study = replace(
         study, describe=lambda point: point_words(question.factors, point.parameters), intervals=simultaneous
     )
-    diagnosis = diagnose(study, largest_size=_largest_runnable, question=question)
     answered = answer(question)
+    progress(_ANSWER)
+    diagnosis = diagnose(
+        study,
+        largest_size=_largest_runnable,
+        question=question,
+        progress=lambda share: progress(_ANSWER + (1 - _ANSWER) * share),
+    )
     made = CachedDiagnosis(
         stamp=stamp,
         answer=answered,

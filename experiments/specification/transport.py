@@ -115,7 +115,7 @@ def _from_mapping(value: Mapping[str, Any]) -> str:
 
 
 _WRITTEN: Any = str | _Own
-Chosen = Annotated[str, BeforeValidator(as_transport, json_schema_input_type=_WRITTEN)]
+TransportText = Annotated[str, BeforeValidator(as_transport, json_schema_input_type=_WRITTEN)]
 """A transport, as the settings of a cluster have it."""
-Wanted = Annotated[str, BeforeValidator(_or_cluster, json_schema_input_type=_WRITTEN)]
+TransportOrCluster = Annotated[str, BeforeValidator(_or_cluster, json_schema_input_type=_WRITTEN)]
 """A transport, or `cluster`: that of the cluster's settings."""

@@ -25,6 +25,7 @@ from workers.trial.rank_usage import read_rank_usage
 HELLO: Final = Path(__file__).with_name("hello.py")
 LIMIT_S: Final = 60.0
 PING_PONG: Final = "Ping-pong between two hosts"
+CALLS: Final = "MPI calls"
 _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
 
 
@@ -140,8 +141,33 @@ def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
     )
 
 
-def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
-    """Return the steps of ``run``, and one on the recordings made meanwhile."""
+def calls(session: Session, result: HelloResult | None) -> Step:
+    """Return the step on the profile library in the ranks of the MPI hello."""
+    _, reason = profile_for("summary", session)
+    if reason:
+        return warning(
+            CALLS,
+            "Not counted",
+            f"{reason[0].upper()}{reason[1:]}. Trials run, without their time inside MPI.",
+            "Install a C compiler where the worker runs, and use hosts of its architecture.",
+        )
+    if result is None or result.status != 0:
+        return skipped(CALLS, "Because the MPI hello failed.")
+    if result.ways is None:
+        return warning(
+            CALLS,
+            "No report",
+            "Ranks of the MPI hello did not load the profile library: trials run, without their time inside MPI.",
+            "Let the login and the launch command pass LD_PRELOAD on to the ranks.",
+        )
+    return ok(CALLS, plural(len(result.ranks), "rank"), "Every rank of the MPI hello loaded the profile library.")
+
+
+def recorded(session: Session, run: Callable[[], list[Step]], results: Sequence[HelloResult] = ()) -> list[Step]:
+    """Return the steps of ``run``, and one on the recordings made meanwhile.
+
+    ``run`` adds to the ``results``, which say by which networks messages went.
+    """
     failures: dict[str, str] = {}
     reports: dict[str, CaptureReport] = {}
     with ExitStack() as stack:
@@ -158,10 +184,13 @@ def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
             except TrialFailed as error:
                 failures[host or "this machine"] = str(error)
     went_over_the_wire = len(session.hosts) > 1 and all(step.state == "ok" for step in steps)
-    return [*steps, _permission(failures, reports, went_over_the_wire=went_over_the_wire)]
+    ways = results[-1].ways if results else None
+    return [*steps, _permission(failures, reports, ways, went_over_the_wire=went_over_the_wire)]
 
 
-def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, went_over_the_wire: bool) -> Step:
+def _permission(
+    failures: dict[str, str], reports: dict[str, CaptureReport], ways: Ways | None = None, *, went_over_the_wire: bool
+) -> Step:
     name = "Capture permission"
     if failures:
         return warning(
@@ -179,6 +208,13 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
             "Run dumpcap on these hosts for some seconds, and fix what ends it.",
         )
     silent = [host for host, report in reports.items() if not report.captured]
+    if silent and ways is not None and ways.devices:
+        return ok(
+            name,
+            "Not for MPI",
+            f"Recording is permitted, but MPI uses {sentence(ways)}: its packets bypass the kernel. Trials are complete without "
+            "them; the transport tcp makes MPI use the recorded interface.",
+        )
     if silent and went_over_the_wire:
         return warning(
             name,

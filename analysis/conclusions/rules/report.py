@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -46,7 +46,12 @@ class Report:
         return asdict(self)
 
 
-def find(study: Study, choice_of: ChoiceOf = fit_models, question: ExperimentQuestion | None = None) -> Report:
+def find(
+    study: Study,
+    choice_of: ChoiceOf = fit_models,
+    question: ExperimentQuestion | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Report:
     """Apply every rule to the study, slice by slice if other parameters vary.
 
     The same study always gives the same report. If every slice has a single size there is no scaling: the
@@ -56,10 +61,13 @@ def find(study: Study, choice_of: ChoiceOf = fit_models, question: ExperimentQue
     about = _Sizes(question, [s for s in slices if len(s.sized(s.time_metric)) > 1])
     if len(slices) == 1 or all(len({x for x, _ in s.sized(s.time_metric)}) < 2 for s in slices):
         return _report(study, choice_of, about)
-    reports = tuple(_report(s, choice_of, about) for s in slices)
+    reports: list[Report] = []
+    for part in slices:
+        reports.append(_report(part, choice_of, about))
+        progress(len(reports) / len(slices))
     together = tuple(f for report in reports for f in report.findings)
     unsaid = tuple(dict.fromkeys(line for report in reports for line in report.cannot_tell))
-    return Report(study.name, _joint(reports, study.axis), together, unsaid, slices=reports)
+    return Report(study.name, _joint(reports, study.axis), together, unsaid, slices=tuple(reports))
 
 
 def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:

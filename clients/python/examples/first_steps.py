@@ -33,6 +33,15 @@ answer = client.result(slug)["answer"]
 print(answer["strength"], "-", answer["sentence"])
 
 # %% [markdown]
+# The server sorts and filters by metrics, among all of your trials or points. Here are the fastest trials, and the medians of the points.
+
+# %%
+for trial in client.trials(experiment=slug, metrics="elapsed_s,packets", ordering="metric:elapsed_s"):
+    print(trial["id"], trial["hosts"], trial["metrics"])
+for point in client.configurations(experiment=slug, metrics="elapsed_s", where="hosts <= 2"):
+    print(point["hosts"], point["metrics"]["elapsed_s"])
+
+# %% [markdown]
 # Each trial is a row with every measurement, in base units.
 
 # %%

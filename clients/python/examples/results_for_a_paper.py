@@ -18,6 +18,8 @@ directory = Path(os.environ.get("DIRECTORY", "."))
 # %%
 configurations = client.frame(rows="configurations", experiment=slug)
 print(configurations)
+fastest = next(client.configurations(experiment=slug, metrics="elapsed_s", ordering="metric:elapsed_s"))
+print(fastest["parameters"], fastest["metrics"]["elapsed_s"])
 client.table(directory / f"{slug}.csv", experiment=slug)
 
 # %% [markdown]

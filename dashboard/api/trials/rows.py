@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from dashboard.api.rest import etag, fields, schema
 from dashboard.api.rest.filtering import StrictFilterBackend, clean, one_of, refuse_unknown
+from dashboard.api.rest.metrics import METRICS, PARAMETER, MetricRows
 from dashboard.api.serializers import (
     CancelledSerializer,
     ListedTrialSerializer,
@@ -25,14 +26,12 @@ from dashboard.api.serializers import (
 )
 from dashboard.api.trials.parts import PartActions
 from dashboard.filters import TrialFilter
-from dashboard.filters.fields import metric_order
 from dashboard.panels.trial.siblings import around, differing
 from dashboard.requests import ranges
-from dashboard.requests.columns import names_in
+from dashboard.requests.keyset import Listing
 from dashboard.requests.trials import by_metric
 from experiments import access
 from experiments.files import read_analysis, read_mpi_profile
-from experiments.metrics import is_metric
 from experiments.models import Measurement, Trial
 
 _NUMBER: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
@@ -71,15 +70,6 @@ class DifferenceSerializer(serializers.Serializer[Any]):
     other = serializers.CharField(allow_blank=True)
 
 
-METRICS: Final = "metrics"
-MOST_METRICS: Final = 100
-_METRICS_PARAMETER: Final = OpenApiParameter(
-    METRICS,
-    {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MOST_METRICS},
-    explode=False,
-    style="form",
-    description="Names of metrics, separated by commas: each row has their values (of the traffic `scope`).",
-)
 _LISTED: Final = (
     *("kind", "repetition", "attempt", "superseded", "state", "trust", "message"),
     *("queued_at", "preparing_at", "running_at", "analysing_at", "ended_at", "experiment__slug", "cluster__slug"),
@@ -95,7 +85,9 @@ class FileRenderer(JSONRenderer):
     format = "bin"
 
 
-class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]):
+class TrialViewSet(
+    MetricRows, PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Trial]
+):
     """Trials of visible experiments."""
 
     queryset = Trial.objects.select_related("experiment", "configuration", "cluster")
@@ -106,8 +98,9 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
     cursor_ordering = "pk"
 
     def get_queryset(self) -> Any:
-        trials = access.visible_trials(self.request.user, super().get_queryset())
-        if self.action == "list":
+        is_list = self.action == "list"
+        trials = access.visible_trials(self.request.user, super().get_queryset(), by_keys=is_list)
+        if is_list:
             listed = trials.only(*_LISTED).order_by("pk")
             return listed.prefetch_related("as_array__names") if METRICS in self.request.query_params else listed
         return trials
@@ -120,26 +113,14 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         if self.action in ("list", "retrieve"):
             context[fields.NAME] = fields.chosen(self.request, self.get_serializer_class())
         if self.action == "list":
-            context[METRICS] = _requested_metrics(self.request), self._scope
+            context[METRICS] = self.requested_metrics(), self.scope
         return context
 
-    def paginate_queryset(self, queryset: Any) -> Any:
-        """Return the rows of a page, perhaps by a metric. Raise ValidationError."""
-        order = clean(self.request, "ordering")
-        is_metric_order, metric, descending = metric_order(order)
-        if not any(metric_order(part)[0] for part in order.split(",")):
-            return super().paginate_queryset(queryset)
-        if not is_metric_order or not is_metric(metric):
-            raise ValidationError({"ordering": ["metric:NAME cannot be combined with another order"]})
-        listing: Any = by_metric(queryset, metric, descending=descending, scope=self._scope)
-        return super().paginate_queryset(listing)
-
-    @property
-    def _scope(self) -> str:
-        return clean(self.request, "scope") or str(Measurement.Scope.ALL)
+    def by_metric(self, rows: Any, metric: str, *, descending: bool, scope: str) -> Listing:
+        return by_metric(rows, metric, descending=descending, scope=scope)
 
     @extend_schema(
-        parameters=[fields.parameter(ListedTrialSerializer), _METRICS_PARAMETER],
+        parameters=[fields.parameter(ListedTrialSerializer), PARAMETER],
         responses={200: ListedTrialSerializer(many=True), **schema.errors(400)},
     )
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -237,15 +218,3 @@ class TrialViewSet(PartActions, mixins.ListModelMixin, mixins.RetrieveModelMixin
         if names is None or _FROM_OTHER_TABLES & set(names):
             return get_object_or_404(with_everything(self.get_queryset()), pk=self.kwargs["pk"])
         return super().get_object()
-
-
-def _requested_metrics(request: Request) -> tuple[str, ...]:
-    """Return the metrics of ``metrics``. Raise ValidationError."""
-    names = names_in(request.query_params.getlist(METRICS))
-    if METRICS in request.query_params and not names:
-        raise ValidationError({METRICS: ["names no metric"]})
-    if wrong := [name for name in names if not is_metric(name)]:
-        raise ValidationError({METRICS: [f"{wrong[0][:60]!r} is not a metric"]})
-    if len(names) > MOST_METRICS:
-        raise ValidationError({METRICS: [f"at most {MOST_METRICS} metrics fit in one row"]})
-    return names

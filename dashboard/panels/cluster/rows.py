@@ -21,8 +21,8 @@ class ClusterRow:
     cluster: Cluster
     active: int
     queued: int
-    finished: int
-    last_end: object
+    finished: int = 0
+    last_end: object = None
 
     @property
     def state(self) -> str:

@@ -46,17 +46,17 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     points = list(experiment.configurations.filter(in_design=True).order_by("position"))
     swept = swept_of(experiment)
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
-    is_open = not made[-1].outcome
+    is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
         "rounds": _rows(made, names, [point.hash for point in points], swept, experiment)[::-1],
         "is_open": is_open,
-        "is_paused": experiment.hold == Hold.PAUSED,
+        "is_paused": is_paused,
         "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
         "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in points[:_MOST_POINTS]]),
         "hidden_points": max(0, len(points) - _MOST_POINTS),
-        "may_pause": is_open and may_cancel(user, experiment),
+        "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": not is_open and may_run_more(user, experiment),
         "further": _further(goal, spent),
     }

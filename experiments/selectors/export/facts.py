@@ -65,6 +65,16 @@ none has a comma or a quotation mark. The achieved link is the mean over its dir
 _SIZE: Final = {"hosts", "ranks"}
 _LARGEST: Final = 9e15
 """Whole numbers below it are exact as floats."""
+_KINDS: Final = """
+    SELECT name, array_agg(DISTINCT kind) FROM (
+        SELECT key AS name, CASE jsonb_typeof(value)
+            WHEN 'number' THEN CASE
+                WHEN value::numeric %% 1 = 0 AND abs(value::numeric) < %s THEN 'whole' ELSE 'number' END
+            WHEN 'boolean' THEN 'yes' WHEN 'null' THEN 'nothing' ELSE 'text' END AS kind
+        FROM experiments_configuration, jsonb_each(parameters) WHERE id = ANY(%s)
+    ) AS typed GROUP BY name
+"""
+"""In Python, reading all parameters took a third of an export."""
 _CONFIGURATION: Final = ("pk", "hash", "in_design", "hosts", "ranks", "parameters")
 
 
@@ -127,20 +137,10 @@ def _cells(column: Column, rows: Sequence[dict[str, Any]]) -> pl.Series:
 
 def _parameters(configurations: Sequence[int]) -> list[Column]:
     """Return a column per parameter, typed if all values agree."""
-    kinds: dict[str, set[str]] = {}
-    rows = Configuration.objects.filter(pk__in=configurations).values_list("parameters", flat=True)
-    for parameters in rows.iterator(chunk_size=1000):
-        for name, value in parameters.items():
-            kinds.setdefault(name, set()).add(_kind(value))
+    with connection.cursor() as cursor:
+        cursor.execute(_KINDS, [_LARGEST, list(configurations)])
+        kinds = {name: set(of_name) for name, of_name in cursor.fetchall()}
     return [Column(f"parameter.{name}", _column_kind(kinds[name]), name) for name in sorted(kinds.keys() - _SIZE)]
-
-
-def _kind(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "nothing" if value is None else "yes"
-    if not isinstance(value, int | float):
-        return "text"
-    return "whole" if value % 1 == 0 and abs(value) < _LARGEST else "number"
 
 
 def _column_kind(kinds: Set[str]) -> pl.DataType:

@@ -58,7 +58,8 @@ def as_parquet(frames: Iterator[pl.DataFrame], columns: Sequence[Column]) -> Ite
         writing = thread.submit(_write, queue, schema, _described(schema, columns), sink)
         try:
             for frame in frames:
-                _put(queue, frame.select(pl.col(name).cast(kind) for name, kind in schema.items()), writing)
+                typed = (pl.col(name).cast(kind) for name, kind in schema.items())
+                _put(queue, frame if frame.schema == schema else frame.select(typed), writing)
                 yield b"".join(sink.parts())
         finally:
             _put(queue, None, writing)

@@ -100,3 +100,13 @@ def test_lists_of_cpus_that_the_kernel_does_not_write_count_nothing(cpus: str) -
 def test_ranks_without_a_known_core_have_no_placement() -> None:
     row = {"cpus": [0], "numa": 0, "socket": -1, "core": -1, "allowed": "0-1"}
     assert places_in_words({0: row, 1: row}, {0: "n1", 1: "n1"}) == ""
+
+
+def test_forged_lists_of_cpus_take_no_memory() -> None:
+    many = ",".join(["0-9999"] * 36_000)
+    begin = "placed 0 0 0 0 0\n" * 2
+    assert place_of(f"{begin}ran {many}")["cpus"] == [0]
+    assert place_of(f"placed 0 0 0 0 {many}\n" * 2) == {}
+    for forged in (many, "0-3,3", "5,4", "0-3,1-2"):
+        assert numbers_of(forged) == []
+    assert numbers_of("0,2-3,5-5,9999") == [0, 2, 3, 5, 9999]

@@ -176,6 +176,7 @@ ADDRESSES: Final = {
         "templates/clusters/_test.html",
     ),
     "bind-ranks": ("/clusters/new/?kind=ssh",),
+    "choose-a-launcher": ("/clusters/new/?kind=slurm", "/clusters/testbed/"),
     "measure-on-infiniband": ("/clusters/new/?kind=ssh",),
     "change-the-network": ("/experiments/SLUG/", "/experiments/new/?from=SLUG"),
     "compare-experiments": ("/experiments/", "/compare/?of=e:SLUG,e:OTHER"),

@@ -1,4 +1,4 @@
-"""REST: metrics in the list of trials, and lists filtered and sorted by them."""
+"""REST: metrics in lists of trials and configurations, filtered and sorted by them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from experiments.models import Measurement, Trial
+from experiments.models import Measurement, Summary, Trial
 from tests.dashboard.api.clients import TRIALS, client_of
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
+CONFIGURATIONS = "/api/v1/configurations/"
 TIMES = {1: 3.0, 2: 1.0, 3: 2.0, 4: 1.0}
 
 
@@ -53,9 +54,9 @@ def test_rows_have_the_requested_metrics_of_a_scope(client: Client, trials: list
 
 def test_metrics_cost_two_queries(client: Client, trials: list[int], django_assert_num_queries: Any) -> None:
     client.get(TRIALS)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         client.get(TRIALS)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         client.get(TRIALS, {"metrics": "elapsed_s,packets"})
 
 
@@ -108,11 +109,113 @@ def test_conditions_on_metrics_select_trials(client: Client, trials: list[int]) 
         ({"where_metrics": "hosts < 4"}, "where_metrics"),
         ({"where_metrics": "elapsed_s < packets"}, "where_metrics"),
         ({"where_metrics": "elapsed_s"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in 1"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in (1)"}, "where_metrics"),
+        ({"where_metrics": "not elapsed_s not in (1, 2)"}, "where_metrics"),
     ],
 )
 def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
     client: Client, trials: list[int], query: dict[str, str], path: str
 ) -> None:
     answer = client.get(TRIALS, query)
+    assert answer.status_code == 400
+    assert [error["path"] for error in answer.json()["errors"]] == [path]
+
+
+@pytest.fixture
+def points() -> list[int]:
+    """Four points: medians of 2, 1 and 1 s, packets on the second only, nothing on the last."""
+    experiment = factories.experiment(sweep={"hosts": [1, 2, 3, 4]}, repetitions=1)
+    keys = list(experiment.configurations.order_by("hosts").values_list("pk", flat=True))
+    for key, seconds in zip(keys, (2.0, 1.0, 1.0), strict=False):
+        Summary.objects.create(
+            configuration_id=key,
+            metric="elapsed_s",
+            scope="all",
+            n=1,
+            median=seconds,
+            minimum=0.5,
+            maximum=3.0,
+            samples=[],
+        )
+    for scope, value in (("all", 70.0), ("mpi", 50.0)):
+        Summary.objects.create(
+            configuration_id=keys[1],
+            metric="packets",
+            scope=scope,
+            n=1,
+            median=value,
+            minimum=1,
+            maximum=99,
+            samples=[],
+        )
+    return keys
+
+
+def configurations(client: Client, **query: Any) -> dict[str, Any]:
+    answer = client.get(CONFIGURATIONS, query)
+    assert answer.status_code == 200, answer.content
+    page: dict[str, Any] = answer.json()
+    return page
+
+
+def test_configurations_have_the_requested_metrics_of_a_scope(client: Client, points: list[int]) -> None:
+    (first, *_), _ = configurations(client)["results"], points
+    assert {name: first[name] for name in ("id", "hosts", "workload")} == {
+        "id": points[0],
+        "hosts": 1,
+        "workload": "water",
+    }
+    assert "metrics" not in first
+    rows = configurations(client, metrics="elapsed_s,packets", fields="metrics")["results"]
+    assert rows[1]["metrics"] == {
+        "elapsed_s": {"n": 1, "median": 1.0, "minimum": 0.5, "maximum": 3.0},
+        "packets": {"n": 1, "median": 70.0, "minimum": 1.0, "maximum": 99.0},
+    }
+    assert rows[3]["metrics"] == {"elapsed_s": None, "packets": None}
+    rows = configurations(client, metrics="packets", scope="mpi")["results"]
+    assert rows[1]["metrics"]["packets"]["median"] == 50.0
+
+
+def test_configurations_follow_the_median_of_a_metric_from_page_to_page(client: Client, points: list[int]) -> None:
+    expected = [points[number] for number in (2, 1, 0, 3)]
+    page = configurations(client, ordering="metric:elapsed_s", limit=3)
+    assert [row["id"] for row in page["results"]] == expected[:3]
+    last = client.get(page["next"]).json()
+    assert [row["id"] for row in last["results"]] == expected[3:]
+    assert [row["id"] for row in client.get(last["previous"]).json()["results"]] == expected[:3]
+
+
+def test_conditions_on_medians_select_configurations(client: Client, points: list[int]) -> None:
+    def matching(where: str, **query: str) -> list[int]:
+        return [points.index(row["id"]) + 1 for row in configurations(client, where=where, **query)["results"]]
+
+    assert matching("elapsed_s < 1500 ms") == [2, 3]
+    assert matching("elapsed_s < 1500 ms, hosts > 2") == [3]
+    assert matching("packets > 60") == [2]
+    assert matching("packets > 60", scope="mpi") == []
+
+
+def test_configurations_of_other_projects_are_hidden(points: list[int]) -> None:
+    stranger = client_of(factories.person("eve"))
+    assert not {row["id"] for row in configurations(stranger)["results"]} & set(points)
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ({"metrics": "colour"}, "metrics"),
+        ({"ordering": "metric:colour"}, "ordering"),
+        ({"ordering": "metric:elapsed_s,id"}, "ordering"),
+        ({"ordering": "metric:elapsed_s", "offset": "3"}, "offset"),
+        ({"scope": "some"}, "scope"),
+        ({"where": "elapsed_s"}, "where"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_wrong_queries_of_configurations_are_refused_at_their_name(
+    client: Client, points: list[int], query: dict[str, str], path: str
+) -> None:
+    answer = client.get(CONFIGURATIONS, query)
     assert answer.status_code == 400
     assert [error["path"] for error in answer.json()["errors"]] == [path]

@@ -46,6 +46,7 @@ TABLE: Final = {
     "POST api/v1/programs/": "snnnniis",
     "GET api/v1/programs/<slug>/": "siiiiiis",
     "PUT api/v1/programs/<slug>/": "snnnniis",
+    "GET api/v1/configurations/": "siiiiiis",
     "GET api/v1/trials/": "siiiiiis",
     "GET api/v1/trials/<pk>/": "shiiiiis",
     "GET api/v1/trials/<pk>/wire/": "shiiiiis",

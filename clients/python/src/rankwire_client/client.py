@@ -144,8 +144,15 @@ class Client:
         return self._all("experiments/", filters)
 
     def trials(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield trials; filters as in docs/reference/rest.md."""
+        """Yield trials; filters as in docs/reference/rest-lists.md.
+
+        ``metrics="elapsed_s,packets"`` adds their values to the rows, ``ordering="-metric:elapsed_s"`` sorts by one.
+        """
         return self._all("trials/", filters)
+
+    def configurations(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Yield configurations; filters, ``metrics`` (as medians) and ``ordering`` as for trials."""
+        return self._all("configurations/", filters)
 
     def trial(self, number: int) -> dict[str, Any]:
         """Return a trial with all measurements; its files are ``artifacts``."""

@@ -1,13 +1,17 @@
 """The diagnosis of an experiment: computed lazily, cached, and linked."""
 
 import re
+import time
 
 import pytest
+from django.core.cache import caches
 from django.urls import reverse
 
+from dashboard.background import diagnoses, tasks
 from experiments.models import Experiment, Measurement, State, Trial
-from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of, forget_diagnosis
 from tests.dashboard.api.clients import client_of
+from workers import queue
 
 # Clearly best at two hosts; control runs without capture are a little faster.
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
@@ -153,3 +157,55 @@ def test_it_diagnoses_published_results(page, person, empty_redis, slug):
     assert rest.status_code == 200
     assert "NaN" not in rest.content.decode()
     assert 'class="verdict"' in page.get(reverse("experiment-diagnosis", args=[slug])).content.decode()
+
+
+@pytest.fixture
+def woken(monkeypatch) -> list[tuple[object, ...]]:
+    """Messages to the background worker, for which every experiment is large."""
+    sent: list[tuple[object, ...]] = []
+    monkeypatch.setattr(diagnoses, "LARGE", 0)
+    monkeypatch.setattr(queue, "_send", lambda *message: sent.append(message))
+    return sent
+
+
+def test_a_large_experiment_is_diagnosed_in_the_background_with_progress(page, measured, woken):
+    address, shares = reverse("experiment-diagnosis", args=[measured.slug]), []
+
+    assert 'aria-valuenow="0"' in page.get(address).content.decode()
+    assert 'aria-valuenow="0"' in page.get(address).content.decode()
+    assert woken == [(queue.DIAGNOSE, measured.pk)]
+    assert cached_diagnosis(measured) == (None, False)
+
+    caches["default"].set(f"diagnosing:{measured.pk}", (0.4, time.time()))
+    assert 'aria-valuenow="40"' in page.get(address).content.decode()
+    diagnosis_of(measured, progress=shares.append)
+    forget_diagnosis(measured)
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] <= 1
+
+    tasks.diagnose(measured.pk)
+    assert cached_diagnosis(measured)[1]
+    assert "best" in page.get(address).content.decode()
+    assert len(woken) == 1
+
+
+def test_a_large_experiment_keeps_its_last_answer_until_the_next_one_is_made(page, measured, woken):
+    address = reverse("experiment-diagnosis", args=[measured.slug])
+    tasks.diagnose(measured.pk)
+    Trial.objects.filter(pk=measured.trials.latest("pk").pk).update(state=State.FAILED)
+
+    answer = page.get(address)
+
+    assert (answer.status_code, answer["HX-Trigger"]) == (204, '{"rankwire:diagnosing": {}}')
+    assert woken == [(queue.DIAGNOSE, measured.pk)]
+    tasks.diagnose(measured.pk)
+    assert page.get(address).status_code == 200
+
+
+def test_a_silent_background_worker_leaves_the_diagnosis_to_the_request(page, measured, woken):
+    caches["default"].set(f"diagnosing:{measured.pk}", (0.4, time.time() - 30))
+
+    page.get(reverse("experiment-diagnosis", args=[measured.slug]))
+
+    assert cached_diagnosis(measured)[1]
+    assert woken == []
