@@ -1,4 +1,4 @@
-"""Where people wait: before and after a change, in one run.
+"""Time until servers, runs, trials and commands answer, before and after a change.
 
     python -m benchmarks.waits [--before REV] [--rounds 3] [--only ROW ...]
 
@@ -122,7 +122,7 @@ def overhead_s(here: Installation, **fields: Any) -> float:
 
 
 def recording_s(here: Installation) -> float:
-    """Return the time from the program's end to the stored results, per 645 000 packets."""
+    """Return the time from a program's end to stored results, per 645 000 packets."""
     _, trials = here.run(WATER)
     last = trials[-1]  # the first one compiles and loads
     here.capture = here.var / "trials" / str(last["id"]) / "capture.pcapng.zst"
@@ -180,19 +180,19 @@ def main() -> int:
         roots = {"after": ROOT}
         if options.before:
             roots = {"before": stack.enter_context(worktree(options.before, home / "before")), **roots}
-        places = {name: Installation(root, home / f"{name}-data" / "var") for name, root in roots.items()}
-        for place in places.values():
-            place.var.parent.mkdir()
-            place.run({**SHORT, "repetitions": 1})  # makes the database, and fills the cache of files
+        installations = {name: Installation(root, home / f"{name}-data" / "var") for name, root in roots.items()}
+        for installation in installations.values():
+            installation.var.parent.mkdir()
+            installation.run({**SHORT, "repetitions": 1})  # makes the database, and fills the cache of files
         print("| waiting for | before | after | wanted |\n|---|---|---|---|", flush=True)
         for row in options.only:
-            title, measure, wanted = ROWS[row]
-            seen: dict[str, list[float]] = {name: [] for name in places}
+            title, measure, bound = ROWS[row]
+            seen: dict[str, list[float]] = {name: [] for name in installations}
             for _ in range(options.rounds):
-                for name, place in places.items():
-                    seen[name].append(measure(place))
+                for name, installation in installations.items():
+                    seen[name].append(measure(installation))
             before, after = (f"{min(seen[name]):.3g}" if name in seen else "" for name in ("before", "after"))
-            print(f"| {title} | {before} | {after} | {wanted:g} |", flush=True)
+            print(f"| {title} | {before} | {after} | {bound:g} |", flush=True)
     return 0
 
 

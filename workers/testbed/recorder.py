@@ -97,14 +97,14 @@ def tcp_filter(snap_length: int, first: int, last: int) -> bytes:
         ("keep", RETURN, snap_length, "", ""),
         ("drop", RETURN, 0, "", ""),
     ]
-    places = {label: place for place, (label, *_) in enumerate(program)}
+    positions = {label: index for index, (label, *_) in enumerate(program)}
 
-    def jump(label: str, place: int) -> int:
-        return places[label] - place - 1 if label else 0
+    def jump(label: str, index: int) -> int:
+        return positions[label] - index - 1 if label else 0
 
     return b"".join(
-        INSTRUCTION.pack(code, jump(true, place), jump(false, place), value)
-        for place, (_, code, value, true, false) in enumerate(program)
+        INSTRUCTION.pack(code, jump(true, index), jump(false, index), value)
+        for index, (_, code, value, true, false) in enumerate(program)
     )
 
 

@@ -173,8 +173,8 @@ for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
                 one.sendall(bytes(size))
                 other.recv(size, socket.MSG_WAITALL)
             other.close()
-    with socket.socket(family, socket.SOCK_DGRAM) as nobody:
-        nobody.sendto(bytes(50), (host, 20000))
+    with socket.socket(family, socket.SOCK_DGRAM) as unheard:
+        unheard.sendto(bytes(50), (host, 20000))
 """
 
 
