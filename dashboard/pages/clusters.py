@@ -208,7 +208,7 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             words = "is saved"
             if "test" in request.POST:
                 queue.request_check(cluster)
-                words = "is saved but switched off. Enable it to run experiments"
+                words = "is saved but switched off. Switch it on to run experiments"
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)
     context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}

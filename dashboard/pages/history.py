@@ -63,7 +63,7 @@ def _metric_by_label(request: HttpRequest, configuration: str, cluster: str, lab
         if is_metric(name) and described(name).label.casefold() == label.casefold():
             return redirect(f"{address}?{urlencode({'metric': name})}")
     recorded = any(label in (name, described(name).label) for name in names)
-    why = f"No program defines “{label[:80]}” any more" if recorded else f"No metric is called “{label[:80]}”"
+    why = f"“{label[:80]}” is no longer a metric of any program" if recorded else f"No metric is called “{label[:80]}”"
     messages.error(request, f"{why}. Choose a metric of the list.", extra_tags="bad")
     return redirect(address)
 

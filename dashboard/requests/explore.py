@@ -250,7 +250,7 @@ def label(name: str) -> str:
 
 
 def _titles(pivoted: Pivot, query: Query) -> Mapping[str, str]:
-    """Return slug -> name of the experiments of an answer, or the slug if several have the name."""
+    """Return slug -> title of experiments: the name, or the slug of ambiguous names."""
     axes = [axis for axis in ("x", "colour", "facet") if getattr(query, axis) == "experiment"]
     slugs = {getattr(cell, axis) for axis in axes for cell in pivoted.cells}
     if not slugs:

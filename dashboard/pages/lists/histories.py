@@ -98,7 +98,10 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def history_row(entry: ListedHistory, values: Mapping[tuple[str, str], Collection[str]]) -> dict[str, Any]:
-    """Return a history in words; ``values`` of the listed ones by workload and parameter."""
+    """Return a history in words.
+
+    ``values`` are those of the listed histories by workload and parameter.
+    """
     configuration, history = entry.configuration, entry.history
     names, workload = telling(configuration.parameters), configuration.experiment.workload
     differing = [name for name in names if name == "hosts" or len(values[workload, name]) > 1]
