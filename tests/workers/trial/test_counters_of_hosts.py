@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from experiments.files import read_counters
 from experiments.models import State, Trial
+from tests.experiments import factories
 from tests.workers.hosts import trees
 
 POWERS_W = {"n1": 100.0, "n2": 60.0}
@@ -63,3 +65,12 @@ def test_a_trial_measures_the_energy_of_its_hosts(
     samples = json.loads(trial.artifacts.get(name="samples.json").file.read_text())
     watts = [row["package_W"] for row in samples if row["host"] == "n1" and "package_W" in row]
     assert sum(watts) / len(watts) == pytest.approx(POWERS_W["n1"], rel=0.5)
+    browser = Client()
+    browser.force_login(factories.person("ada", "viewer"))
+    page = browser.get(trial.get_absolute_url(), {"tab": "counters"})
+    assert page.context["tab"] == "counters"
+    assert page.context["host_counters"]["energy"][0]["joules"] == values["energy_j"]
+    assert [host for host, _ in page.context["host_counters"]["by_host"]] == ["n1", "n2"]
+    rest = browser.get(f"/api/v1/trials/{trial.pk}/").json()
+    assert rest["metrics"]["energy_j"] == values["energy_j"]
+    assert "NVML" in rest["not_available"]["energy_gpu_j"]
