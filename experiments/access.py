@@ -188,7 +188,10 @@ def may_submit(user: Any, project: Project, specification: Mapping[str, Any] | N
 
 
 def restricted_field(specification: Mapping[str, Any]) -> Literal["workload", "transport"] | None:
-    """Return the field of a valid specification that chooses what is executed; None if submitters may start it."""
+    """Return the field that chooses what is executed; None if submitters may start it.
+
+    ``specification`` is valid.
+    """
     workload, constants = specification["workload"], specification.get("parameters") or {}
     definition = workloads.find(workload, constants)
     if definition is not None and definition.restricted:

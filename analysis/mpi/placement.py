@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from analysis.mpi.ways import numbers_of
+from analysis.mpi.transports import numbers_of
 from analysis.numbers import plural
 
 MOST_NAMES: Final = 4
@@ -74,7 +74,7 @@ def machines_of(rows: Sequence[Mapping[str, Any]]) -> list[Machine]:
 
 
 Row = Mapping[str, Any]
-"""A rank of a profile: ``rank``, ``host``, and `analysis.mpi.ways.place_of`, if known."""
+"""A rank of a profile: ``rank``, ``host``, and `analysis.mpi.transports.place_of`, if known."""
 
 
 def by_machine(rows: Sequence[Row], machines: Sequence[Machine]) -> list[tuple[Machine, list[Row]]]:

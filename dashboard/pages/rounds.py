@@ -22,7 +22,7 @@ from workers import queue, rounds
 @require_POST
 def pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Pause the rounds: running trials end, and no other starts."""
-    experiment = _own(request, slug)
+    experiment = _cancellable(request, slug)
     return redirect_or_refuse(request, lambda: _paused(experiment), experiment)
 
 
@@ -51,7 +51,7 @@ def more(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect_or_refuse(request, started, experiment)
 
 
-def _own(request: HttpRequest, slug: str) -> Experiment:
+def _cancellable(request: HttpRequest, slug: str) -> Experiment:
     experiment = find_experiment(request, slug)
     if experiment.published or not may_cancel(request.user, experiment):
         raise PermissionDenied

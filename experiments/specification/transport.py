@@ -75,7 +75,7 @@ def transport_of(text: str) -> Transport:
 
 
 def is_harmless(value: Any) -> bool:
-    """Return whether a valid transport only chooses among the components of the installed libraries."""
+    """Return whether a valid transport only names components of installed libraries."""
     return _HARMLESS.fullmatch(_or_cluster(value).partition(": ")[2]) is not None
 
 

@@ -78,7 +78,10 @@ class Stream:
         return self.reading
 
     def receive(self) -> tuple[Message, bytes] | None:
-        """Return the next message and its attachment; None if the other side is gone or sends none."""
+        """Return the next message and its attachment; None if the other side is gone.
+
+        None also if it sends what is no message.
+        """
         lengths = self._read(self._LENGTHS.size)
         if lengths is None:
             return None

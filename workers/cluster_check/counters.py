@@ -14,7 +14,7 @@ NAME = "Counters"
 
 
 def counters(session: Session) -> list[Step]:
-    """Return a step for each source that some host has or that has a fix, and one for the others."""
+    """Return a step for each source that is there or has a fix, and one for others."""
     session.begin_counters()
     counted = session.end_counters()
     steps, lacking = [], []

@@ -85,7 +85,7 @@ def launch_command(session: Session, launch: Launch) -> Step:
 
 
 def equal_hosts(session: Session, environment: Mapping[str, Any]) -> Step:
-    """Check that the hosts are equal, but for interfaces, which have steps of their own.
+    """Check that the hosts are equal, but for interfaces, which have other steps.
 
     Equal hosts have different amounts of memory: firmware keeps some of it.
     """

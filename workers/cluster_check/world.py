@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.mpi.ways import Ways, sentence
+from analysis.mpi.transports import ObservedTransport, sentence
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import MPIRUN
 from workers.capture.dumpcap import CaptureReport
@@ -19,7 +19,7 @@ from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
-from workers.trial.inside_mpi import profile_for, read_ways
+from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
 HELLO: Final = Path(__file__).with_name("hello.py")
@@ -37,7 +37,7 @@ class HelloResult:
     ranks: list[dict[str, Any]]
     stderr: str
     elapsed_s: float
-    ways: Ways | None = None
+    transport: ObservedTransport | None = None
 
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
@@ -63,9 +63,9 @@ def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResul
             status = process.wait(LIMIT_S)
         finally:
             process.terminate(2.0)
-        ways = read_ways(job.report_dir, read_rank_usage(job.report_dir))
+        transport = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
         ranks = _parse_ranks(out.read_text(errors="replace"))
-        return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, ways)
+        return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, transport)
 
 
 def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
@@ -137,7 +137,7 @@ def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
         PING_PONG,
         f"{amount(times['small_s'], 's')}, {rate}",
         f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of a few. "
-        f"Messages went by: {sentence(result.ways)}.",
+        f"Messages went by: {sentence(result.transport)}.",
     )
 
 
@@ -153,7 +153,7 @@ def calls(session: Session, result: HelloResult | None) -> Step:
         )
     if result is None or result.status != 0:
         return skipped(CALLS, "Because the MPI hello failed.")
-    if result.ways is None:
+    if result.transport is None:
         return warning(
             CALLS,
             "No report",
@@ -184,12 +184,16 @@ def recorded(session: Session, run: Callable[[], list[Step]], results: Sequence[
             except TrialFailed as error:
                 failures[host or "this machine"] = str(error)
     went_over_the_wire = len(session.hosts) > 1 and all(step.state == "ok" for step in steps)
-    ways = results[-1].ways if results else None
-    return [*steps, _permission(failures, reports, ways, went_over_the_wire=went_over_the_wire)]
+    transport = results[-1].transport if results else None
+    return [*steps, _permission(failures, reports, transport, went_over_the_wire=went_over_the_wire)]
 
 
 def _permission(
-    failures: dict[str, str], reports: dict[str, CaptureReport], ways: Ways | None = None, *, went_over_the_wire: bool
+    failures: dict[str, str],
+    reports: dict[str, CaptureReport],
+    transport: ObservedTransport | None = None,
+    *,
+    went_over_the_wire: bool,
 ) -> Step:
     name = "Capture permission"
     if failures:
@@ -208,11 +212,11 @@ def _permission(
             "Run dumpcap on these hosts for some seconds, and fix what ends it.",
         )
     silent = [host for host, report in reports.items() if not report.captured]
-    if silent and ways is not None and ways.devices:
+    if silent and transport is not None and transport.devices:
         return ok(
             name,
             "Not for MPI",
-            f"Recording is permitted, but MPI uses {sentence(ways)}: its packets bypass the kernel. Trials are complete without "
+            f"Recording is permitted, but MPI uses {sentence(transport)}: its packets bypass the kernel. Trials are complete without "
             "them; the transport tcp makes MPI use the recorded interface.",
         )
     if silent and went_over_the_wire:

@@ -160,7 +160,7 @@ def world_variables(pid: int) -> "dict[str, str]":
 
 
 def input_output(pid: int) -> "dict[str, int]":
-    """Return bytes of files that an ended program read and wrote, and its wait for them if the kernel counts it."""
+    """Return bytes that an ended program read and wrote, and its wait for storage."""
     counts: dict[str, int] = {}
     try:
         with open(f"/proc/{pid}/io") as stream:  # noqa: PTH123

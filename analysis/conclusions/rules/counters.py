@@ -1,4 +1,4 @@
-"""Rules about counters of hosts: full ports, congestion, link errors, heat, uneven power."""
+"""Rules about counters of hosts: ports, link errors, heat, uneven power."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def throttled_host(reading: Reading) -> Iterator[Finding]:
 @rule
 def uneven_power(reading: Reading) -> Iterator[Finding]:
     """Report a host that draws more power than another one."""
-    places = [
+    ratios = [
         (most / least, entry)
         for entry in reading.series("power_host_max_w")
         if (most := entry.median) and (least := entry.point.median("power_host_min_w"))
     ]
-    ratio, worst = max(places, key=lambda place: place[0], default=(1.0, None))
+    ratio, worst = max(ratios, key=lambda pair: pair[0], default=(1.0, None))
     if worst is None or ratio < _UNEVEN:
         return
     words = {"more": percent(ratio - 1)}

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis import numbers
 from experiments.models import ClusterTest
-from experiments.models.cluster_check import OK, SKIPPED
+from experiments.models.cluster_check import OK, SKIPPED, WARNING
 
 _NOT_KNOWN: Final = "Not known yet: check this cluster."
-_COUNTERS: Final = "CPU time, memory and frames of every host, and counters of its devices, once a second."
+_COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,26 @@ class Source:
 def measurable(test: ClusterTest | None) -> list[Source]:
     """Return the three sources as the last check found them."""
     steps = {step["name"]: step for step in test.steps} if test else {}
-    started = steps.get("Start")
-    is_read = started is not None and started["state"] == OK
-    counters = Source("Counters", "host-counters", OK, "Every host", _COUNTERS)
     return [
         Source.of_step("Packets", "packets-source", steps.get("Capture permission")),
         Source.of_step("Calls", "calls-source", steps.get("MPI calls")),
-        counters if is_read else Source.of_step("Counters", "host-counters", started),
+        _counters(steps),
     ]
+
+
+def _counters(steps: Mapping[str, Mapping[str, Any]]) -> Source:
+    """Return the counters: those of hosts, and of devices that the check found."""
+    started = steps.get("Start")
+    if started is None or started["state"] != OK:
+        return Source.of_step("Counters", "host-counters", started)
+    devices = {name.partition(": ")[2]: step for name, step in steps.items() if name.startswith("Counters: ")}
+    ready = [name for name, step in devices.items() if step["state"] == OK]
+    to_fix = [step for step in devices.values() if step["state"] != OK]
+    value = f"{len(ready)} of {numbers.plural(len(devices), 'source')}" if devices else "Every host"
+    remedies = dict.fromkeys(step["remedy"] for step in to_fix if step["remedy"])
+    return Source(
+        *("Counters", "host-counters", WARNING if to_fix else OK, value),
+        sentence=_COUNTERS.format(f"; {', '.join(ready)}" if ready else ""),
+        remedy=" ".join(remedies),
+        commands=tuple(dict.fromkeys(command for step in to_fix for command in step["commands"])),
+    )

@@ -1,4 +1,4 @@
-"""Counters on a trial's page: which network carried the messages, energy, other counters, absent sources."""
+"""Counters on a trial's page: networks, energy, others, and absent sources."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _rows(counted: Mapping[str, Any], source: str, total: str) -> Iterator[tuple
 
 
 def _networks(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the devices of all hosts by name, with bytes, peak and the share of the messages of their network."""
+    """Return the devices of all hosts by name, with bytes, peak and share."""
     rows: list[dict[str, Any]] = []
     if "memory_mpi_share" in values:
         rows.append({"name": "Shared memory", "share": values["memory_mpi_share"], "trust": "from calls"})
@@ -136,7 +136,7 @@ def _by_host(counted: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield absent sources and lost values with their reason and hosts; those with a fix first."""
+    """Yield absent sources and lost values; those with a fix first."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for host, reports in counted.items():
         for report in reports.values():

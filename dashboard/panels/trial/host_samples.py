@@ -64,7 +64,10 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class HostSamples:
-    """Mean, lowest and highest per host and step: hosts x steps x quantities; NaN without a value."""
+    """Mean, lowest and highest per host and step: hosts x steps x quantities.
+
+    NaN without a value.
+    """
 
     hosts: list[str]
     omitted: int

@@ -133,7 +133,10 @@ def shown_text(
 
 
 class _Lines:
-    """Lines of a text from 1, by the places of their ends: a list of texts would take twenty times the memory of the file."""
+    """Lines of a text from 1, by the places of their ends.
+
+    A list of texts would take twenty times the memory of the file.
+    """
 
     def __init__(self, text: str) -> None:
         self._content = (text if text.endswith("\n") or not text else f"{text}\n").encode()
@@ -152,11 +155,11 @@ class _Lines:
             start = self._end(before) + 1
             last = max(before + 1, int(np.searchsorted(self._ends, start + _BLOCK_BYTES)))
             block = self._content[start : self._end(last) + 1].decode().casefold()
-            number, place = before + 1, 0
-            while (found := block.find(words, place)) >= 0:
-                number += block.count("\n", place, found)
+            number, start = before + 1, 0
+            while (match := block.find(words, start)) >= 0:
+                number += block.count("\n", start, match)
                 yield number
-                place = block.index("\n", found) + 1
+                start = block.index("\n", match) + 1
                 number += 1
             before = last
 

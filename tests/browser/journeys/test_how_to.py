@@ -175,7 +175,7 @@ ADDRESSES: Final = {
         "templates/clusters/cluster.html",
         "templates/clusters/_test.html",
     ),
-    "bind-ranks": ("/clusters/new/?kind=ssh",),
+    "bind-ranks": ("/clusters/new/?kind=ssh", "templates/trial/_placement.html"),
     "choose-a-launcher": ("/clusters/new/?kind=slurm", "/clusters/testbed/"),
     "measure-on-infiniband": ("/clusters/new/?kind=ssh",),
     "change-the-network": ("/experiments/SLUG/", "/experiments/new/?from=SLUG"),

@@ -14,5 +14,5 @@ def steps_by_name(kind: str, settings: Mapping[str, Any]) -> dict[str, Step]:
 
 
 def states(steps: Mapping[str, Step]) -> dict[str, str]:
-    """Return the state of every step, without counters of devices that only some machines have."""
+    """Return the state of every step, without counters of this machine's devices."""
     return {name: step.state for name, step in steps.items() if not name.startswith("Counters: ")}

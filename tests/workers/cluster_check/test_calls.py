@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from analysis.mpi.ways import Ways
+from analysis.mpi.transports import ObservedTransport
 from workers.capture.dumpcap import CaptureReport
 from workers.cluster_check import world
 from workers.cluster_check.world import HelloResult
 from workers.launchers import Session
 
-TCP = Ways(1000, (), (), "ob1")
-FABRIC = Ways(0, (), ("InfiniBand or RoCE (uverbs0)",), "ucx")
+TCP = ObservedTransport(1000, (), (), "ob1")
+FABRIC = ObservedTransport(0, (), ("InfiniBand or RoCE (uverbs0)",), "ucx")
 ENDED: list[dict[str, Any]] = [{"rank": 0}, {"rank": 1}]
 
 
@@ -59,13 +59,15 @@ class TwoHosts:
 
 
 @pytest.mark.parametrize(
-    ("ways", "state", "value"), [(TCP, "warning", "Nothing on n1, n2"), (FABRIC, "ok", "Not for MPI")]
+    ("transport", "state", "value"), [(TCP, "warning", "Nothing on n1, n2"), (FABRIC, "ok", "Not for MPI")]
 )
-def test_recorded_is_well_without_packets_if_mpi_bypasses_the_kernel(ways: Ways, state: str, value: str) -> None:
+def test_recorded_is_well_without_packets_if_mpi_bypasses_the_kernel(
+    transport: ObservedTransport, state: str, value: str
+) -> None:
     results: list[HelloResult] = []
 
     def run() -> list[world.Step]:
-        results.append(HelloResult(0, ENDED, "", 1.0, ways))
+        results.append(HelloResult(0, ENDED, "", 1.0, transport))
         return [world.ok("MPI hello across two hosts", "2 ranks")]
 
     step = cast(Callable[..., list[world.Step]], world.recorded)(TwoHosts(), run, results)[-1]

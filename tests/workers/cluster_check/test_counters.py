@@ -1,4 +1,4 @@
-"""Counters in the check of a cluster: ready on some hosts, fixes, sources that no host has."""
+"""Counters in the check of a cluster: on some hosts, with a fix, on none."""
 
 from __future__ import annotations
 

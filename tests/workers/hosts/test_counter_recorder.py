@@ -1,4 +1,4 @@
-"""The process that reads counters: hanging and failing sources cost their own values only."""
+"""The process that reads counters, beside hanging and failing sources."""
 
 from __future__ import annotations
 

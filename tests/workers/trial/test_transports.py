@@ -19,7 +19,7 @@ from workers import launchers
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.world import HELLO
 from workers.launchers import Job, Session
-from workers.trial.inside_mpi import profile_for, read_ways
+from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
 SMALL = {"workload": "pingpong", "parameters": {"message_bytes": 8, "repetitions": 300}, "repetitions": 1}
@@ -115,7 +115,7 @@ def small_s(session: Session, job: Job) -> float:
 def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
     library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job]
 ) -> None:
-    times_s, ways = {}, {}
+    times_s, transports = {}, {}
     for transport in ("native", "tcp"):
         settings = ssh_hosts.settings(mpi=library, transport=transport, shared_cores=False)
         with launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session:
@@ -124,12 +124,12 @@ def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
             job = dataclasses.replace(job, profile=profile_for("summary", session)[0])
             (job.workdir / "hello.py").write_bytes(HELLO.read_bytes())
             times_s[transport] = min(small_s(session, job) for _ in range(5))  # others may hold a core for milliseconds
-        ways[transport] = read_ways(job.report_dir, read_rank_usage(job.report_dir))
+        transports[transport] = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
     assert 5 * times_s["native"] < times_s["tcp"]
-    assert ways["native"].shared_memory
-    assert not ways["native"].tcp_bytes
-    assert not ways["tcp"].shared_memory
-    assert ways["tcp"].tcp_bytes > 6 * LARGE_BYTES
+    assert transports["native"].shared_memory
+    assert not transports["native"].tcp_bytes
+    assert not transports["tcp"].shared_memory
+    assert transports["tcp"].tcp_bytes > 6 * LARGE_BYTES
 
 
 def test_the_test_bed_can_leave_the_network_to_the_library(run_all: Callable[..., list[Trial]]) -> None:

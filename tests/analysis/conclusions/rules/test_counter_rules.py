@@ -12,7 +12,7 @@ from tests.analysis.scaling.studies import simulated, usl_time
 from tests.words import plain
 
 
-def found(rule: str, **metrics: float) -> list[Finding]:
+def findings_of(rule: str, **metrics: float) -> list[Finding]:
     columns: dict[str, Any] = {"elapsed_s": usl_time(300, 0.3, 0.04)}
     columns |= {name: (lambda n, value=value: value) for name, value in metrics.items()}
     return [finding for finding in find(simulated(columns, noise=0.01)).findings if finding.rule == rule]
@@ -47,14 +47,14 @@ def found(rule: str, **metrics: float) -> list[Finding]:
 def test_rule_reports_its_counter_and_nothing_else(
     rule: str, metrics: dict[str, float], quiet: dict[str, float], words: str
 ) -> None:
-    (finding,) = found(rule, **metrics)
+    (finding,) = findings_of(rule, **metrics)
     assert plain(finding.statement).startswith(words)
-    assert found(rule, **quiet) == []
-    assert found(rule) == []
+    assert findings_of(rule, **quiet) == []
+    assert findings_of(rule) == []
 
 
 def test_congestion_explains_its_share_of_the_time_in_mpi() -> None:
-    (finding,) = found("fabric_congestion", fabric_wait_share=0.2, mpi_on_cpu_share=0.1, mpi_blocked_share=0.4)
+    (finding,) = findings_of("fabric_congestion", fabric_wait_share=0.2, mpi_on_cpu_share=0.1, mpi_blocked_share=0.4)
     assert finding.explains == pytest.approx(0.1, rel=0.05)
-    (unprofiled,) = found("fabric_congestion", fabric_wait_share=0.2)
+    (unprofiled,) = findings_of("fabric_congestion", fabric_wait_share=0.2)
     assert unprofiled.explains is None

@@ -26,6 +26,16 @@ def test_measurable_shows_states_and_fixes_of_the_last_check() -> None:
     assert counters.state == "ok"
 
 
+def test_measurable_counts_devices_and_shows_their_fixes() -> None:
+    steps = [step("Start"), step("Counters: Ethernet", value="2 of 2 hosts"), step("Counters not available", "skipped")]
+    (*_, counters) = measurable(ClusterTest(steps=steps))
+    assert (counters.state, counters.value, counters.commands) == ("ok", "1 of 1 source", ())
+    steps.append(step("Counters: Energy", "warning", remedy="Let users read it:", commands=["chmod o+r energy_uj"]))
+    (*_, counters) = measurable(ClusterTest(steps=steps))
+    assert (counters.state, counters.value) == ("warning", "1 of 2 sources")
+    assert (counters.remedy, counters.commands) == ("Let users read it:", ("chmod o+r energy_uj",))
+
+
 @pytest.mark.parametrize("test", [None, ClusterTest(steps=[]), ClusterTest(steps=[step("Start", "problem")])])
 def test_measurable_knows_nothing_without_a_check_that_started(test: ClusterTest | None) -> None:
     assert {source.state for source in measurable(test)} <= {"skipped", "problem"}

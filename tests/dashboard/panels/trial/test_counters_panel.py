@@ -1,4 +1,4 @@
-"""Counters on a trial's page: networks, energy, power by host, absent sources, series."""
+"""Counters on a trial's page: networks, energy, hosts, absent sources, series."""
 
 from __future__ import annotations
 

@@ -122,12 +122,12 @@ def test_output_of_short_lines_takes_few_times_its_size(db, session_directory, p
     artifact = factories.stored_file(trial, "short.txt", content, "stdout")
     tracemalloc.start()
     try:
-        shown = shown_text(trial, [artifact], artifact, words="B\u00c9")
+        part = shown_text(trial, [artifact], artifact, words="B\u00c9")
         peak_bytes = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak_bytes < 10 * len(content)
-    assert (shown.total, shown.line, shown.match_count, shown.has_more_matches) == (1_000_000, 1, MOST_COUNTED, True)
-    assert [line.number for line in shown.matches] == [*range(1, MOST_MATCHES + 1)]
-    assert {line.text for line in shown.lines} == {"Ab\u00e9"}
-    assert all(line.is_match for line in shown.lines)
+    assert (part.total, part.line, part.match_count, part.has_more_matches) == (1_000_000, 1, MOST_COUNTED, True)
+    assert [line.number for line in part.matches] == [*range(1, MOST_MATCHES + 1)]
+    assert {line.text for line in part.lines} == {"Ab\u00e9"}
+    assert all(line.is_match for line in part.lines)

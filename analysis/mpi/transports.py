@@ -1,4 +1,4 @@
-"""Ways of the messages and places of the ranks: what their processes held. Pure.
+"""Transport of messages and places of ranks, by what their processes held. Pure.
 
 The profile library writes a text for each rank: shared memory, devices and components of the MPI library in its memory,
 and its TCP connections with the bytes that the peer acknowledged. A connection counts if both of its ends are ranks.
@@ -37,8 +37,8 @@ _DEVICES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """Ways that ranks had; ``tcp_bytes`` went over connections between ranks."""
+class ObservedTransport:
+    """Transport between ranks; ``tcp_bytes`` went over connections between ranks."""
 
     tcp_bytes: int
     shared_memory: tuple[str, ...]
@@ -57,8 +57,11 @@ class Ways:
         }
 
 
-def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
-    """Return the ways of all ranks; None without a text of each. ``hosts``: by rank."""
+def observed_transport(texts: Mapping[int, str], hosts: Mapping[int, str]) -> ObservedTransport | None:
+    """Return the transport of all ranks; None if a text is missing.
+
+    ``hosts``: by rank.
+    """
     if not texts or texts.keys() != hosts.keys():
         return None
     connections: dict[tuple[str, ...], int] = {}
@@ -82,7 +85,7 @@ def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
     layer = ", ".join([*layers][:_MOST_NAMES])
     if layer == "ucx":
         shared.pop("Open MPI", None)  # its segments are for one-sided calls then
-    return Ways(sum(between), tuple(shared), tuple(devices)[:_MOST_NAMES], layer)
+    return ObservedTransport(sum(between), tuple(shared), tuple(devices)[:_MOST_NAMES], layer)
 
 
 def place_of(text: str) -> dict[str, Any]:
@@ -129,16 +132,16 @@ def numbers_of(cpus: str) -> list[int]:
     return [cpu for first, last in ends for cpu in range(first, last + 1)]
 
 
-def sentence(ways: Ways | None) -> str:
-    """Return the ways in words; an unknown one is said as unknown."""
-    if ways is None:
+def sentence(transport: ObservedTransport | None) -> str:
+    """Return the transport in words; an unknown one is said as unknown."""
+    if transport is None:
         return "unknown: the ranks left no report of their connections"
     parts = [
-        *(f"shared memory ({family})" for family in ways.shared_memory),
-        *ways.devices,
-        *([f"TCP ({amount(ways.tcp_bytes, 'B')})"] if ways.tcp_bytes else []),
+        *(f"shared memory ({family})" for family in transport.shared_memory),
+        *transport.devices,
+        *([f"TCP ({amount(transport.tcp_bytes, 'B')})"] if transport.tcp_bytes else []),
     ]
-    layer = f", by Open MPI's {ways.layer}" if ways.layer else ""
+    layer = f", by Open MPI's {transport.layer}" if transport.layer else ""
     return (" and ".join(parts) or "no connection between ranks was seen") + layer
 
 
