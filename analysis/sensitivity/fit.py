@@ -85,7 +85,8 @@ class _Links:
         counts = np.bincount(members).astype(np.float64)
         means = np.bincount(members, weights=logs) / counts
         deviations = logs - means[members]
-        return cls(Runs(*distinct, np.exp(means)), counts, float(deviations @ deviations), len(runs))
+        delay, inverse_rate, loss = distinct
+        return cls(Runs(delay, inverse_rate, loss, np.exp(means)), counts, float(deviations @ deviations), len(runs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django_filters.fields import IsoDateTimeField
+from drf_spectacular.utils import extend_schema_field
 
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
@@ -112,6 +113,9 @@ class AnyOfFilter(django_filters.Filter):  # type: ignore[misc]
 
     def __init__(self, **options: Any) -> None:
         super().__init__(lookup_expr="in", widget=SeveralValues, **options)
+        # Their fields are those of experiments, in lists of other rows too.
+        words = {"type": "array", "items": {"type": "string"}, "description": options["help_text"]}
+        extend_schema_field(words)(self)
 
 
 class MomentField(IsoDateTimeField):  # type: ignore[misc]

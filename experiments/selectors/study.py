@@ -72,15 +72,9 @@ class _Trial:
     def of(cls, *columns: Any) -> _Trial:
         *short, conditions, certificate = columns
         certified = certificate or {}
-        return cls(
-            *short,
-            disturbed=bool(conditions.get(DISTURBANCES)),
-            cores=conditions.get("cores"),
-            placement=conditions.get("placement_findings", {}),
-            link_kept=bool(certified.get("kept")),
-            link_warnings=certified.get("reasons", ()),
-            link=achieved(certified) if certified else None,
-        )
+        facts = (bool(conditions.get(DISTURBANCES)), conditions.get("cores"), conditions.get("placement_findings", {}))
+        link = (bool(certified.get("kept")), certified.get("reasons", ()), achieved(certified) if certified else None)
+        return cls(*short, *facts, *link)
 
 
 class _Values:

@@ -65,7 +65,7 @@ class Cell:
     """Extensions of its interval because of outliers."""
 
     @classmethod
-    def of(cls, values: Sequence[float], outliers: Mask | None = None) -> Cell:
+    def of(cls, values: Sequence[float] | np.ndarray, outliers: Mask | None = None) -> Cell:
         logs = np.log(np.asarray(values, dtype=np.float64))
         is_out = np.zeros(len(logs), dtype=bool) if outliers is None else outliers
         middle, clean = float(np.log(median(values))), logs[~is_out]

@@ -38,13 +38,13 @@ class ScatterGroups:
     outliers: Sequence[Mask]
 
     @classmethod
-    def of_one(cls, groups: Sequence[Sequence[float]]) -> ScatterGroups:
+    def of_one(cls, groups: Sequence[Values]) -> ScatterGroups:
         """Return the division into one group without outliers."""
         return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
 
     @classmethod
     def from_values(
-        cls, groups: Sequence[Sequence[float]], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
+        cls, groups: Sequence[Values], levels: Sequence[Sequence[str]] = (), *, higher_is_better: bool = False
     ) -> ScatterGroups:
         """Divide the points by the factor that their scatter follows.
 
@@ -90,7 +90,7 @@ class ScatterGroups:
         return cls._with_own([COMMON] * len(alone), [True] * len(alone))
 
     @staticmethod
-    def _is_noisy(values: Sequence[float], outliers: Mask, higher_is_better: bool) -> bool:
+    def _is_noisy(values: Values, outliers: Mask, higher_is_better: bool) -> bool:
         """Return whether outliers are half of a point's trials, or its faster ones."""
         if not outliers.any():
             return False
@@ -103,7 +103,7 @@ class ScatterGroups:
         return [f"point {i}" if is_alone else name for i, (name, is_alone) in enumerate(zip(names, alone, strict=True))]
 
     @staticmethod
-    def _outliers(groups: Sequence[Sequence[float]], names: Sequence[str]) -> list[Mask]:
+    def _outliers(groups: Sequence[Values], names: Sequence[str]) -> list[Mask]:
         masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
         for name in dict.fromkeys(names):
             members = [i for i, label in enumerate(names) if label == name]
@@ -142,7 +142,7 @@ class _Spreads:
         levels = _numbered(names)
         freedom, squares = np.bincount(levels, self.freedom), np.bincount(levels, self.freedom * self.variances)
         is_there = freedom > 0
-        return equal_variances(squares[is_there] / freedom[is_there], freedom[is_there])
+        return equal_variances(squares[is_there] / freedom[is_there], freedom[is_there].astype(np.float64))
 
     def within(self, names: Sequence[str]) -> float:
         """Return the smallest p-value of "the points of one name scatter equally"."""

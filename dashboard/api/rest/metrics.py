@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
-from rest_framework.request import Request
 
 from dashboard.api.rest.filtering import clean
 from dashboard.filters.fields import metric_order
@@ -29,7 +28,7 @@ PARAMETER: Final = OpenApiParameter(
 class MetricRows:
     """View of a list with ``metrics`` in its rows and ``metric:NAME`` as its order."""
 
-    request: Request
+    request: Any
 
     def by_metric(self, rows: Any, metric: str, *, descending: bool, scope: str) -> Listing:
         """Return the rows by the value of a metric, those without one last."""

@@ -119,6 +119,7 @@ _OF: Final[Mapping[tuple[str, str], tuple[Refusal, ...]]] = {
     ("/api/v1/programs/", "post"): _PROGRAM,
     ("/api/v1/programs/{slug}/", "put"): (*_PROGRAM, Refusal("name", "a registered program keeps its name", _YAML)),
     ("/api/v1/reports/", "post"): _REPORT,
+    ("/api/v1/configurations/", "get"): (Refusal("where", ".*", _GRAMMAR),),
     ("/api/v1/trials/", "get"): (Refusal("where", ".*", _GRAMMAR),),
     ("/api/v1/reports/{id}/", "put"): _REPORT,
     ("/api/v1/trials/{id}/series/", "get"): (
