@@ -91,7 +91,10 @@ def counting(profile: str, file: str) -> "dict[str, str]":
 
 
 def missing_preloads() -> "list[str]":
-    """Return paths of LD_PRELOAD that do not exist. The loader itself searches names and expands `$LIB`."""
+    """Return paths of LD_PRELOAD that do not exist.
+
+    The loader itself searches names without a path and expands `$LIB`.
+    """
     preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     return [path for path in preloaded if "/" in path and "$" not in path and not os.path.exists(path)]  # noqa: PTH110
 

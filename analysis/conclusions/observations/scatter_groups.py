@@ -114,7 +114,10 @@ class ScatterGroups:
 
 @dataclass(frozen=True, slots=True)
 class _Spreads:
-    """Variance and freedom of the logarithms of every point; a single value has no freedom."""
+    """Variance and freedom of the logarithms of every point.
+
+    A single value has no freedom.
+    """
 
     variances: Floats
     freedom: Floats

@@ -215,10 +215,10 @@ class Form:
     def _repetitions(self, value: Any, bound: str) -> Field:
         """Return the field of ``at_least``, or of a goal's ``at_most``."""
         default = default_of(RepetitionRange, bound)
-        shown = value.get(bound, default) if isinstance(value, Mapping) else value if bound == "at_least" else default
+        number = value.get(bound, default) if isinstance(value, Mapping) else value if bound == "at_least" else default
         if bound == "at_most":
-            return self._field("repetitions.at_most", "Most repetitions", shown)
-        entry = self._field("repetitions", "Repetitions", shown)
+            return self._field("repetitions.at_most", "Most repetitions", number)
+        entry = self._field("repetitions", "Repetitions", number)
         return replace(entry, errors=(*entry.errors, *self.errors.get("repetitions.at_least", ())))
 
     @property

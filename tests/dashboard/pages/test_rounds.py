@@ -15,7 +15,7 @@ from experiments.models import Experiment
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
-from tests.workers.test_rounds import end_trials, run_to_end, submit
+from tests.workers.simulated_rounds import end_trials, run_to_end, submit
 from workers import rounds
 
 GOAL: dict[str, Any] = {"until": "0.5 %", "budget": {"trials": 9}}
