@@ -1,4 +1,4 @@
-"""Where people wait: pages, lists and exports, before and after a change, in one run.
+"""Cost of pages, lists and exports before and after a change, in one run.
 
     python -m benchmarks.scale [--before REVISION] [--trials 100000] [--tracker PYTHON]
 

@@ -127,7 +127,7 @@ def _visible(user: Any, rows: QuerySet[Any], shared: Q, allowed: Q) -> QuerySet[
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None, *, by_keys: bool = False) -> QuerySet[Trial]:
-    """Return the trials of the experiments that ``user`` may see; ``by_keys`` as above."""
+    """Return the trials that ``user`` may see; ``by_keys`` as above."""
     trials = Trial.objects.all() if among is None else among
     projects = _projects(user, by_keys=by_keys)
     allowed = Q(experiment__published=True) | Q(experiment__project__in=projects)

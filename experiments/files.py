@@ -44,7 +44,7 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
 
 
 def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield trials with their stored analyses, without missing or changed ones. One query."""
+    """Yield trials with stored analyses, without missing or changed ones. One query."""
     for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
         if (content := _believed(artifact)) is not None:
             yield artifact.trial_id, _unpacked(content)

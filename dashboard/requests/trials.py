@@ -100,7 +100,10 @@ def by_value(
     descending: bool,
     scope: str,
 ) -> Listing:
-    """Return rows by a metric in another table's ``column``; ``values_of`` selects it for the row of a query."""
+    """Return rows by a metric in another table's ``column``.
+
+    ``values_of`` selects the values of the row of an outer query.
+    """
     table = column.partition("__")[0]
     # An annotation, so that the position of a row needs no query.
     valued = rows.filter(**{f"{table}__metric": metric, f"{table}__scope": scope}).annotate(sort_value=F(column))

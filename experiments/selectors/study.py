@@ -46,7 +46,7 @@ _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDE
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What a study needs of a trial, without its long columns."""
+    """Facts of a trial that a study reads."""
 
     pk: int
     configuration: int
@@ -74,7 +74,8 @@ class _Trial:
         certified = certificate or {}
         facts = (bool(conditions.get(DISTURBANCES)), conditions.get("cores"), conditions.get("placement_findings", {}))
         link = (bool(certified.get("kept")), certified.get("reasons", ()), achieved(certified) if certified else None)
-        return cls(*short, *facts, *link)
+        values: tuple[Any, ...] = (*short, *facts, *link)
+        return cls(*values)
 
 
 class _Values:
@@ -98,7 +99,10 @@ class _Values:
         return None if np.isnan(seconds) else seconds
 
     def of(self, trials: Sequence[_Trial], places: Mapping[int, int]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return metric -> values of these trials, and metric -> their ``places``; none if one has no place."""
+        """Return metric -> values of these trials, and metric -> their ``places``.
+
+        No places if a trial has none.
+        """
         rows = [self.rows[trial.pk] for trial in trials]
         numbers, is_known = self.numbers[rows], self.is_known[rows]
         everywhere = [places[trial.pk] for trial in trials] if all(t.pk in places for t in trials) else None

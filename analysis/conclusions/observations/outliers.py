@@ -45,7 +45,10 @@ def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
 
 @lru_cache(maxsize=16)
 def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
-    """Return the outliers of groups of doubles; each slice of an experiment asks for those of all."""
+    """Return the outliers of groups of doubles.
+
+    Each slice of an experiment asks for those of all slices.
+    """
     groups = [np.frombuffer(group) for group in sent]
     masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
     repeated = [place for place, group in enumerate(groups) if len(group) > 1]
@@ -59,7 +62,7 @@ def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
 
 
 def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
-    """Return the positions of the outliers; ``sizes`` are the numbers of values of the points, in order."""
+    """Return the positions of the outliers; ``sizes`` counts the values of each point."""
     starts = np.cumsum(sizes) - sizes
     means = np.add.reduceat(logs, starts) / sizes
     total, freedom = float(((logs - np.repeat(means, sizes)) ** 2).sum()), len(logs) - len(sizes)
@@ -89,7 +92,7 @@ def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
 
 
 class _Remaining:
-    """The values of one point that are not removed: the farthest is the smallest or the largest."""
+    """Values of one point that are left; the farthest is the smallest or the largest."""
 
     def __init__(self, logs: np.ndarray, first: int) -> None:
         order = np.argsort(logs, kind="stable")
@@ -97,7 +100,7 @@ class _Remaining:
         self._mean, self.n = float(logs.mean()), len(logs)
 
     def worst(self) -> tuple[float, int]:
-        """Return the negative of the share that the farthest value adds to the scatter, and its position."""
+        """Return minus the scatter that the farthest value adds, and its position."""
         if self.n < 2:
             return 0.0, self._values[0][1]
         low, high = self._values[0], self._values[-1]

@@ -1,4 +1,4 @@
-"""REST: metrics in lists of trials and configurations, filtered and sorted by them."""
+"""REST: lists of trials and configurations with metrics, sorted by them."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
 
 @pytest.fixture
 def points() -> list[int]:
-    """Four points: medians of 2, 1 and 1 s, packets on the second only, nothing on the last."""
+    """Four points: medians of 2, 1 and 1 s, the second with packets."""
     experiment = factories.experiment(sweep={"hosts": [1, 2, 3, 4]}, repetitions=1)
     keys = list(experiment.configurations.order_by("hosts").values_list("pk", flat=True))
     for key, seconds in zip(keys, (2.0, 1.0, 1.0), strict=False):

@@ -151,7 +151,7 @@ def test_find_outliers_agrees_with_the_test_as_it_is_published() -> None:
 
 
 def _rosner(groups: list[np.ndarray]) -> set[tuple[int, int]]:
-    """The test with all residuals and the whole scatter computed again after each removal."""
+    """Return the outliers with all residuals computed again after each removal."""
     left = {(i, k): float(value) for i, group in enumerate(groups) for k, value in enumerate(group)}
     removed: list[tuple[int, int]] = []
     outliers, most = 0, 0.2 * len(left)
