@@ -136,6 +136,11 @@ class MomentFilter(django_filters.Filter):  # type: ignore[misc]
 
     field_class = MomentField
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        described = {"type": "string", "format": "date-time", "description": options["help_text"]}
+        extend_schema_field(described)(self)
+
 
 class ConditionsField(forms.CharField):
     """Field for conditions in the expression language."""

@@ -114,10 +114,7 @@ class ScatterGroups:
 
 @dataclass(frozen=True, slots=True)
 class _Spreads:
-    """Variance and freedom of the logarithms of every point.
-
-    A single value has no freedom.
-    """
+    """Variance and freedom of every point, on logarithms; a single value has none."""
 
     variances: Floats
     freedom: Floats
