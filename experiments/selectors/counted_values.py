@@ -98,12 +98,12 @@ def counted_values(experiment: Experiment, metrics: Sequence[str], scope: str) -
         places=", ".join(["array_position(names, %s)"] * len(metrics)),
         numbers=", ".join(_NUMBER.format(position=position) for position in range(1, len(metrics) + 1)),
     )
-    found: list[tuple[int, int, str]] = []
+    columns: list[tuple[int, int, str]] = []
     numbers = [np.empty((0, len(metrics)))]
     with connection.chunked_cursor() as cursor:  # the arrays of 10 000 trials take 90 MB at once
         cursor.execute(statement, [*parameters, *(f"{scope} {metric}" for metric in metrics)])
         while rows := cursor.fetchmany(_CHUNK):
-            found += [row[:3] for row in rows]
+            columns += [row[:3] for row in rows]
             numbers.append(numbers_of(b"".join(row[3] for row in rows), len(rows)))
-    keys, configurations, trust = zip(*found, strict=True) if found else ((), (), ())
+    keys, configurations, trust = zip(*columns, strict=True) if columns else ((), (), ())
     return CountedValues(metrics, keys, configurations, trust, np.concatenate(numbers))

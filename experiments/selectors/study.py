@@ -109,15 +109,15 @@ class _Values:
         values: dict[str, Any] = {}
         order: dict[str, Any] = {}
         for column, metric in enumerate(self.metrics):
-            known = is_known[:, column]
-            if not known.any():
+            is_valued = is_known[:, column]
+            if not is_valued.any():
                 continue
-            values[metric] = array("d", numbers[known, column].tobytes())
+            values[metric] = array("d", numbers[is_valued, column].tobytes())
             if everywhere is not None:
                 order[metric] = (
                     everywhere
-                    if known.all()
-                    else [place for place, there in zip(everywhere, known, strict=True) if there]
+                    if is_valued.all()
+                    else [position for position, there in zip(everywhere, is_valued, strict=True) if there]
                 )
         return values, order
 
@@ -240,8 +240,8 @@ def _why_not_counted(trial: _Trial) -> str:
 def _has_certified_links(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[_Trial]]) -> bool:
     """Return whether every counted trial has a certified link; single hosts need none."""
     of_hosts = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
-    kept = [t.link_kept for t in of_hosts if t.state == State.FINISHED and t.kind == Kind.MEASURED]
-    return bool(kept) and all(kept)
+    certified = [t.link_kept for t in of_hosts if t.state == State.FINISHED and t.kind == Kind.MEASURED]
+    return bool(certified) and all(certified)
 
 
 def _makes_links(cluster: Cluster | None) -> bool:

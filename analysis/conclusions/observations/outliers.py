@@ -38,8 +38,8 @@ def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
     sent = [np.asarray(group, dtype=np.float64).tobytes() for group in groups]
     order = sorted(range(len(sent)), key=sent.__getitem__)
     masks: list[Mask] = [np.zeros(0, dtype=bool)] * len(sent)
-    for place, mask in zip(order, _masks(tuple(sent[place] for place in order)), strict=True):
-        masks[place] = mask
+    for position, mask in zip(order, _masks(tuple(sent[position] for position in order)), strict=True):
+        masks[position] = mask
     return masks
 
 
@@ -51,13 +51,15 @@ def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
     """
     groups = [np.frombuffer(group) for group in sent]
     masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
-    repeated = [place for place, group in enumerate(groups) if len(group) > 1]
-    sizes = [len(groups[place]) for place in repeated]
+    repeated = [position for position, group in enumerate(groups) if len(group) > 1]
+    sizes = [len(groups[position]) for position in repeated]
     if repeated:
         is_outlier = np.zeros(sum(sizes), dtype=bool)
-        is_outlier[_farthest(np.log(np.concatenate([groups[place] for place in repeated])), np.array(sizes))] = True
-        for place, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
-            masks[place] = mask
+        is_outlier[_farthest(np.log(np.concatenate([groups[position] for position in repeated])), np.array(sizes))] = (
+            True
+        )
+        for position, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
+            masks[position] = mask
     return tuple(masks)
 
 
@@ -75,17 +77,17 @@ def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
     removed: list[int] = []
     outliers = 0
     while worst and len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
-        below, place, number = worst[0]
+        below, position, number = worst[0]
         if below == 0:  # values that repeat exactly have no outlier
             break
         point = points[number]
         rest = max(total + below, (freedom - 1) * least)
         t = (-below / (rest / (freedom - 1))) ** 0.5
-        removed.append(place)
+        removed.append(position)
         if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
             outliers = len(removed)
         candidates -= 2 if point.n == 3 else 1
-        point.remove(place)
+        point.remove(position)
         heapreplace(worst, (*point.worst(), number))
         total, freedom = rest, freedom - 1
     return removed[:outliers]
@@ -105,11 +107,11 @@ class _Remaining:
             return 0.0, self._values[0][1]
         low, high = self._values[0], self._values[-1]
         below, above = (low[0] - self._mean) ** 2, (high[0] - self._mean) ** 2
-        square, place = max((below, -low[1]), (above, -high[1]))
-        return -square * self.n / (self.n - 1), -place
+        square, position = max((below, -low[1]), (above, -high[1]))
+        return -square * self.n / (self.n - 1), -position
 
-    def remove(self, place: int) -> None:
+    def remove(self, position: int) -> None:
         """Remove the smallest or the largest value, whichever has this position."""
-        value, _ = self._values.popleft() if self._values[0][1] == place else self._values.pop()
+        value, _ = self._values.popleft() if self._values[0][1] == position else self._values.pop()
         self._mean = (self._mean * self.n - value) / (self.n - 1)
         self.n -= 1

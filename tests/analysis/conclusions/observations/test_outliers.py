@@ -146,8 +146,8 @@ def test_find_outliers_agrees_with_the_test_as_it_is_published() -> None:
         for _ in range(random.integers(0, 3)):
             group = groups[random.integers(len(groups))]
             group[random.integers(len(group))] *= random.uniform(1.2, 3)
-        found = {(i, k) for i, mask in enumerate(find_outliers(groups)) for k in np.flatnonzero(mask)}
-        assert found == _rosner([np.log(group) for group in groups]), groups
+        outlying = {(i, k) for i, mask in enumerate(find_outliers(groups)) for k in np.flatnonzero(mask)}
+        assert outlying == _rosner([np.log(group) for group in groups]), groups
 
 
 def _rosner(groups: list[np.ndarray]) -> set[tuple[int, int]]:
