@@ -239,7 +239,10 @@ def account(rest: Rest, slug: str, repetitions: int) -> dict[str, Any]:
 
 
 def unfinished(rest: Rest) -> int:
-    """Return the queued and running trials at one moment: an ended process returns its trial to the queue."""
+    """Return the queued and running trials at one moment.
+
+    An ended process returns its trial to the queue.
+    """
     load = rest.ask("/api/v1/status/")
     return int(load["queued"] + load["running"])
 

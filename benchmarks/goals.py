@@ -88,15 +88,14 @@ class Simulated:
         share = share_of(self.rounds)
         return ExperimentQuestion(points=points, deciding=TIME, factors=[HOSTS], share=share, equal=self.equal)
 
-    def to_end(
-        self, *, precision: float | None, at_most: int, seen: Callable[[Answer], None] | None = None
-    ) -> Decision:
-        """Run rounds until the goal ends them."""
+    def to_end(self, *, precision: float | None, at_most: int, seen: list[bool] | None = None) -> Decision:
+        """Run rounds to the end; ``seen`` gets whether each claims a best size."""
         self.run(dict.fromkeys(self.truth, AT_LEAST))
         while True:
             question = self.question()
             if seen is not None:
-                seen(answer(question))
+                result = answer(question)
+                seen.append(result.strength != "open" and 0 < len(best_sizes(result)) < len(self.truth))
             decision = decide(question, precision=precision, at_most=at_most)
             if decision.outcome != "continue":
                 return decision
@@ -122,13 +121,7 @@ def null(trials: int) -> bool:
                         claims: list[bool] = []
                         random = np.random.default_rng([1, sizes, round(1e3 * sd), at_most, seed])
                         made = Simulated(dict.fromkeys(range(1, sizes + 1), 10.0), noise, sd, drift, random)
-                        made.to_end(
-                            precision=None,
-                            at_most=at_most,
-                            seen=lambda a, claims=claims, sizes=sizes: claims.append(
-                                a.strength != "open" and 0 < len(best_sizes(a)) < sizes
-                            ),
-                        )
+                        made.to_end(precision=None, at_most=at_most, seen=claims)
                         ever, stop, rounds = ever + any(claims), stop + claims[-1], rounds + made.rounds
                     rates.append(ever / trials)
                     row = f"{100 * ever / trials:.1f} % | {100 * stop / trials:.1f} % | {rounds / trials:.1f}"

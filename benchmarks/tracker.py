@@ -59,8 +59,8 @@ def store(address: str, directory: str, count: int) -> None:
                 "steps": 500,
             }.items():
                 rows.setdefault(models.SqlParam, []).append({"key": name, "value": str(value), "run_uuid": key})
-            for number in range(METRICS):
-                metric = {"key": f"metric_{number}", "value": chance.lognormvariate(0, 1) / hosts, "timestamp": now}
+            for index in range(METRICS):
+                metric = {"key": f"metric_{index}", "value": chance.lognormvariate(0, 1) / hosts, "timestamp": now}
                 metric |= {"step": 0, "is_nan": False, "run_uuid": key}
                 rows.setdefault(models.SqlMetric, []).append(metric)
                 rows.setdefault(models.SqlLatestMetric, []).append(metric)

@@ -22,6 +22,7 @@ from experiments.common import outage
 from workers import stopping, vital_signs
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")  # Django's checks import all pages, which a worker does not serve
 
 _worker_pid = 0
 

@@ -129,7 +129,6 @@ def launch(
             log=log,
             death_signal=death_signal,
             cwd=cwd,
-            environment=environment,
             pass_fds=pass_fds,
         )
     return start(

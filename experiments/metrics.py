@@ -17,6 +17,8 @@ from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
 """Metrics that the database adds when an ideal-network run ends (``experiments_split_by_twins``)."""
+ENERGY: Final = ("energy_j", "energy_delay_js", "energy_per_result_j")
+"""Metrics of energy that forms offer to decide."""
 _SHOWN_CHOICES: Final = 8
 _LARGEST: Final = 1e150
 """Squares of larger values overflow in the statistics of PostgreSQL."""

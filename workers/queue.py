@@ -51,6 +51,8 @@ def submit(
     program's first trial holds the rest, unless ``whatever_fails``. Raise InvalidSpec if its cluster cannot run it, or a quota
     is used up.
     """
+    if first_only and spec.goal is not None:
+        raise InvalidSpec([FieldError("goal", "starts with round 1: run the first trial of a fixed design instead")])
     with quotas.within_quotas(project, capturing=spec.capture.enabled):
         experiment = Experiment.submit(spec, project=project, owner=owner, slug=slug, cloned_from=cloned_from)
         if whatever_fails:

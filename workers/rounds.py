@@ -44,11 +44,7 @@ class _Ended:
 
 def decide_due() -> int:
     """Decide every ended round, also those over budget; return how many."""
-    decided = 0
-    for row in Round.objects.filter(outcome="").select_related("experiment"):
-        _cancel_over_budget(row.experiment)
-        decided += decide_patiently(row.experiment_id)
-    return decided
+    return sum(map(decide_patiently, Round.objects.filter(outcome="").values_list("experiment", flat=True)))
 
 
 def decide_patiently(experiment_id: int) -> bool:
@@ -71,11 +67,12 @@ def decide_patiently(experiment_id: int) -> bool:
 def decide_round(experiment_id: int) -> bool:
     """Decide the open round of an experiment; return whether this call did."""
     row = Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
-    if row is None or not _is_due(row.experiment):
+    goal = None if row is None else row.experiment.spec.goal
+    if row is None or goal is None:  # without a goal: another process just stored a version that ends the round
         return False
     experiment = row.experiment
-    goal = experiment.spec.goal
-    if goal is None:  # another process just stored a version without it, which ends the round
+    _cancel_over_budget(experiment, goal)
+    if not _is_due(experiment):
         return False
     ended = _ended(experiment, goal)
     try:
@@ -177,10 +174,9 @@ def _store(row: Round, ended: _Ended) -> bool:
     return True
 
 
-def _cancel_over_budget(experiment: Experiment) -> None:
+def _cancel_over_budget(experiment: Experiment, goal: Goal) -> None:
     """Cancel the waiting trials of a round that used up its time; the round then ends."""
-    goal = experiment.spec.goal
-    if goal is None or not experiment.trials.filter(state=State.QUEUED).exists():
+    if not experiment.trials.filter(state=State.QUEUED).exists():
         return
     limits = goal.budget.model_copy(update={"trials": None})
     if (used := spent_of(experiment).reached(limits)) and (

@@ -29,6 +29,8 @@ PLANNED: Final = 8
 """Rounds that spend an equal share of the error."""
 _EQUAL_SHARE: Final = 0.2
 _LISTED: Final = 4
+_UNKNOWN: Final = 10.0
+"""Half-width from which on an interval says nothing."""
 
 
 def share_of(rounds: int) -> float:
@@ -99,8 +101,10 @@ def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) 
         if (count := _block(n, needed - n, at_most)) > 0:
             more.append((grid.points[i].parameters, count))
     halves = [half for _, half in wide if half is not None]
-    widest = f"The widest interval is ±{percent(max(halves))}" if halves else "The scatter is not known yet"
-    reason = f"{widest}; {percent(precision)} is the goal at {_names(question, [grid.points[i] for i, _ in wide])}."
+    is_known = halves and max(halves) < _UNKNOWN
+    widest = f"The widest interval is ±{percent(max(halves))}" if is_known else "The scatter is not known yet"
+    names = _names(question, [grid.points[i] for i, _ in wide])
+    reason = f"{widest}; the goal is ±{percent(precision)}, missed at {names}."
     if not more:
         return Decision("at_most", f"{reason} These have {at_most} repetitions, the most allowed.", numbers)
     return Decision("continue", reason, numbers, more)

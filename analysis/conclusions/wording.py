@@ -26,10 +26,25 @@ ANY: Final = 1000
 """Largest factor that is written as a number."""
 
 
+_LAUNCHES: Final = {
+    ("bind", "core"): "binding to cores",
+    ("bind", "socket"): "binding to sockets",
+    ("bind", "numa"): "binding to NUMA nodes",
+    ("bind", "hwthread"): "binding to hardware threads",
+    ("bind", "none"): "no binding",
+    ("bind", "default"): "the library's binding",
+    ("distribution", "block"): "block distribution",
+    ("distribution", "cyclic"): "cyclic distribution",
+    ("transport", "native"): "the native transport",
+    ("transport", "tcp"): "TCP",
+}
+
+
 def level(factor: Factor, value: Any, *, counted: bool = True) -> str:
     """Return a level in words: "16 ms", "1 %", "64 KiB", "4 hosts", "pull"."""
     if isinstance(value, str) or value is None or isinstance(value, bool):
-        return str(value)
+        name = str(value).partition(": ")[0] if factor.name == "transport" else str(value)
+        return _LAUNCHES.get((factor.name, name), name)
     if factor.unit == "B":
         return numbers.size(round(value))
     if factor.unit == "share":

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from analysis.mpi.ways import numbers_of
+from analysis.mpi.transports import numbers_of
 from analysis.numbers import plural
 
 MOST_NAMES: Final = 4
@@ -49,7 +49,7 @@ class Machine:
     @property
     def core_of(self) -> dict[int, int]:
         """Return the place of each CPU's core in ``cores``."""
-        return {cpu: place for place, core in enumerate(self.cores) for cpu in core.cpus}
+        return {cpu: number for number, core in enumerate(self.cores) for cpu in core.cpus}
 
     @property
     def sockets(self) -> frozenset[int]:
@@ -74,7 +74,7 @@ def machines_of(rows: Sequence[Mapping[str, Any]]) -> list[Machine]:
 
 
 Row = Mapping[str, Any]
-"""A rank of a profile: ``rank``, ``host``, and `analysis.mpi.ways.place_of`, if known."""
+"""A rank of a profile: ``rank``, ``host``, and `analysis.mpi.transports.place_of`, if known."""
 
 
 def by_machine(rows: Sequence[Row], machines: Sequence[Machine]) -> list[tuple[Machine, list[Row]]]:
@@ -111,6 +111,8 @@ def findings(rows: Sequence[Row], machines: Sequence[Machine], threads: int = 1)
         names the first machine and the number of others.
     """
     found: dict[str, list[str]] = defaultdict(list)
+    if not all(row.get("allowed") for row in rows):
+        return {}  # the others may be anywhere
     for machine, ranks in by_machine(rows, machines):
         if machine.cores:
             for name, sentence in _of_machine(machine, ranks, threads):
@@ -215,7 +217,7 @@ def pictures(rows: Sequence[Row], machines: Sequence[Machine]) -> list[Picture]:
         for row in ranks:
             if row.get("cpu") in core_of:
                 at[core_of[row["cpu"]]].append(row)
-        counts = tuple(sorted((place, len(those)) for place, those in at.items()))
+        counts = tuple(sorted((core, len(those)) for core, those in at.items()))
         alike[machine.cores, machine.allowed, counts].append((machine, at))
     return [
         Picture(first, tuple(machine.name for machine, _ in those), at)

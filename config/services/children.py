@@ -150,12 +150,11 @@ def fork(
     log: Path | None,
     death_signal: signal.Signals,
     cwd: Path,
-    environment: Mapping[str, str],
     pass_fds: Iterable[int] = (),
 ) -> Fork:
     """Run `python -m module` in a fork of this process.
 
-    Forks share the memory of the imported modules, and start without importing them. The child has its own session, no
+    Forks share the memory and the environment, and start without importing. The child has its own session, no
     standard input, and only the descriptors that it is passed; `ps` shows it as `title`.
     """
     parent = os.getpid()
@@ -166,7 +165,7 @@ def fork(
         sys.stderr.flush()
         if child := os.fork():
             return Fork(child)
-        _run_module(module, title, output, (death_signal, parent), cwd, environment, pass_fds)
+        _run_module(module, title, output, (death_signal, parent), cwd, pass_fds)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         if output is not None:
@@ -180,7 +179,6 @@ def _run_module(
     output: int | None,
     death: tuple[signal.Signals, int],
     cwd: Path,
-    environment: Mapping[str, str],
     pass_fds: Iterable[int],
 ) -> None:
     """Become the program of `module`; never return."""
@@ -193,8 +191,6 @@ def _run_module(
         die_with_parent(death[1], death[0])
         _set_descriptors(output, pass_fds)
         os.chdir(cwd)
-        os.environ.clear()
-        os.environ.update(environment)
         _set_title(title)
         signal.pthread_sigmask(signal.SIG_SETMASK, set())
         sys.argv = list(module)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from analysis import numbers
 from dashboard.panels.cluster.form import ClusterForm
+from dashboard.panels.cluster.measurable import measurable
 from dashboard.panels.cluster.rows import ClusterRow, cluster_rows
 from dashboard.panels.new.form import Field
 from dashboard.states import chip_of
@@ -111,7 +112,7 @@ def test(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the progress of the last test; on POST start one."""
     cluster = get_object_or_404(Cluster, slug=slug)
     if request.method != "POST":
-        return render(request, "clusters/_test.html", _test_of(request, cluster))
+        return render(request, "clusters/_test.html", {**_test_of(request, cluster), "is_update": True})
     if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
     if not queue.request_check(cluster):
@@ -187,6 +188,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "test": last,
         "counts": [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
+        "measurable": measurable(last),
         "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
     }
 
@@ -206,7 +208,7 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             words = "is saved"
             if "test" in request.POST:
                 queue.request_check(cluster)
-                words = "is saved but switched off. Enable it to run experiments"
+                words = "is saved but switched off. Switch it on to run experiments"
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)
     context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}

@@ -14,9 +14,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from analysis.catalogue import METRICS
 from analysis.numbers import percent_change
-from dashboard.charts.history import Level, over_time
-from dashboard.charts.panel import Chart
 from dashboard.labels import parameter_label, telling, value_words, workload_title
+from dashboard.panels.history import history_chart, status_words
 from dashboard.requests.lookup import query_value
 from experiments import workloads
 from experiments.access import may_submit
@@ -43,9 +42,11 @@ def history(request: HttpRequest, configuration: str, cluster: str) -> HttpRespo
         "workload": workload_title(workload),
         "found": record,
         "metric": description,
+        "status": status_words(record.history),
         "metrics": [described(name).label for name in in_order({*record.metrics, metric}) if is_metric(name)],
         "settings": _settings(record.configuration),
-        "chart": _chart(record, description) if record.entries else None,
+        "chart": history_chart(record) if record.entries else None,
+        "pins": f"history {urlencode({'configuration': configuration, 'cluster': cluster, 'metric': metric})}",
         "changes": _changes(record),
     }
     return render(request, "history/page.html", context)
@@ -62,7 +63,7 @@ def _metric_by_label(request: HttpRequest, configuration: str, cluster: str, lab
         if is_metric(name) and described(name).label.casefold() == label.casefold():
             return redirect(f"{address}?{urlencode({'metric': name})}")
     recorded = any(label in (name, described(name).label) for name in names)
-    why = f"No program defines “{label[:80]}” any more" if recorded else f"No metric is called “{label[:80]}”"
+    why = f"“{label[:80]}” is no longer a metric of any program" if recorded else f"No metric is called “{label[:80]}”"
     messages.error(request, f"{why}. Choose a metric of the list.", extra_tags="bad")
     return redirect(address)
 
@@ -92,27 +93,6 @@ def _settings(configuration: Configuration) -> list[tuple[str, list[tuple[str, s
         for title, names in groups.items()
         if names
     ]
-
-
-def _chart(record: ConfigurationHistory, description: Any) -> Chart:
-    changes, baseline = record.history.changes, record.history.baseline
-    stops = [*(change.index for change in changes), len(record.entries)]
-    medians = [*(change.before.median for change in changes), baseline.summary.median if baseline else 0.0]
-    levels = [Level(first, stop - 1, median) for first, stop, median in zip([0, *stops], stops, medians, strict=False)]
-    limits = None
-    if baseline and baseline.low is not None and baseline.high is not None:
-        limits = (baseline.low, baseline.high)
-    figure = over_time(
-        [entry.value for entry in record.entries],
-        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in record.entries],
-        levels,
-        quantity=description.label,
-        unit=description.unit,
-        limits=limits,
-        trials=[entry.trial for entry in record.entries],
-    )
-    title, subtitle = f"{description.label}, trial by trial", "band: 95 % of further trials of the baseline"
-    return Chart("history", title, figure, subtitle=subtitle)
 
 
 def _changes(record: ConfigurationHistory) -> list[dict[str, Any]]:

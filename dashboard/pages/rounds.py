@@ -22,14 +22,14 @@ from workers import queue, rounds
 @require_POST
 def pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Pause the rounds: running trials end, and no other starts."""
-    experiment = _own(request, slug)
+    experiment = _cancellable(request, slug)
     return redirect_or_refuse(request, lambda: _paused(experiment), experiment)
 
 
 @require_POST
 def resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Resume paused rounds."""
-    experiment = _own(request, slug)
+    experiment = _repeatable(request, slug)
 
     def resumed() -> HttpResponseRedirect:
         queue.resume_rounds(experiment)
@@ -41,9 +41,7 @@ def resume(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def more(request: HttpRequest, slug: str) -> HttpResponse:
     """Add a budget and run one more round."""
-    experiment = find_experiment(request, slug)
-    if experiment.published or not may_run_more(request.user, experiment):
-        raise PermissionDenied
+    experiment = _repeatable(request, slug)
 
     def started() -> HttpResponseRedirect:
         queued = rounds.one_more_round(experiment, _budget(request), author=request.user)
@@ -53,9 +51,16 @@ def more(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect_or_refuse(request, started, experiment)
 
 
-def _own(request: HttpRequest, slug: str) -> Experiment:
+def _cancellable(request: HttpRequest, slug: str) -> Experiment:
     experiment = find_experiment(request, slug)
     if experiment.published or not may_cancel(request.user, experiment):
+        raise PermissionDenied
+    return experiment
+
+
+def _repeatable(request: HttpRequest, slug: str) -> Experiment:
+    experiment = find_experiment(request, slug)
+    if experiment.published or not may_run_more(request.user, experiment):
         raise PermissionDenied
     return experiment
 

@@ -28,7 +28,8 @@ from dashboard.labels import (
     value_words,
 )
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
-from dashboard.panels.trial.host_charts import host_views
+from dashboard.panels.trial.counters import counters_panel
+from dashboard.panels.trial.host_charts import COUNTED_VIEWS, host_views
 from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.link_panel import link_panel
@@ -88,6 +89,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "command": command_lines(trial.command) if trial.command else "",
         "certificate": link_panel(trial),
         "inside": inside_mpi(trial, has_packets=has_packets) if trial.is_over else None,
+        "host_counters": counters_panel(trial) if trial.is_over else None,
         "parameters": _parameters(trial),
         "output_query": _output_query(request),
         "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
@@ -112,6 +114,7 @@ def _tabs(trial: Trial, context: Mapping[str, Any]) -> list[tuple[str, str, str]
         ("time", "Over time", context["is_measured"]),
         ("wire", "Wire", any(context.get(name) for name in ("analysis", "trust_rows", "observer", "certificate"))),
         ("mpi", "MPI", context["inside"]),
+        ("counters", "Counters", context["host_counters"]),
         ("packets", "Packets", context["has_packets"]),
         ("measurements", "Measurements", trial.state == State.FINISHED),
         ("output", "Output", True),
@@ -281,13 +284,16 @@ def _printed_tables(tables: Mapping[str, Any]) -> list[dict[str, Any]]:
 @require_GET
 def hosts(request: HttpRequest, pk: int) -> HttpResponse:
     """Render the samples of a trial's hosts, which are slow to read."""
-    trial = find_trial(request, pk)
-    context: dict[str, Any]
+    trial, is_counters = find_trial(request, pk), query_value(request, "of") == "counters"
+    panel = "counters" if is_counters else "hosts"
+    context: dict[str, Any] = {"panel": panel, "title": f"{panel.capitalize()} over time", "element": f"{panel}-1"}
     try:
         samples = samples_of(trial)
     except NoSamples as none:
-        context = {"why": str(none)}
+        context["why"] = str(none)
     else:
-        count = len(samples.hosts) + samples.omitted
-        context = {"views": host_views(samples, trial), "samples": samples, "hosts": count}
+        views = host_views(samples, trial, COUNTED_VIEWS) if is_counters else host_views(samples, trial)
+        context |= {"views": views, "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
+        if not views:
+            context["why"] = "No counter was read more than once while the trial ran."
     return render(request, "trial/_hosts.html", context)

@@ -26,6 +26,7 @@ _KINDS: Final = {
     "table": f"{{{{ table EXPERIMENT {'|'.join(TABLES)} }}}}",
     "compare": "{{ compare EXPERIMENT EXPERIMENT ... }} or {{ compare QUERY CHART }}",
     "explore": "{{ explore QUERY CHART }}",
+    "history": "{{ history QUERY CHART }}",
 }
 _LINE: Final = re.compile(r"\{\{(.*)\}\}\s*$")
 _INLINE: Final = re.compile(rf"\{{\{{\s*({'|'.join(_KINDS)})\b")
@@ -127,7 +128,7 @@ def _part(words: list[str], line: int) -> Part:
     if kind not in _KINDS:
         raise ValueError(f"there is no part {kind!r}; known: {', '.join(_KINDS)}")
     usage = f"write {_KINDS[kind]}, with {FROZEN} at the end to keep the current data"
-    if kind in ("compare", "explore") and len(rest) == 2 and "=" in rest[0]:
+    if kind in ("compare", "explore", "history") and len(rest) == 2 and "=" in rest[0]:
         return Part(kind, (), rest[1], frozen, line, rest[0])
     if kind == "compare":
         if not _FEWEST_COMPARED <= len(rest) <= _MOST_COMPARED:
@@ -137,7 +138,7 @@ def _part(words: list[str], line: int) -> Part:
         return Part(kind, tuple(rest), "", frozen, line)
     if kind == "table" and len(rest) == 1:
         rest.append(TABLES[0])
-    if kind == "explore" or len(rest) != (1 if kind == "answer" else 2):
+    if kind in ("explore", "history") or len(rest) != (1 if kind == "answer" else 2):
         raise ValueError(usage)
     what = rest[1] if len(rest) > 1 else ""
     if kind == "table" and what not in TABLES:

@@ -16,6 +16,7 @@ from dashboard.panels.compare.sentences import amount
 from dashboard.panels.compare.sentences import answer as compare_answer
 from dashboard.panels.experiment.diagnosis import STRENGTH, diagnosis_context
 from dashboard.panels.experiment.results import Results
+from dashboard.panels.history import history_chart
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
@@ -25,10 +26,12 @@ from dashboard.states import chip_of
 from experiments.access import visible_experiments
 from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe
-from experiments.models import Experiment, Kind, Report, State
+from experiments.metrics import is_metric
+from experiments.models import Configuration, Experiment, Kind, Report, State
 from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.explorer import pivot
+from experiments.selectors.history import history_of
 
 Body = dict[str, Any]
 """JSON data: title, notes, sentences, charts, table."""
@@ -86,9 +89,8 @@ class Source:
         """Return the charts of a page by its query string. Raise LookupError."""
         page = part.kind, part.query
         if page not in self._drawn:
-            draw = _compared if part.kind == "compare" else _explored
             try:
-                self._drawn[page] = draw(self.user, QueryDict(part.query))
+                self._drawn[page] = _PAGES[part.kind](self.user, QueryDict(part.query))
             except (CannotCompare, CannotExplore) as error:
                 self._drawn[page] = LookupError(str(error))
         if isinstance(drawn := self._drawn[page], LookupError):
@@ -135,6 +137,25 @@ def _explored(user: Any, params: QueryDict) -> Drawn:
         raise CannotExplore(f"more than {MOST_EXPLORED} experiments match: filter before you pin")
     charts = panels(pivot(question.configurations, question.query), question)
     return Drawn(experiments, {chart.element: chart for chart in charts})
+
+
+def _recorded(user: Any, params: QueryDict) -> Drawn:
+    configuration, cluster, metric = (params.get(name, "") for name in ("configuration", "cluster", "metric"))
+    if not is_metric(metric):
+        raise CannotExplore(f"{metric[:80]!r} is not a metric")
+    try:
+        record = history_of(user, configuration, cluster, metric)
+    except Configuration.DoesNotExist:
+        raise CannotExplore("there is no such history, or you may not see it") from None
+    experiments = list(Experiment.objects.filter(slug__in={entry.experiment for entry in record.entries}))
+    return Drawn(experiments, {"history": history_chart(record)} if record.entries else {})
+
+
+_PAGES: Final[Mapping[str, Callable[[Any, QueryDict], Drawn]]] = {
+    "compare": _compared,
+    "explore": _explored,
+    "history": _recorded,
+}
 
 
 def _one_chart(charts: Mapping[str, Chart], name: str, page: str) -> Body:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -22,7 +23,7 @@ from experiments import workloads
 from experiments.access import visible_experiments
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described, in_order, is_metric
-from experiments.models import Configuration, Measurement
+from experiments.models import Configuration, Experiment, Measurement
 from experiments.selectors.explorer import COLUMNS, ConfigurationCounts, Pivot, PivotCell, Query, check, counts
 from experiments.specification.parameters import known_parameters
 
@@ -166,6 +167,7 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     by_panel: dict[Any, list[PivotCell]] = {}
     for cell in sorted(pivoted.cells, key=lambda cell: (cell.published, _order(cell.facet))):
         by_panel.setdefault(_panel(cell), []).append(cell)
+    titles = _titles(pivoted, query)
     y, x = described(query.y), described(query.x) if pivoted.is_scatter else None
     axes = Axes(
         x=x.label if x else label(query.x),
@@ -178,9 +180,9 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
     )
     charts = []
     for number, cells in enumerate(list(by_panel.values())[:MOST_PANELS]):
-        series = _series(cells, query, look, leading)
+        series = _series(cells, query, look, leading, titles)
         figure = pivot_panel(series, axes, scatter=pivoted.is_scatter)
-        title = words(query.facet, cells[0].facet) if query.facet else f"{y.label} over {axes.x.lower()}"
+        title = words(query.facet, cells[0].facet, titles) if query.facet else f"{y.label} over {axes.x.lower()}"
         title += ", published" if cells[0].published else ""
         subtitle = label(query.facet) if query.facet else dict(STATISTICS)[look.statistic].lower()
         charts.append(
@@ -202,7 +204,7 @@ def _panel(cell: PivotCell) -> tuple[bool, str]:
 
 
 def _series(
-    cells: Iterable[PivotCell], query: Query, look: Presentation, leading: Leads
+    cells: Iterable[PivotCell], query: Query, look: Presentation, leading: Leads, titles: Mapping[str, str]
 ) -> list[tuple[str, list[list[Mark]]]]:
     """Return the marks by colour and line."""
     by_colour: dict[str, list[PivotCell]] = {}
@@ -213,18 +215,18 @@ def _series(
         name = described(query.y).label
         if query.colour:
             prefix = "" if query.colour in COLUMNS else f"{label(query.colour)} "
-            name = shortened(f"{prefix}{words(query.colour, group[0].colour)}", _LONGEST_LEGEND)
+            name = shortened(f"{prefix}{words(query.colour, group[0].colour, titles)}", _LONGEST_LEGEND)
         by_line: dict[str, list[PivotCell]] = {}
         for cell in group:
             by_line.setdefault(cell.line, []).append(cell)
         lines = [sorted(cells, key=lambda cell: _order(cell.x)) for cells in by_line.values()]
-        series.append((name, [[_mark(cell, query, look, leading) for cell in line] for line in lines]))
+        series.append((name, [[_mark(cell, query, look, leading, titles) for cell in line] for line in lines]))
     return series
 
 
-def _mark(cell: PivotCell, query: Query, look: Presentation, leading: Leads) -> Mark:
+def _mark(cell: PivotCell, query: Query, look: Presentation, leading: Leads, titles: Mapping[str, str]) -> Mark:
     number = isinstance(cell.x, int | float) and not isinstance(cell.x, bool)
-    x = cell.x if number else words(query.x, cell.x)
+    x = cell.x if number else words(query.x, cell.x, titles)
     is_mean = look.statistic == "mean"
     value = cell.mean if is_mean else cell.median
     low, high = (cell.interval or (None, None)) if is_mean else (cell.low, cell.high)
@@ -247,10 +249,23 @@ def label(name: str) -> str:
     return described(name).label if name and is_metric(name) else parameter_label(name)
 
 
-def words(name: str, value: Any) -> str:
-    """Return the value of a dimension in words."""
+def _titles(pivoted: Pivot, query: Query) -> Mapping[str, str]:
+    """Return slug -> title of experiments: the name, or the slug of ambiguous names."""
+    axes = [axis for axis in ("x", "colour", "facet") if getattr(query, axis) == "experiment"]
+    slugs = {getattr(cell, axis) for axis in axes for cell in pivoted.cells}
+    if not slugs:
+        return {}
+    names = dict(Experiment.objects.filter(slug__in=slugs).values_list("slug", "name"))
+    counts = Counter(names.values())
+    return {slug: name if counts[name] == 1 else slug for slug, name in names.items()}
+
+
+def words(name: str, value: Any, titles: Mapping[str, str]) -> str:
+    """Return the value of a dimension in words; ``titles`` are those of experiments."""
     if value is None:
         return "not set"
+    if name == "experiment":
+        return titles.get(value, value)
     if name == "workload":
         return workload_title(value)
     return str(value) if name in COLUMNS and isinstance(value, str) else value_words(name, value)

@@ -30,7 +30,7 @@ _ONE_OF: Final = ("experiment", "workload", "cluster", "project")
 """Filters with several values here and one in the list of trials."""
 _OF_SOME_TRIAL: Final = ("tag", "state", "trust", "after", "before")
 """Filters that the list of trials lacks or defines differently."""
-_NAMED: Final = {name: f"experiment__{name}" for name in ("cluster", "project")} | {"experiment": "experiment"}
+_NAMED: Final = {name: f"experiment__{name}" for name in ("cluster", "project")}
 """Dimensions with names as values, whose filters need slugs."""
 
 
@@ -68,7 +68,7 @@ def leads(configurations: QuerySet[Configuration], filters: ConfigurationFilter,
             if not isinstance(value, str | int | float) or (axis in mixed and _is_truth(value)):
                 return ""
             if name in _ONE_OF:
-                names[name] = slugs.get((name, str(value)), "")
+                names[name] = str(value) if name == "experiment" else slugs.get((name, str(value)), "")
             else:
                 conditions.append(condition(name, value) or "")
         stated = ", ".join(conditions)

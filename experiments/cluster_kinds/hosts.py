@@ -72,9 +72,9 @@ def _expanded(word: str) -> list[str]:
     # In the order of Slurm: the last bracket counts fastest, then the first, the second and so on.
     *slower, fastest = range(1, len(choices), 2) or [0]
     order = [*range(0, len(choices), 2), *reversed(slower), fastest] if len(choices) > 1 else [0]
-    places = sorted(range(len(order)), key=order.__getitem__)
-    picked = itertools.product(*(choices[place] for place in order))
-    return [name for parts in picked if (name := "".join(parts[place] for place in places))]
+    positions = sorted(range(len(order)), key=order.__getitem__)
+    picked = itertools.product(*(choices[position] for position in order))
+    return [name for parts in picked if (name := "".join(parts[position] for position in positions))]
 
 
 def _numbers(ranges: str, word: str) -> list[str]:

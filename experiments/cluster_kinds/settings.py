@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from experiments.specification.placement import Bind, Distribution
-from experiments.specification.transport import NATIVE, Chosen
+from experiments.specification.transport import NATIVE, TransportText
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]*")
 
@@ -90,7 +90,7 @@ class HostSettings(Settings):
     """Starts the ranks: mpirun of the MPI library, or a command of the batch system."""
     mpirun: Word | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
-    transport: Chosen = stated(NATIVE, "Transport", "MPI")
+    transport: TransportText = stated(NATIVE, "Transport", "MPI")
     """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
     bind: Bind = stated("default", "Bind ranks to", "MPI")
     """default: as the MPI library does."""

@@ -39,11 +39,11 @@ def cores(system: Path = SYSTEM) -> list[Core]:
         for node in system.glob("node/node[0-9]*")
         for cpu in numbers_of(_text(node / "cpulist"))
     }
-    found = set()
+    unordered = set()
     for directory in system.glob("cpu/cpu[0-9]*"):
         if (core := _core(directory, node_of.get(int(directory.name[3:]), 0))) is not None:
-            found.add(core)
-    return sorted(found, key=lambda core: (core.socket, core.numa, core.cpus))
+            unordered.add(core)
+    return sorted(unordered, key=lambda core: (core.socket, core.numa, core.cpus))
 
 
 def _core(directory: Path, numa: int) -> Core | None:

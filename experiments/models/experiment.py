@@ -332,7 +332,7 @@ class Experiment(OfProject, models.Model):
 
     def release_hold(self) -> None:
         """Let held trials start; the next failure may hold them again."""
-        type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
+        type(self).objects.filter(pk=self.pk, hold=Hold.HELD).update(hold=Hold.NONE)
 
     def go_on(self) -> int:
         """Let the waiting trials start despite failures; return their count."""
@@ -481,7 +481,7 @@ class Experiment(OfProject, models.Model):
         self.require_editable()
         with transaction.atomic():
             self.wait_for_others()
-            self.release_hold()
+            type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
             self._end_open_round("Stopped by a user.")
             cancelled = int(self.trials.unfinished().cancel())
             if cancelled:

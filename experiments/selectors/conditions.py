@@ -173,8 +173,8 @@ class _OfTrials(_Question):
             left, sign, right = right, _MIRRORED.get(sign, sign), left
         if not (isinstance(left, Name) and is_metric(left.name)):
             raise _refused(f"{_source_of(left)} is not a metric; write for example elapsed_s < 10")
-        if not isinstance(right, Constant):
-            raise _refused(f"{left.name} needs a number on the other side, as in {left.name} < 10")
+        if not isinstance(right, Constant) or sign in ("in", "not in"):
+            raise _refused(f"{left.name} is compared with one number, as in {left.name} < 10")
         bound = _constant(right.value, left)
         value = Q(value=bound) if sign in ("==", "!=") else Q(**{f"value__{_LOOKUP[sign]}": bound})
         of_trial = values.measurements(left.name, self._scope)

@@ -47,7 +47,7 @@ COLUMNS: Final = {
     "hosts": "hosts",
     "ranks": "ranks",
     "workload": "experiment__workload",
-    "experiment": "experiment__name",
+    "experiment": "experiment__slug",
     "cluster": "experiment__cluster__name",
     "project": "experiment__project__name",
 }

@@ -33,7 +33,7 @@ _UNITS: Final = {
     "link.tcp_buffer": "B",
     "link.queue": "B",
 }
-_LABELS: Final = {"link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
+_LABELS: Final = {"bind": "binding", "link.bandwidth": "rate", "link.tcp_buffer": "TCP buffer", "link.mtu": "MTU"}
 
 
 def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:

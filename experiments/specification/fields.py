@@ -22,7 +22,7 @@ from experiments.specification.parameters import (
 )
 from experiments.specification.placement import WantedBind, WantedDistribution
 from experiments.specification.ranges import expand_values
-from experiments.specification.transport import AS_CLUSTER, Wanted, as_swept
+from experiments.specification.transport import AS_CLUSTER, TransportOrCluster, as_swept
 from experiments.specification.tree import Vocabulary
 
 _NOT_BLANK: Final[dict[str, Any]] = {"pattern": r"\S"}
@@ -77,7 +77,7 @@ class ExperimentSpec(Part):
     deciding: str | None = None
     """The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own."""
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
-    transport: Wanted = AS_CLUSTER
+    transport: TransportOrCluster = AS_CLUSTER
     """Network of the messages: cluster (its setting), native (the library chooses), tcp, or NAME: VARIABLE=value --option."""
     bind: WantedBind = AS_CLUSTER
     """Binding of each rank: to a core, socket, numa node, hwthread or none; default: as the MPI library does."""
@@ -148,6 +148,8 @@ class ExperimentSpec(Part):
 
     def swept(self, name: str) -> list[Any]:
         """Return the written values of a swept parameter. Raise ValueError."""
+        if isinstance(self.sweep[name], dict):
+            raise ValueError("must be a list or a range: sizes that rounds choose (explore) are not supported yet")
         return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
 
     def known_parameters(self) -> set[str]:

@@ -75,7 +75,7 @@ def transport_of(text: str) -> Transport:
 
 
 def is_harmless(value: Any) -> bool:
-    """Return whether a valid transport only chooses among the components of the installed libraries."""
+    """Return whether a valid transport only names components of installed libraries."""
     return _HARMLESS.fullmatch(_or_cluster(value).partition(": ")[2]) is not None
 
 
@@ -115,7 +115,7 @@ def _from_mapping(value: Mapping[str, Any]) -> str:
 
 
 _WRITTEN: Any = str | _Own
-Chosen = Annotated[str, BeforeValidator(as_transport, json_schema_input_type=_WRITTEN)]
+TransportText = Annotated[str, BeforeValidator(as_transport, json_schema_input_type=_WRITTEN)]
 """A transport, as the settings of a cluster have it."""
-Wanted = Annotated[str, BeforeValidator(_or_cluster, json_schema_input_type=_WRITTEN)]
+TransportOrCluster = Annotated[str, BeforeValidator(_or_cluster, json_schema_input_type=_WRITTEN)]
 """A transport, or `cluster`: that of the cluster's settings."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -113,4 +115,25 @@ def test_it_notifies_of_the_end_of_an_experiment_on_any_open_page(page, experime
     page.wait_for_function("() => window.notified.length", timeout=30_000)
     assert page.evaluate("window.notified") == [["Watched", "Finished: 2 of 2 trials finished"]]
     assert page.evaluate("localStorage.getItem('rankwire-notify')") is None
+    assert page_errors == []
+
+
+def test_the_end_of_an_experiment_clears_its_message_and_offers_deletion_with_undo(page, person, page_errors):
+    page.goto("/experiments/new/?workload=ring")
+    page.get_by_role("button", name="Start 6 trials").click()
+    page.wait_for_url(re.compile(r"/experiments/(?!new)"))
+    expect(page.locator("#messages")).to_contain_text("6 trials")
+    expect(page.locator("#delete a")).to_have_count(0)
+    for _ in range(6):
+        finish(claimed())
+    expect(page.locator("#state")).to_contain_text("Finished")
+    expect(page.locator("#messages")).to_be_empty()
+    page.get_by_text("More actions").click()
+    page.get_by_role("link", name="Delete experiment").click()
+    page.get_by_role("button", name="Delete 1 experiment").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert not Experiment.objects.filter(workload="ring").exists()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#messages")).to_contain_text("1 experiment restored")
+    assert Experiment.objects.filter(workload="ring").exists()
     assert page_errors == []

@@ -68,12 +68,12 @@ def test_only_maintainers_submit_workloads_that_name_their_program() -> None:
 
 @pytest.mark.parametrize("words", ["-np 1 /usr/bin/id :", "LD_PRELOAD=/tmp/evil.so", "--mca plm_rsh_agent /tmp/evil",
     "--mca mca_base_component_path /tmp", "UCX_TLS=rc --app /tmp/evil", "UCX_MODULE_DIR=/tmp", "--mca pml --app"])  # fmt: skip
-@pytest.mark.parametrize("place", ["transport", "sweep"])
-def test_only_maintainers_choose_transports_that_name_programs_or_files(words: str, place: str) -> None:
+@pytest.mark.parametrize("field", ["transport", "sweep"])
+def test_only_maintainers_choose_transports_that_name_programs_or_files(words: str, field: str) -> None:
     submitter, maintainer = factories.person("sue", "submitter"), factories.person("max", "maintainer")
     project = Project.objects.get(slug="default")
-    own = f"mine: {words}"
-    chosen = {"transport": own} if place == "transport" else {"sweep": {"transport": [own]}}
+    transport = f"mine: {words}"
+    chosen = {"transport": transport} if field == "transport" else {"sweep": {"transport": [transport]}}
     specification = parse({"name": "x", "workload": "water", **chosen}, max_trials=100).to_dict()
     assert access.restricted_field(specification) == "transport"
     assert not access.may_submit(submitter, project, specification)

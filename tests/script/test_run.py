@@ -53,6 +53,16 @@ def test_it_runs_an_experiment_to_its_end_and_leaves_nothing_running(
     assert "Limitations:" in run.output  # the findings close it
 
 
+def test_it_prints_each_round_of_a_goal_with_its_reason(start: Callable[..., Script], directory: Path) -> None:
+    written = QUICK.replace("[1, 2]", "[1]").replace("repetitions: 1", "repetitions: {at_least: 2, at_most: 3}")
+    goal = "disturbed: keep\ngoal: {until: 0.1 %, budget: {trials: 9}}\n"
+    (directory / "goal.yaml").write_text(written + goal)
+    run = start("run", "goal.yaml", cwd=directory)
+    assert run.end() == 0, run.output
+    assert re.search(r"round 1, 2 trials: next round\. .*0\.1", run.output), run.output
+    assert "round 2, 1 trial: all repetitions made." in run.output
+
+
 def test_it_cancels_its_trials_at_ctrl_c_and_leaves_nothing_running(
     start: Callable[..., Script], var: Path, directory: Path
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 from django.db import connection
 from django.db.models import Count
@@ -21,41 +23,8 @@ from experiments.selectors.study import study_of
 from experiments.specification import parse
 from experiments.specification.goal import Budget
 from tests.experiments import factories
+from tests.workers.simulated_rounds import end_trials, run_to_end, submit
 from workers import queue, rounds
-
-TIMES_S = {1: 20.0, 2: 11.0, 4: 10.0}
-Goal = dict[str, Any]
-
-
-def submit(goal: Goal, **changes: Any) -> Experiment:
-    data = {
-        "name": "goal",
-        "workload": "water",
-        "parameters": {"molecules": 64},
-        "sweep": {"hosts": list(TIMES_S)},
-        "goal": {"budget": {"trials": 200}, **goal},
-        **changes,
-    }
-    return queue.submit(parse(data), project=load_defaults())
-
-
-def end_trials(experiment: Experiment, sd: float = 0.02, seed: int = 1) -> int:
-    """Finish all queued trials with simulated times; return how many."""
-    random, ended = np.random.default_rng([seed, experiment.trials.count()]), 0
-    while experiment.trials.filter(state=State.QUEUED).exists():
-        trial = factories.analysing()
-        seconds = TIMES_S[trial.configuration.hosts] * float(np.exp(random.normal(0, sd)))
-        trial.finish(TrialResult({"all": {"elapsed_s": seconds}}, {}, "good"))
-        ended += 1
-    return ended
-
-
-def run_to_end(experiment: Experiment, **noise: Any) -> list[Round]:
-    for _ in range(40):
-        end_trials(experiment, **noise)
-        if not rounds.decide_round(experiment.pk):
-            break
-    return list(experiment.rounds.all())
 
 
 def test_rounds_repeat_open_sizes_until_the_question_is_answered(db: None) -> None:
@@ -142,10 +111,29 @@ def test_paused_rounds_start_and_decide_nothing_until_they_resume(db: None) -> N
     assert rounds.decide_round(experiment.pk)
 
 
+def test_lost_worker_keeps_rounds_paused(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    trial = factories.running()
+    experiment.pause_rounds()
+
+    assert trial.mark_lost("Its worker ended.") is not None
+
+    assert Experiment.objects.get().hold == Hold.PAUSED
+
+
+def test_first_trial_alone_is_refused_beside_a_goal(db: None) -> None:
+    spec = parse({"name": "goal", "workload": "water", "goal": {"until": "3 %", "budget": {"trials": 20}}})
+
+    with pytest.raises(InvalidSpec, match="starts with round 1"):
+        queue.submit(spec, project=load_defaults(), first_only=True)
+
+
 def test_cancelled_experiment_stops_its_rounds(db: None) -> None:
     experiment = submit({"until": "answered"})
 
+    experiment.pause_rounds()
     assert experiment.cancel() == 9
+    assert Experiment.objects.get().hold == Hold.NONE
 
     assert experiment.rounds.get().outcome == "stopped"
     assert not rounds.decide_due()
@@ -160,7 +148,7 @@ def test_one_more_round_extends_the_budget(db: None) -> None:
     assert rounds.one_more_round(experiment, Budget(trials=4)) == 4
 
     experiment.refresh_from_db()
-    assert experiment.spec.goal.budget.trials == 13
+    assert experiment.specification["goal"]["budget"] == {"trials": 13}
     assert experiment.rounds.count() == 2
     assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
     assert experiment.trials.count() == 13
@@ -241,10 +229,31 @@ def test_decision_that_dies_anywhere_is_made_once_by_the_next_sweep(
     assert rounds.decide_due() == 0
 
     assert [row.outcome for row in experiment.rounds.all()] == ["continue", ""]
-    assert experiment.trials.count() == 9 + experiment.rounds.last().queued
+    assert experiment.trials.count() == 9 + experiment.rounds.get(outcome="").queued
     assert experiment.trials.filter(kind=Kind.MEASURED).values("configuration", "repetition").distinct().count() == (
         experiment.trials.count()
     )
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.02, 0.06, 0.12, 0.3])
+def test_killed_worker_loses_and_doubles_no_decision(transactional_db: None, after_s: float) -> None:
+    experiment = submit({"until": "0.5 %"})
+    end_trials(experiment, sd=0.1)
+    connection.close()
+    worker = os.fork()
+    if not worker:
+        try:
+            rounds.decide_round(experiment.pk)
+        finally:
+            os._exit(0)
+    threading.Event().wait(after_s)  # any moment of the decision
+    os.kill(worker, signal.SIGKILL)
+    os.waitpid(worker, 0)
+
+    rounds.decide_due()
+
+    assert [row.outcome for row in experiment.rounds.all()] == ["continue", ""]
+    assert experiment.trials.count() == 9 + experiment.rounds.get(outcome="").queued
 
 
 def test_two_workers_that_decide_at_once_store_one_decision(transactional_db: None) -> None:
@@ -262,4 +271,4 @@ def test_two_workers_that_decide_at_once_store_one_decision(transactional_db: No
 
     assert sum(decided) == 1
     assert experiment.rounds.count() == 2
-    assert experiment.trials.count() == 9 + experiment.rounds.last().queued
+    assert experiment.trials.count() == 9 + experiment.rounds.get(outcome="").queued

@@ -19,6 +19,8 @@ from typing import Any
 Message = dict[str, Any]
 
 MESSAGE_LIMIT_BYTES = 1 << 20
+STREAM_LIMIT_BYTES = 64 << 20
+"""Of a message between machines, and of its attachment: the other end may be hostile."""
 DESCRIPTOR_LIMIT = 8
 STALL_LIMIT_S = 60.0
 
@@ -76,16 +78,24 @@ class Stream:
         return self.reading
 
     def receive(self) -> tuple[Message, bytes] | None:
-        """Return the next message and its attachment; None if the other side is gone."""
+        """Return the next message and its attachment; None if the other side is gone.
+
+        None also if it sends what is no message.
+        """
         lengths = self._read(self._LENGTHS.size)
         if lengths is None:
             return None
         text_bytes, attachment_bytes = self._LENGTHS.unpack(lengths)
+        if max(text_bytes, attachment_bytes) > STREAM_LIMIT_BYTES:
+            return None
         text, attachment = self._read(text_bytes), self._read(attachment_bytes)
         if text is None or attachment is None or self._read(len(self._END)) is None:
             return None
-        message: Message = json.loads(text)
-        return message, attachment
+        try:
+            message = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        return (message, attachment) if isinstance(message, dict) else None
 
     def send(self, message: Message, attachment: bytes = b"") -> None:
         """Send one message. Raises OSError (EPIPE) as the pipe does."""

@@ -33,7 +33,7 @@ HIDDEN = (TEMPORARY, Path("/var/tmp"), RUN, Path("/dev/shm"))  # noqa: S108
 WRITABLE = (*HIDDEN[:2], HIDDEN[3])
 DEVICES = Path("/dev")
 KEPT_DEVICES = (
-    "null", "zero", "full", "random", "urandom", "tty", "hugepages", "infiniband", "knem", "xpmem", "kfd", "dri/renderD*", "nvidia*",
+    "null", "zero", "full", "random", "urandom", "tty", "hugepages", "infiniband", "knem", "xpmem", "kfd", "dri/render*", "nvidia*",
 )  # fmt: skip
 """Patterns of an allow list. Others may be open to the user or a group of the worker: disks, consoles, cameras, virtual machines."""
 DEVICE_LINKS = {

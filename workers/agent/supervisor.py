@@ -180,7 +180,10 @@ class Supervisor:
         return sample
 
     def count(self, message: rpc.Message, _attachment: Any) -> Answer:
-        """Begin to read counters below the `roots` of hosts; return after the first values of the fast ones."""
+        """Begin to read counters below the `roots` of hosts.
+
+        Return after the first values of the fast ones.
+        """
         from workers.hosts.counters.recorder import Recorder  # here: the agent starts without it
 
         self.end_counting()
@@ -196,7 +199,10 @@ class Supervisor:
             self.selector.unregister(self.recorder.output)
 
     def counted(self, message: rpc.Message, _attachment: Any) -> Answer:
-        """Return what the sources reported so far; the first time they are asked for their last values."""
+        """Return what the sources reported.
+
+        The first request asks them for their last values.
+        """
         if self.recorder is None:
             return {"is_done": True, "sources": {}}, self.nothing
         if message["is_first"]:

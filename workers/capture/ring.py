@@ -1,4 +1,4 @@
-"""Recording of the test-bed with a kernel ring (`workers.testbed.recorder`)."""
+"""Recording with a kernel ring in our own namespaces (`workers.testbed.recorder`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class RingCapture(Capture):
         memory: SlotMemory,
         snap_length: int,
         limit: int,
+        is_filtered: bool,
     ) -> None:
+        self._is_filtered = is_filtered
         self._memory = memory
         self._slots = slots
         self._slot_bytes = recorder.slot_bytes(snap_length)
@@ -45,7 +47,7 @@ class RingCapture(Capture):
         super().__init__(agent, start.process, interface, start.files, start.baseline, limit)
 
     @classmethod
-    def on_bridge(
+    def on_interface(
         cls,
         agent: LocalAgent,
         interface: str,
@@ -53,11 +55,13 @@ class RingCapture(Capture):
         *,
         snap_length: int = DEFAULT_SNAP_LENGTH,
         must_hold: Sequence[tuple[int, int]] = (),
+        tcp_ports: tuple[int, int] | None = None,
     ) -> RingCapture:
-        """Record from a bridge of the agent's network.
+        """Record from an interface of the agent's network.
 
         Returns when the first packet can come. `must_hold`: offsets and values of bytes; frames with another value are
-        left out. The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
+        left out. `tcp_ports`: first and last port of TCP; other frames are left out. The recording ends at a quarter of
+        the free memory. Raises CaptureUnavailable.
         """
         free = available_memory_bytes()
         limit = free // 4
@@ -67,16 +71,17 @@ class RingCapture(Capture):
             "ring_bytes": min(RING_BYTES, free // 8),
             "most_bytes": limit,
             "must_hold": [list(pair) for pair in must_hold],
+            "tcp_ports": tcp_ports,
         }
         try:
             slots = memory.take()
         except OSError as error:
             raise CaptureUnavailable(reason(error)) from error
         argv = [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)]
-        counted = None if must_hold else interface
-        with started(agent, argv, counted=counted, output=slots) as start:
+        is_filtered = bool(must_hold or tcp_ports)
+        with started(agent, argv, counted=interface, output=slots) as start:
             os.write(start.files[0], file_header(interface, snap_length))
-            capture = cls(agent, start, interface, slots, memory, snap_length, limit)
+            capture = cls(agent, start, interface, slots, memory, snap_length, limit, is_filtered)
             capture._wait_until_recording()
         return capture
 
@@ -124,7 +129,11 @@ class RingCapture(Capture):
         return self._slots_bytes()
 
     def _is_complete(self, on_interface: int | None) -> bool:
-        return on_interface is not None and self._recorded() >= on_interface
+        """Return whether all frames are in the file, or for the recorder to fetch.
+
+        What a filter leaves out cannot be counted; the recorder empties the ring when it is stopped.
+        """
+        return on_interface is not None and (self._is_filtered or self._recorded() >= on_interface)
 
     def _recorded(self) -> int:
         return self._slots_bytes() // self._slot_bytes

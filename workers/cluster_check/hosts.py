@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,9 @@ OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
 CLOCK_LIMIT_S: Final = 0.005
 PATH_MTU: Final = "Path MTU"
+EQUAL_HOSTS: Final = "Equal hosts"
+_SHOWN_FACTS: Final = 5
+"""Of each host that differs."""
 _SMALLEST_MTU: Final = 576  # every host must accept it (RFC 1122, 3.3.3)
 _PING_HEADERS: Final = 28  # of IPv4 and ICMP
 _QUESTIONS: Final = 8
@@ -81,9 +84,40 @@ def launch_command(session: Session, launch: Launch) -> Step:
     return ok(name, program, f"{version[0].strip()}." if version else "")
 
 
-def interfaces(session: Session) -> Interfaces:
+def equal_hosts(session: Session, environment: Mapping[str, Any]) -> Step:
+    """Check that the hosts are equal, but for interfaces, which have other steps.
+
+    Equal hosts have different amounts of memory: firmware keeps some of it.
+    """
+    if len(session.remote_agents) < 2:
+        return skipped(EQUAL_HOSTS, "One machine: nothing to compare.")
+    compared = {
+        host: {name: value for name, value in facts.items() if name not in ("interface", "variables", "memory_bytes")}
+        for host, facts in (environment.get("other_hosts") or {}).items()
+    }
+    unlike = {host: [f"{name} {value}" for name, value in _flat(facts)] for host, facts in compared.items() if facts}
+    if not unlike:
+        return ok(EQUAL_HOSTS, "Yes", f"Processor, kernel, MPI and settings of {', '.join(session.hosts)} are equal.")
+    seen = "; ".join(f"{host}: {', '.join(words[:_SHOWN_FACTS])}" for host, words in unlike.items())
+    return warning(
+        EQUAL_HOSTS,
+        f"{', '.join(unlike)} differ from {session.hosts[0]}" if len(unlike) > 1 else f"{next(iter(unlike))} differs",
+        f"Unlike {session.hosts[0]}: {seen}. The slowest host decides how long ranks wait for each other.",
+        "Measure on equal hosts: choose a partition or queue that has only one kind, or list fewer hosts.",
+    )
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield facts by dotted names."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def interfaces(session: Session, environment: Mapping[str, Any]) -> Interfaces:
     """Return the facts of each host's interface, as trials store them."""
-    environment = session.environment()
     first = environment.get("interface") or {}
     others = environment.get("other_hosts") or {}
     return {host: {**first, **(others.get(host, {}).get("interface") or {})} for host in session.hosts}

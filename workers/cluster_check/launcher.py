@@ -19,7 +19,7 @@ _BINDING: Final = ("affinity", "cgroup")
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the first host says; ``known``: launchers of its batch system.
+    """Answers of the first host; ``known``: launchers of its batch system.
 
     ``site``: the launcher that the site's own settings name; ``binds``: whether it keeps `bind`.
     """
@@ -66,10 +66,10 @@ def slurm_answers(plugins: str, configuration: str) -> Answers:
     names = [line.split()[-1] for line in plugins.splitlines() if re.fullmatch(r"(srun:)?\s+[a-z0-9_]+", line)]
     values = dict(re.findall(r"^(MpiDefault|TaskPlugin)\s*= *(\S+)", configuration, re.MULTILINE))
     default, tasks = values.get("MpiDefault", "none"), values.get("TaskPlugin", "")
-    known = [name for name, interface in _INTERFACES.items() if interface in names]
+    launchers = [name for name, interface in _INTERFACES.items() if interface in names]
     site = next((name for name, interface in _INTERFACES.items() if default.startswith(interface)), "")
     said = f"srun --mpi=list: {', '.join(sorted(names)) or 'no answer'}; MpiDefault={default}, TaskPlugin={tasks or 'unknown'}."
-    return Answers(known, said, site, not tasks or any(name in tasks for name in _BINDING))
+    return Answers(launchers, said, site, not tasks or any(name in tasks for name in _BINDING))
 
 
 def _slurm(session: RemoteSession) -> Answers:
@@ -80,6 +80,6 @@ def _slurm(session: RemoteSession) -> Answers:
 def _other(session: RemoteSession, name: str) -> Answers:
     program = {"flux-run": "flux", "pals": "mpiexec"}[name]
     version = session.output(program, "--version").strip().partition("\n")[0]
-    place = session.find(program) or ""
-    is_there = bool(version) and (name == "flux-run" or "pals" in f"{place} {version}".lower())
+    path = session.find(program) or ""
+    is_there = bool(version) and (name == "flux-run" or "pals" in f"{path} {version}".lower())
     return Answers([name] if is_there else [], f"{program} --version: {version or 'no answer'}.")

@@ -12,7 +12,7 @@ from experiments.cluster_kinds.settings import HostSettings
 from experiments.models import Cluster, ClusterTest
 from experiments.specification import Link
 from workers import launchers
-from workers.cluster_check import hosts, world
+from workers.cluster_check import counters, hosts, world
 from workers.cluster_check.launcher import launcher as launcher_of_ranks
 from workers.cluster_check.step import Step, ok, problem, skipped
 from workers.errors import ClusterUnavailable, TrialFailed
@@ -21,8 +21,8 @@ from workers.launchers.remote import RemoteSession
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
-    "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", "Offloads",
-    "Link", hosts.PATH_MTU, "Free disk", "Clocks",
+    "Launch command", "MPI hello across two hosts", world.PING_PONG, "MPI hello across all hosts", "Capture permission", world.CALLS,
+    hosts.EQUAL_HOSTS, "Offloads", "Link", hosts.PATH_MTU, "Free disk", "Clocks", counters.NAME,
 )  # fmt: skip
 Tell = Callable[[str, Sequence[Step]], None]
 
@@ -153,22 +153,27 @@ def _on_hosts(session: Session, steps: list[Step], tell: Tell) -> list[Step]:
     if isinstance(session, RemoteSession) and (step := launcher_of_ranks(session)) is not None:
         steps.append(step)
     steps += _worlds(session, launcher, steps, tell) if hello_can_run else [
-        skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:5]
+        skipped(name, "Because the launch command is missing.") for name in ON_HOSTS[1:6]
     ]  # fmt: skip
     tell("the network", steps)
-    interfaces = hosts.interfaces(session)
+    environment = session.environment()
+    interfaces = hosts.interfaces(session, environment)
     steps += [
+        hosts.equal_hosts(session, environment),
         hosts.offloads(interfaces, session.offloads_left),
         hosts.link(interfaces),
         hosts.path_mtu(session, interfaces),
     ]
     tell("disks and clocks", steps)
-    return [*steps, hosts.disk(session, host_settings.scratch if host_settings else "/"), hosts.clocks(session)]
+    steps += [hosts.disk(session, host_settings.scratch if host_settings else "/"), hosts.clocks(session)]
+    tell("the counters", steps)
+    return [*steps, *counters.counters(session)]
 
 
 def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell) -> list[Step]:
     """Run the MPI hello across two hosts, then across all; both are recorded."""
     two, everyone = session.hosts[:2], session.hosts
+    results: list[world.HelloResult] = []
 
     def hello(name: str, those: Sequence[str]) -> tuple[Step, Step]:
         tell(f"the {name}", steps)
@@ -176,6 +181,7 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
             result = world.run_hello(session, those, launcher.python)
         except TrialFailed as error:
             return problem(name, "Failed", str(error)), skipped(world.PING_PONG, "Because it could not be started.")
+        results.append(result)
         met = world.judge(name, result, those, session.usual_launch.program)
         if met.state != "ok":
             return met, skipped(world.PING_PONG, "Because the ranks did not connect.")
@@ -191,4 +197,5 @@ def _worlds(session: Session, launcher: Launcher, steps: list[Step], tell: Tell)
             hello(ON_HOSTS[3], everyone)[0] if two_met else skipped(ON_HOSTS[3], "Because it failed on two."),
         ]
 
-    return world.recorded(session, both)
+    steps_of_worlds = world.recorded(session, both, results)
+    return [*steps_of_worlds, world.calls(session, results[-1] if results else None)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from analysis.mpi.ways import Ways, sentence
+from analysis.mpi.transports import ObservedTransport, sentence
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import MPIRUN
 from workers.capture.dumpcap import CaptureReport
@@ -19,12 +19,13 @@ from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
-from workers.trial.inside_mpi import profile_for, read_ways
+from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
 HELLO: Final = Path(__file__).with_name("hello.py")
 LIMIT_S: Final = 60.0
 PING_PONG: Final = "Ping-pong between two hosts"
+CALLS: Final = "MPI calls"
 _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
 
 
@@ -36,7 +37,7 @@ class HelloResult:
     ranks: list[dict[str, Any]]
     stderr: str
     elapsed_s: float
-    ways: Ways | None = None
+    transport: ObservedTransport | None = None
 
 
 def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResult:
@@ -62,9 +63,9 @@ def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResul
             status = process.wait(LIMIT_S)
         finally:
             process.terminate(2.0)
-        ways = read_ways(job.report_dir, read_rank_usage(job.report_dir))
+        transport = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
         ranks = _parse_ranks(out.read_text(errors="replace"))
-        return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, ways)
+        return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, transport)
 
 
 def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> Step:
@@ -136,12 +137,37 @@ def ping_pong(result: HelloResult, hosts: Sequence[str]) -> Step:
         PING_PONG,
         f"{amount(times['small_s'], 's')}, {rate}",
         f"Half of a round trip between {' and '.join(hosts[:2])} by {times['library']}, of 1 B and of 1 MiB; the median of a few. "
-        f"Messages went by: {sentence(result.ways)}.",
+        f"Messages went by: {sentence(result.transport)}.",
     )
 
 
-def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
-    """Return the steps of ``run``, and one on the recordings made meanwhile."""
+def calls(session: Session, result: HelloResult | None) -> Step:
+    """Return the step on the profile library in the ranks of the MPI hello."""
+    _, reason = profile_for("summary", session)
+    if reason:
+        return warning(
+            CALLS,
+            "Not counted",
+            f"{reason[0].upper()}{reason[1:]}. Trials run, without their time inside MPI.",
+            "Install a C compiler where the worker runs, and use hosts of its architecture.",
+        )
+    if result is None or result.status != 0:
+        return skipped(CALLS, "Because the MPI hello failed.")
+    if result.transport is None:
+        return warning(
+            CALLS,
+            "No report",
+            "Ranks of the MPI hello did not load the profile library: trials run, without their time inside MPI.",
+            "Let the login and the launch command pass LD_PRELOAD on to the ranks.",
+        )
+    return ok(CALLS, plural(len(result.ranks), "rank"), "Every rank of the MPI hello loaded the profile library.")
+
+
+def recorded(session: Session, run: Callable[[], list[Step]], results: Sequence[HelloResult] = ()) -> list[Step]:
+    """Return the steps of ``run``, and one on the recordings made meanwhile.
+
+    ``run`` adds to the ``results``, which say by which networks messages went.
+    """
     failures: dict[str, str] = {}
     reports: dict[str, CaptureReport] = {}
     with ExitStack() as stack:
@@ -158,10 +184,17 @@ def recorded(session: Session, run: Callable[[], list[Step]]) -> list[Step]:
             except TrialFailed as error:
                 failures[host or "this machine"] = str(error)
     went_over_the_wire = len(session.hosts) > 1 and all(step.state == "ok" for step in steps)
-    return [*steps, _permission(failures, reports, went_over_the_wire=went_over_the_wire)]
+    transport = results[-1].transport if results else None
+    return [*steps, _permission(failures, reports, transport, went_over_the_wire=went_over_the_wire)]
 
 
-def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, went_over_the_wire: bool) -> Step:
+def _permission(
+    failures: dict[str, str],
+    reports: dict[str, CaptureReport],
+    transport: ObservedTransport | None = None,
+    *,
+    went_over_the_wire: bool,
+) -> Step:
     name = "Capture permission"
     if failures:
         return warning(
@@ -179,6 +212,13 @@ def _permission(failures: dict[str, str], reports: dict[str, CaptureReport], *, 
             "Run dumpcap on these hosts for some seconds, and fix what ends it.",
         )
     silent = [host for host, report in reports.items() if not report.captured]
+    if silent and transport is not None and transport.devices:
+        return ok(
+            name,
+            "Not for MPI",
+            f"Recording is permitted, but MPI uses {sentence(transport)}: its packets bypass the kernel. Trials are complete without "
+            "them; the transport tcp makes MPI use the recorded interface.",
+        )
     if silent and went_over_the_wire:
         return warning(
             name,

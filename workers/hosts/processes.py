@@ -32,6 +32,8 @@ from workers.hosts.programs import search_path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ANSWER_LIMIT_S = 30.0
+STDERR_LIMIT_BYTES = 1 << 20
+"""Of an agent's standard error, which is on this machine's disk."""
 QUESTION_LIMIT_S = 10.0
 ANSWER_LIMIT_BYTES = 1 << 20
 WAIT_SLICE_S = 0.2  # how long a waiting thread may keep another one from asking
@@ -93,9 +95,9 @@ class Agent(ABC):
                 self._lost()
             deadline = time.monotonic() + ANSWER_LIMIT_S
             while (remaining_s := deadline - time.monotonic()) > 0:
-                received = self._receive(remaining_s)
+                received = self._receive(min(remaining_s, WAIT_SLICE_S))
                 if received is None:
-                    break
+                    continue
                 message, passed = received
                 if message.get("answers") == self._sequence:
                     if "error" in message:
@@ -140,6 +142,7 @@ class Agent(ABC):
         """Return the next message and record ends of programs; None after the timeout."""
         if self._gone:
             self._lost()
+        self._require_few_complaints()
         ready, _, _ = select.select([self._channel], [], [], timeout_s)
         if not ready:
             return None
@@ -152,6 +155,11 @@ class Agent(ABC):
             self._ended[message["ended"]] = Ended(message["status"], message["started_ns"], message["ended_ns"])
             self._note_end(message["ended"])
         return received
+
+    def _require_few_complaints(self) -> None:
+        if os.fstat(self._stderr.fileno()).st_size > STDERR_LIMIT_BYTES:
+            self._process.kill()
+            self._lost()
 
     def _lost(self) -> None:
         """Kill the programs of a dead agent; always raises ClusterUnavailable."""

@@ -24,7 +24,7 @@ from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import ROOT, Agent, Process, end_all
+from workers.hosts.processes import ROOT, STDERR_LIMIT_BYTES, WAIT_SLICE_S, Agent, Process, end_all
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
@@ -136,7 +136,10 @@ class RemoteAgent(Agent):
         said = b""
         deadline = time.monotonic() + CONNECT_LIMIT_S
         while not said.endswith(GREETING):
-            ready, _, _ = select.select([self._stream], [], [], max(deadline - time.monotonic(), 0.0))
+            self._require_few_complaints()
+            ready, _, _ = select.select([self._stream], [], [], WAIT_SLICE_S)
+            if not ready and time.monotonic() < deadline:
+                continue
             if not ready:
                 self._process.kill()
                 raise ClusterUnavailable(f"{self.host} did not answer within {amount(CONNECT_LIMIT_S, 's')}.")
@@ -222,7 +225,7 @@ class RemoteAgent(Agent):
         if self._stderr.closed:
             return ""
         self._stderr.seek(0)
-        return self._stderr.read().decode(errors="replace").strip()
+        return self._stderr.read(STDERR_LIMIT_BYTES).decode(errors="replace").strip()
 
     def close(self) -> None:
         with self._lock, contextlib.suppress(OSError):
@@ -239,4 +242,4 @@ class RemoteAgent(Agent):
 
     def exit_report(self) -> str:
         words = [line for line in self.stderr_text().splitlines() if line.strip()]
-        return f"The connection to {self.host} ended" + (f": {words[-1].strip().rstrip('.')}." if words else ".")
+        return f"The connection to {self.host} ended" + (f": {words[-1].strip().rstrip('.')[:500]}." if words else ".")

@@ -148,7 +148,7 @@ GAUGES: Final[Mapping[str, str]] = {
 
 
 def _counted(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Return rates and present values of counters that were read again between two samples."""
+    """Return rates and present values of counters that were read again."""
     row = {}
     for total, (at_s, value) in after.items():
         if total in GAUGES:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -76,7 +76,7 @@ def pals(job: Job, cluster: ClusterProperties) -> list[str]:
     ]
 
 
-COMMANDS: Final = {
+COMMANDS: Final[Mapping[str, Callable[[Job, ClusterProperties], list[str]]]] = {
     "srun-pmix": partial(srun, interface="pmix"),
     "srun-pmi2": partial(srun, interface="pmi2"),
     "flux-run": flux_run,

@@ -97,7 +97,8 @@ def transport(job: Job, interface: str | None, version: int, chosen: Transport) 
     """Return the options of a transport, and of the daemons' own connections."""
     names = runtime(version)
     messages = tcp_parameters(job, interface) if chosen.name == TCP else {}
-    control = {names.interface: interface, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
+    of_daemons = None if names is PRRTE and interface == "lo" else interface  # PRRTE refuses lo beside other interfaces
+    control = {names.interface: of_daemons, "oob_tcp_dynamic_ipv4_ports": OOB_PORTS}
     of_user = {name.removeprefix(prefix) for name in job.environment for prefix in VARIABLE_PREFIXES}
     return [
         *parameters(messages),

@@ -91,7 +91,10 @@ def counting(profile: str, file: str) -> "dict[str, str]":
 
 
 def missing_preloads() -> "list[str]":
-    """Return paths of LD_PRELOAD that do not exist. The loader itself searches names and expands `$LIB`."""
+    """Return paths of LD_PRELOAD that do not exist.
+
+    The loader itself searches names without a path and expands `$LIB`.
+    """
     preloaded = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()
     return [path for path in preloaded if "/" in path and "$" not in path and not os.path.exists(path)]  # noqa: PTH110
 
@@ -160,7 +163,7 @@ def world_variables(pid: int) -> "dict[str, str]":
 
 
 def input_output(pid: int) -> "dict[str, int]":
-    """Return bytes of files that an ended program read and wrote, and its wait for them if the kernel counts it."""
+    """Return bytes that an ended program read and wrote, and its wait for storage."""
     counts: dict[str, int] = {}
     try:
         with open(f"/proc/{pid}/io") as stream:  # noqa: PTH123

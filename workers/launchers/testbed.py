@@ -65,7 +65,7 @@ class TestbedSession(MachineSession):
 
     def capture(self, host: str | None = None, *, snap_length: int = DEFAULT_SNAP_LENGTH) -> RingCapture:
         bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
-        return RingCapture.on_bridge(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
+        return RingCapture.on_interface(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
     def certify(self) -> Certificate | None:
         """Return the measured link; measured once, since the fabric does not change."""

@@ -1,13 +1,13 @@
 """Recorder with a kernel ring: `python3 -I -S recorder.py PLAN`.
 
-Runs at the test-bed's bridges. The kernel writes the head of every frame into a slot of shared memory (packet_mmap,
-TPACKET_V2); twenty times a second the full slots are copied to standard output. `workers.capture.ring` makes a pcapng
-of them. No process wakes up per packet: with four busy ranks on two cores dumpcap slows them by a quarter to a third,
-this by a twentieth (benchmarks/notes/november-2026.md).
+Runs at the test-bed's bridges and on the loopback of `local`. The kernel writes the head of every frame into a slot of
+shared memory (packet_mmap, TPACKET_V2); twenty times a second the full slots are copied to standard output.
+`workers.capture.ring` makes a pcapng of them. No process wakes up per packet: with four busy ranks on two cores dumpcap
+slows them by a quarter to a third, this by a twentieth (benchmarks/notes/november-2026.md).
 
 PLAN is a JSON object: `interface`, `snap_length`, `ring_bytes`, `most_bytes` (limit), `must_hold` (pairs of an offset and the
-value of that byte: other frames are left out). SIGINT ends it; standard error then has a JSON object. Standard library only,
-one file.
+value of that byte: other frames are left out), `tcp_ports` (first and last, or null: other frames are left out). SIGINT
+ends it; standard error then has a JSON object. Standard library only, one file.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ LAST_WAIT_S = 1.0
 # linux/socket.h, linux/if_packet.h
 SOL_PACKET = 263
 PACKET_ADD_MEMBERSHIP, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, PACKET_RESERVE = 1, 5, 6, 10, 12
+PACKET_IGNORE_OUTGOING = 23
 PACKET_MR_PROMISC = 1
 TPACKET_V2 = 1
 ALIGNMENT = 16
@@ -40,8 +41,11 @@ RESERVED = 2  # so that the frame begins at a multiple of four
 DATA_OFFSET = 66 + RESERVED  # behind TPACKET2_HDRLEN (52) and 16, aligned, less the 14 bytes of Ethernet
 SO_ATTACH_FILTER = 26
 ETH_P_ALL = 3
-# linux/bpf_common.h: load a byte, jump if equal, return
-LOAD_BYTE, JUMP_EQUAL, RETURN = 0x30, 0x15, 0x06
+LOOPBACK = "lo"
+# linux/bpf_common.h: load a byte or two, behind the IPv4 header too, whose length is loaded first; jumps; return
+LOAD_BYTE, LOAD_HALF, LOAD_HALF_BEHIND_X, LOAD_HEADER_LENGTH = 0x30, 0x28, 0x48, 0xB1
+JUMP_EQUAL, JUMP_GREATER, JUMP_GREATER_OR_EQUAL, JUMP_SET, RETURN = 0x15, 0x25, 0x35, 0x45, 0x06
+ETH_P_IP, ETH_P_IPV6, IPPROTO_TCP, NOT_FIRST_FRAGMENT = 0x0800, 0x86DD, 6, 0x1FFF
 INSTRUCTION = struct.Struct("=HBBI")
 
 _FULL = bytes(value & 1 for value in range(256))  # TP_STATUS_USER, the lowest bit
@@ -65,6 +69,45 @@ def filter_program(snap_length: int, must_hold: list[list[int]]) -> bytes:
     return b"".join(INSTRUCTION.pack(*instruction) for instruction in program)
 
 
+def tcp_filter(snap_length: int, first: int, last: int) -> bytes:
+    """Return classic BPF that keeps TCP from or to these ports, over IPv4 and IPv6."""
+    program = [  # label, operation, value, label of the next line if true and if false
+        ("", LOAD_HALF, 12, "", ""),
+        ("", JUMP_EQUAL, ETH_P_IPV6, "", "IPv4"),
+        ("", LOAD_BYTE, 20, "", ""),
+        ("", JUMP_EQUAL, IPPROTO_TCP, "", "drop"),
+        ("", LOAD_HALF, 54, "", ""),
+        ("", JUMP_GREATER_OR_EQUAL, first, "", "to over IPv6"),
+        ("", JUMP_GREATER, last, "to over IPv6", "keep"),
+        ("to over IPv6", LOAD_HALF, 56, "", ""),
+        ("", JUMP_GREATER_OR_EQUAL, first, "", "drop"),
+        ("", JUMP_GREATER, last, "drop", "keep"),
+        ("IPv4", JUMP_EQUAL, ETH_P_IP, "", "drop"),
+        ("", LOAD_BYTE, 23, "", ""),
+        ("", JUMP_EQUAL, IPPROTO_TCP, "", "drop"),
+        ("", LOAD_HALF, 20, "", ""),
+        ("", JUMP_SET, NOT_FIRST_FRAGMENT, "drop", ""),
+        ("", LOAD_HEADER_LENGTH, 14, "", ""),
+        ("", LOAD_HALF_BEHIND_X, 14, "", ""),
+        ("", JUMP_GREATER_OR_EQUAL, first, "", "to over IPv4"),
+        ("", JUMP_GREATER, last, "to over IPv4", "keep"),
+        ("to over IPv4", LOAD_HALF_BEHIND_X, 16, "", ""),
+        ("", JUMP_GREATER_OR_EQUAL, first, "", "drop"),
+        ("", JUMP_GREATER, last, "drop", "keep"),
+        ("keep", RETURN, snap_length, "", ""),
+        ("drop", RETURN, 0, "", ""),
+    ]
+    positions = {label: index for index, (label, *_) in enumerate(program)}
+
+    def jump(label: str, index: int) -> int:
+        return positions[label] - index - 1 if label else 0
+
+    return b"".join(
+        INSTRUCTION.pack(code, jump(true, index), jump(false, index), value)
+        for index, (_, code, value, true, false) in enumerate(program)
+    )
+
+
 class Ring:
     """Socket and the memory that it shares with us. Raises OSError."""
 
@@ -79,7 +122,12 @@ class Ring:
         self.socket.setsockopt(SOL_PACKET, PACKET_RESERVE, RESERVED)
         request = struct.pack("4I", self.block_bytes, self.blocks, self.slot, self.slots * self.blocks)
         self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
-        self._attach(filter_program(plan["snap_length"], plan["must_hold"]))
+        if plan["interface"] == LOOPBACK:  # which receives each frame that it sends
+            self.socket.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        if plan["tcp_ports"]:
+            self._attach(tcp_filter(plan["snap_length"], *plan["tcp_ports"]))
+        else:
+            self._attach(filter_program(plan["snap_length"], plan["must_hold"]))
         self.memory = mmap.mmap(self.socket.fileno(), self.block_bytes * self.blocks)
         self.socket.bind((plan["interface"], ETH_P_ALL))
         index = socket.if_nametoindex(plan["interface"])

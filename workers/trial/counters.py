@@ -73,27 +73,27 @@ class Totals:
         self.reasons: dict[str, str] = {}
 
     def by_host(self, total: str, sources: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the rows of a total by host, of the first source that has it on all hosts; else {}."""
+        """Return the rows of a total by host; {} if no source has it on all hosts."""
         reasons: dict[str, str] = {}
         for source in sources:
-            found, lacking = {}, {}
+            rows_of, lacking = {}, {}
             for host, reports in self.counted.items():
                 rows, reason = _rows(reports.get(source, {}), total)
                 if reason:
                     lacking[host] = reason
                 else:
-                    found[host] = rows
+                    rows_of[host] = rows
             if not lacking:
-                return found
-            some = f"{len(found)} of {plural(len(self.counted), 'host')}: " if found else ""
+                return rows_of
+            some = f"{len(rows_of)} of {plural(len(self.counted), 'host')}: " if rows_of else ""
             title = next((reports[source]["title"] for reports in self.counted.values() if source in reports), source)
             reasons.setdefault(source, f"{title}: {some}{next(iter(lacking.values()))}")
         self.reasons.setdefault(total, next(iter(reasons.values()), NOT_READ))
         return {}
 
     def sum(self, total: str, sources: Sequence[str]) -> float | None:
-        found = self.by_host(total, sources)
-        return sum(row["value"] for rows in found.values() for row in rows) if found else None
+        by_host = self.by_host(total, sources)
+        return sum(row["value"] for rows in by_host.values() for row in rows) if by_host else None
 
 
 def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]], str]:
@@ -132,8 +132,8 @@ def counter_metrics(
         reasons[name] = totals.reasons.get(total, "")
     for name, (total, sources, field, joined) in _OTHERS.items():
         values = [_field(row, field) for rows in totals.by_host(total, sources).values() for row in rows]
-        if known := [value for value in values if value is not None]:
-            metrics[name] = joined(known)
+        if numbers := [value for value in values if value is not None]:
+            metrics[name] = joined(numbers)
         reasons[name] = totals.reasons.get(total, _NO_PEAK)
     metrics |= _waits(totals) | _energy(totals, elapsed_s, rate)
     reasons |= {name: reasons["fabric_sent_bytes"] or totals.reasons.get("fabric_wait_ticks", "") for name in _OF_PORTS}
@@ -175,7 +175,7 @@ _WORD_BYTES: Final = 4
 
 
 def mpi_shares(tables: Mapping[str, Any] | None, fabric: float | None, ethernet: float | None) -> dict[str, float]:
-    """Return the shares of the bytes of messages within hosts, over the fabric and over Ethernet."""
+    """Return the shares of the bytes of messages by network."""
     if tables is None:
         return {}
     host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
@@ -239,7 +239,7 @@ def _has(report: Mapping[str, Any], total: str) -> bool:
 def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
     """Return the energy of a host's GPUs whose use was not 0, or not known."""
     return sum(
-        row["value"]
+        float(row["value"])
         for report in reports.values()
         for row in report.get("values", ())
         if row["total"] == "gpu_j" and "value" in row and _use(report, row["device"]) > 0
@@ -248,4 +248,4 @@ def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
 
 def _use(report: Mapping[str, Any], device: str) -> float:
     rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
-    return next((row.get("peak", 1.0) for row in rows if row["total"] == "gpu_share"), 1.0)
+    return next((float(row.get("peak", 1.0)) for row in rows if row["total"] == "gpu_share"), 1.0)

@@ -15,8 +15,8 @@ from analysis.mpi.calls import Calls, calls_of
 from analysis.mpi.placement import Machine, findings, stored
 from analysis.mpi.record import NotAProfile, RankProfile, read
 from analysis.mpi.streams import StreamAccumulator, Wire
+from analysis.mpi.transports import ObservedTransport, observed_transport, place_of, places_in_words
 from analysis.mpi.waits import explained
-from analysis.mpi.ways import Ways, place_of, places_in_words, ways_of
 from analysis.numbers import amount
 from experiments.common import plain_files
 from experiments.errors import NotPlain
@@ -27,7 +27,7 @@ from workers.profile.library import library, library_path
 from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
-WAYS_LIMIT_BYTES: Final = 1 << 20
+TRANSPORT_LIMIT_BYTES: Final = 1 << 20
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
 _NO_TWIN: Final = (
     "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
@@ -53,7 +53,7 @@ class InsideMpi:
     """Every call of the ranks, if the trial keeps a trace."""
     tools: Sequence[str] = ()
     """Files of other tools whose functions replaced those of MPI; their work counts as time inside MPI."""
-    ways: Ways | None = None
+    transport: ObservedTransport | None = None
     """The transport that the ranks used; None: not known."""
     places: str = ""
     """The placement of the ranks in words; empty: not known."""
@@ -112,7 +112,7 @@ def inside_mpi(
     tables = mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages}, profile.level)
     missing = {metric: mpi_profile.NO_RUN_DELAY for metric in mpi_profile.RUN_DELAY_METRICS if metric not in metrics}
     tools = sorted({tool for profile_of_rank in profiles for tool in profile_of_rank.tools})
-    texts, hosts = _texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages}
+    texts, hosts = _texts_of_transport(report_dir, usages), {usage.rank: usage.host for usage in usages}
     places = {rank: place_of(text) for rank, text in texts.items()}
     for row in tables["ranks"]:
         row.update(places.get(row["rank"], {}))
@@ -122,21 +122,21 @@ def inside_mpi(
         misplaced.pop("threads_as_cores", None)
     missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
     in_words = places_in_words(places, hosts)
-    ways = ways_of(texts, hosts)
-    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, ways, in_words, misplaced)
+    transport = observed_transport(texts, hosts)
+    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, transport, in_words, misplaced)
 
 
-def read_ways(report_dir: Path, usages: Sequence[RankUsage]) -> Ways | None:
+def read_observed_transport(report_dir: Path, usages: Sequence[RankUsage]) -> ObservedTransport | None:
     """Return how messages went between the ranks; None if a report is missing."""
-    return ways_of(_texts_of_ways(report_dir, usages), {usage.rank: usage.host for usage in usages})
+    return observed_transport(_texts_of_transport(report_dir, usages), {usage.rank: usage.host for usage in usages})
 
 
-def _texts_of_ways(report_dir: Path, usages: Sequence[RankUsage]) -> dict[int, str]:
+def _texts_of_transport(report_dir: Path, usages: Sequence[RankUsage]) -> dict[int, str]:
     texts = {}
     for usage in usages:
         with contextlib.suppress(NotPlain, OSError):
             file = report_dir / f"rank-{usage.rank}.mpi.ways"
-            texts[usage.rank] = plain_files.read_text(file, limit_bytes=WAYS_LIMIT_BYTES)
+            texts[usage.rank] = plain_files.read_text(file, limit_bytes=TRANSPORT_LIMIT_BYTES)
     return texts
 
 

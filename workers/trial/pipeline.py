@@ -21,6 +21,7 @@ from experiments.errors import NotPlain, StaleTrial
 from experiments.files import trial_directory
 from experiments.models import DISTURBANCES, Artifact, Cluster, State, Trial, TrialResult
 from experiments.selectors import quotas
+from experiments.selectors.goals import spent_of
 from workers import rounds, stopping
 from workers.errors import AllocationEnded, HostsLost, NotDelivered, TrialFailed
 from workers.launchers import SessionPool
@@ -176,6 +177,8 @@ def _finish(trial: Trial, result: TrialResult) -> None:
         project = trial.experiment.project
         waiting, capturing = quotas.waiting_trials(project), trial.experiment.spec.capture.enabled
         may_repeat = not quotas.problems(project, waiting=waiting, adding=1, capturing=capturing)
+        goal = trial.experiment.spec.goal
+        may_repeat &= goal is None or not spent_of(trial.experiment).reached(goal.budget)
     if (repeat := trial.finish(result, may_repeat=may_repeat)) is not None:
         log.info("trial_repeated", trial=trial.pk, repeat=repeat.pk)
 

@@ -13,7 +13,7 @@ from django.conf import settings
 import analysis
 from analysis.catalogue import METRICS
 from analysis.mpi.calls import to_bytes
-from analysis.mpi.ways import sentence
+from analysis.mpi.transports import sentence
 from analysis.numbers import amount, plural
 from analysis.traffic.legacy import CAVEATS as LEGACY_CAVEATS
 from analysis.trust_level import TrustLevel, worst
@@ -141,7 +141,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         conditions={
             "ranks_on": ranks_on(measured.usages),
             **_world(run, measured, packets),
-            **({"messages_by": sentence(measured.inside.ways)} if run.plan.ranks > 1 else {}),
+            **({"messages_by": sentence(measured.inside.transport)} if run.plan.ranks > 1 else {}),
             **({"placement": measured.inside.places} if measured.inside.places else {}),
             **({"placement_findings": dict(measured.inside.misplaced)} if measured.inside.misplaced else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
@@ -155,10 +155,11 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 
 def _deciding_rate(run: TrialRun, parsed: Parsed) -> float | None:
-    """Return the deciding metric in results per second; None if it is no rate."""
-    name = deciding_metric(run.plan.workload.slug, run.trial.experiment.specification)
-    is_rate = name in parsed.figures and find(name, run.trial.experiment.specification).unit.endswith("/s")
-    return parsed.figures[name] if is_rate else None
+    """Return the deciding metric, else the workload's own; None if neither is a rate."""
+    specification = run.trial.experiment.specification
+    names = (deciding_metric(run.plan.workload.slug, specification), run.plan.workload.decides)
+    rates = [name for name in names if name in parsed.figures and find(name, specification).unit.endswith("/s")]
+    return parsed.figures[rates[0]] if rates else None
 
 
 def _world(run: TrialRun, measured: Measured, packets: _Packets) -> dict[str, str]:
@@ -328,8 +329,8 @@ def _keep_files(run: TrialRun, measured: Measured, waits: Mapping[str, Any] | No
         files.append(("other", run.directory / COUNTERS_NAME))
     if measured.inside.tables is not None:
         explained = {} if waits is None else {"waits": waits}
-        ways = {} if measured.inside.ways is None else {"ways": measured.inside.ways.to_dict()}
-        write_analysis(run.directory / MPI_PROFILE_NAME, {**measured.inside.tables, **explained, **ways})
+        messages = {} if measured.inside.transport is None else {"ways": measured.inside.transport.to_dict()}
+        write_analysis(run.directory / MPI_PROFILE_NAME, {**measured.inside.tables, **explained, **messages})
         files.append(("other", run.directory / MPI_PROFILE_NAME))
     if measured.inside.calls is not None:
         plain_files.write(run.directory / MPI_CALLS_NAME, to_bytes(measured.inside.calls))

@@ -11,6 +11,7 @@ from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.repetitions import Comparison
 from analysis.conclusions.questions.causes import Explanation, explained
+from analysis.conclusions.questions.energy import with_energy
 from analysis.conclusions.questions.strength import repeat, strength, unsettled
 from analysis.conclusions.sentences import answers as words
 from analysis.conclusions.wording import levels
@@ -45,9 +46,10 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     if certainty == "firm" and not curve.is_equal:
         certainty = "moderate"
     missing = None if curve.is_equal else _repetitions_to_resolve(curve)
-    return Answer(
+    result = Answer(
         "scale", sentence, certainty, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts
     )
+    return with_energy(curve, result)
 
 
 def _no_difference(curve: SizeGrid) -> Answer:
@@ -61,7 +63,9 @@ def _no_difference(curve: SizeGrid) -> Answer:
         most = max(ratios) - 1
         figures = (*_figures(curve), Figure("largest difference", most, "share of the best"))
         sentence = words.equal(curve, most)
-        return Answer("scale", sentence, strength(question, claims), figures, (), None, claims.scatter)
+        return with_energy(
+            curve, Answer("scale", sentence, strength(question, claims), figures, (), None, claims.scatter)
+        )
     sentence = words.too_few(curve, claims.resolution())
     return Answer(
         "scale", sentence, "open", _figures(curve, is_open=True), (), _repetitions_to_resolve(curve), claims.scatter

@@ -4,6 +4,6 @@ Findings are listed in that order within their group. A new rule is a function i
 """
 
 from analysis.conclusions.rules import scaling  # noqa: I001  (the order is the order of the findings)
-from analysis.conclusions.rules import ranks, network, traffic, trust, wait
+from analysis.conclusions.rules import ranks, network, traffic, trust, wait, counters
 
-__all__ = ["network", "ranks", "scaling", "traffic", "trust", "wait"]
+__all__ = ["counters", "network", "ranks", "scaling", "traffic", "trust", "wait"]

@@ -62,15 +62,15 @@ def oversubscribed(reading: Reading) -> Iterator[Finding]:
 def placement(reading: Reading) -> Iterator[Finding]:
     """Report ranks on too few cores, idle sockets and migrated ranks."""
     for name in PLACEMENT:
-        found = [(x, p, p.placement[name]) for x, p in reading.points if p.placement.get(name)]
-        if found:
-            what = found[0][2][0]
+        misplaced = [(x, p, p.placement[name]) for x, p in reading.points if p.placement.get(name)]
+        if misplaced:
+            what = misplaced[0][2][0]
             yield finding(
                 name,
                 "strong",
-                (Observation("Trials", len(sentences), "1", "", x) for x, _, sentences in found),
+                (Observation("Trials", len(sentences), "1", "", x) for x, _, sentences in misplaced),
                 what=what[0].upper() + what[1:],
-                at=reading.at(*(p for _, p, _ in found)),
+                at=reading.at(*(p for _, p, _ in misplaced)),
             )
 
 

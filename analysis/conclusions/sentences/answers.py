@@ -245,6 +245,38 @@ def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | 
     return f"{first_up(line)}. At {size_of(curve, len(curve.points) - 1)} {words}{because}."
 
 
+NO_LESS_ENERGY: Final = "No size uses measurably less energy."
+
+
+def least_energy_too(curve: SizeGrid) -> str:
+    is_one = curve.level(curve.enough) == 1
+    return f"{first_up(size_of(curve, curve.enough))} also {'uses' if is_one else 'use'} the least energy."
+
+
+def least_energy(
+    curve: SizeGrid,
+    i: int,
+    saved: tuple[float, Interval | None],
+    longer: tuple[float, Interval | None] | None,
+    *,
+    is_clear: bool,
+) -> str:
+    """Return the sentence of a size that uses less energy than the sufficient one.
+
+    ``longer``: how many times as long it takes, if that is measurable.
+    """
+    share, interval = saved
+    size, is_one = size_of(curve, i), curve.level(i) == 1
+    ends = "" if interval is None else numbers.between(interval.low, interval.high, SHARE, 2)
+    about = f" ({percent_level(interval.level)} CI {ends})" if interval is not None and ends else ""
+    if not is_clear:
+        return f"Energy shows no clear change: {size} {'uses' if is_one else 'use'} {percent(share)} less{about}."
+    words = f"{first_up(size)} {'uses' if is_one else 'use'} {percent(share)} less energy{about}"
+    if longer is None:
+        return f"{words}."
+    return f"{words} and {'takes' if is_one else 'take'} {factor_words(*longer)} as long."
+
+
 def one_point(
     question: ExperimentQuestion, middle: float, interval: Interval | None, scatter: Scatter | None, trials: int
 ) -> str:

@@ -71,6 +71,33 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Compare only sizes below that one, use one rank per host, or run on real hosts.",
         ),
     },
+    ("network", "time"): {
+        "port_saturated": (
+            "{what} reached {share} of its rate in one second{at}.",
+            "Use fewer ranks per host, or send less: larger messages, another decomposition.",
+            "The busiest second of one port; the mean may be far lower.",
+        ),
+        "fabric_congestion": (
+            "Fabric ports had data and no credits in {share} of their ticks{at}: the fabric is congested.",
+            "Place the hosts nearer to each other, or measure when other jobs are idle.",
+            "Other jobs on the same switches cause it too.",
+        ),
+        "link_errors": (
+            "Fabric ports counted {errors}{at}, {most} of them on one port.",
+            "Show the administrator the port: its cable or the switch's port may be faulty.",
+        ),
+    },
+    ("time", "time"): {
+        "throttled_host": (
+            "Heat slowed cores {times}{at}.",
+            "Compare the hosts' temperatures and frequencies on the tab Counters of a trial's page.",
+        ),
+        "uneven_power": (
+            "One host draws {more} more power than another one{at}.",
+            "Compare the work and the frequency of these hosts on the tab Counters of a trial's page.",
+            "Packages and memory; other programs on the host count too.",
+        ),
+    },
     ("time", "inside-mpi"): {
         "shared_core": (
             "{what}{at}: they take turns.",

@@ -100,4 +100,4 @@ class RoundActions:
     @schema.row_action("post", PausedSerializer, (403, 404, 409), url_path="resume-rounds")
     def resume_rounds(self: Any, request: Request, slug: str) -> Response:
         """Resume paused rounds."""
-        return Response({"changed": queue.resume_rounds(self._editable(request))})
+        return Response({"changed": queue.resume_rounds(self._repeatable(request))})

@@ -35,7 +35,7 @@ from experiments.models import Measurement, Trial
 
 UNITS: Final[Mapping[str, str]] = {
     "bytes": "B", "len": "B", "s": "s", "ns": "ns", "bps": "bit/s", "Bps": "B/s", "packets": "packets",
-    "segments": "segments", "share": "1",
+    "segments": "segments", "share": "1", "W": "W", "Hz": "Hz", "C": "°C",
 }  # fmt: skip
 """Units by suffix of a name; a processor ``share`` is of one core."""
 SORTED_BY: Final = (
@@ -237,6 +237,7 @@ def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
     indices: Any = pages.paginate_queryset(range(len(samples.hosts)), request)
     return {
         **data,
+        "units": _units(samples.quantities),
         "missing": None,
         "step_s": samples.step_s,
         "t_s": samples.t_s,
@@ -252,7 +253,7 @@ def _of_hosts(trial: Trial, request: Request) -> dict[str, Any]:
                 ),
             )
             for host in indices
-            for index, quantity in enumerate(QUANTITIES)
+            for index, quantity in enumerate(samples.quantities)
         ],
     }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -17,6 +18,7 @@ from dashboard.filters import HistoryFilter
 from dashboard.labels import parameters_sentence, telling, workload_title
 from dashboard.pages.lists.chosen import NUMBER, ListChange, TickedList, TickedRow, view
 from dashboard.pages.lists.views import views_of
+from dashboard.panels.history import status_words
 from dashboard.requests.columns import Columns, sort_header
 from dashboard.requests.lookup import query_value, without
 from experiments.access import may_submit, may_submit_somewhere
@@ -47,7 +49,7 @@ _HEADS = (
 """Sortable columns with the direction of the first click."""
 COLUMNS: Final = Columns(
     {
-        "standing": "Standing",
+        "standing": "Status",
         "cluster": "Cluster",
         "hosts": "Hosts",
         "trials": "Trials",
@@ -56,7 +58,7 @@ COLUMNS: Final = Columns(
         "step": "Last step",
         "newest": "Newest",
     },
-    usual=("standing", "cluster", "hosts", "trials", "level", "step", "newest"),
+    usual=("standing", "cluster", "trials", "level", "step", "newest"),
 )
 
 
@@ -70,14 +72,15 @@ def index(request: HttpRequest) -> HttpResponse:
     most = FLAGGED_PER_PAGE if flagged else PER_PAGE
     first = (number - 1) * most
     rows, more = histories(filters.matching, first=first, most=most, ordering=filters.order)
+    listed = [entry for entry in histories_with_steps(request.user, rows) if entry.history.flagged or not flagged]
+    values = defaultdict(set)
+    for entry in listed:
+        for name, value in entry.configuration.parameters.items():
+            values[entry.configuration.experiment.workload, name].add(repr(value))
     context = {
         "place": "histories",
         "views": views_of(request, SavedView.Page.HISTORIES),
-        "rows": [
-            history_row(entry)
-            for entry in histories_with_steps(request.user, rows)
-            if entry.history.flagged or not flagged
-        ],
+        "rows": [history_row(entry, values) for entry in listed],
         "judged": (first + 1, first + len(rows)) if flagged and rows else None,
         "earlier": number - 1,
         "later": number + 1 if more else 0,
@@ -94,15 +97,22 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, template, context)
 
 
-def history_row(entry: ListedHistory) -> dict[str, Any]:
-    """Return a history in words."""
+def history_row(entry: ListedHistory, values: Mapping[tuple[str, str], Collection[str]]) -> dict[str, Any]:
+    """Return a history in words.
+
+    ``values`` are those of the listed histories by workload and parameter.
+    """
     configuration, history = entry.configuration, entry.history
+    names, workload = telling(configuration.parameters), configuration.experiment.workload
+    differing = [name for name in names if name == "hosts" or len(values[workload, name]) > 1]
     last = history.changes[-1] if history.changes else None
     return {
         "kept": entry,
         "cluster": configuration.experiment.cluster,
-        "workload": workload_title(configuration.experiment.workload),
-        "parameters": parameters_sentence(configuration.parameters, telling(configuration.parameters)),
+        "workload": workload_title(workload),
+        "parameters": parameters_sentence(configuration.parameters, names),
+        "differing": parameters_sentence(configuration.parameters, differing),
+        "status": status_words(history),
         "last": last,
         "percent": percent_change(last.ratio) if last else "",
     }

@@ -20,6 +20,8 @@ _MOST_POINTS: Final = 24
 """Configurations with a row of squares."""
 _LISTED: Final = 3
 _BAR: Final = 100
+_WIDEST: Final = 10.0
+"""Half-width from which on no number is shown."""
 _NAMES: Final = {"time": "Time", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -46,17 +48,17 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     points = list(experiment.configurations.filter(in_design=True).order_by("position"))
     swept = swept_of(experiment)
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
-    is_open = not made[-1].outcome
+    is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
         "rounds": _rows(made, names, [point.hash for point in points], swept, experiment)[::-1],
         "is_open": is_open,
-        "is_paused": experiment.hold == Hold.PAUSED,
+        "is_paused": is_paused,
         "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
         "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in points[:_MOST_POINTS]]),
         "hidden_points": max(0, len(points) - _MOST_POINTS),
-        "may_pause": is_open and may_cancel(user, experiment),
+        "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": not is_open and may_run_more(user, experiment),
         "further": _further(goal, spent),
     }
@@ -75,13 +77,17 @@ def _rows(
     ends = [end for number in intervals if number for end in (number["low"], number["high"])]
     first, last = (log(min(ends)), log(max(ends))) if ends else (0.0, 0.0)
 
-    def place(value: float) -> float:
+    def position_of(value: float) -> float:
         return round(2 + (_BAR - 4) * (log(value) - first) / ((last - first) or 1.0), 1)
 
     rows = []
     for row, number in zip(made, intervals, strict=True):
         took = None if row.decided_at is None else (row.decided_at - row.started_at).total_seconds()
-        bar = None if number is None else (place(number["low"]), place(number["value"]), place(number["high"]))
+        bar = (
+            None
+            if number is None
+            else (position_of(number["low"]), position_of(number["value"]), position_of(number["high"]))
+        )
         words = "" if number is None else _interval_words(number, swept, experiment.workload)
         rows.append(RoundRow(row, _ran(row, names, hashes), took, words, bar))
     return rows
@@ -105,7 +111,8 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
     where = parameters_sentence(number.get("where", {}), swept, workload)
     at = f"{where}: " if where else ""
     if "half_width" in number:
-        return f"{at}±{significant(100 * number['half_width'], 2)} %"
+        half = number["half_width"]
+        return f"{at}±{significant(100 * half, 2)} %" if half < _WIDEST else f"{at}over ±{100 * _WIDEST:g} %"
     return f"{at}{significant(number['value'])} ({significant(number['low'])} to {significant(number['high'])})"
 
 

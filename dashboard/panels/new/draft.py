@@ -90,7 +90,7 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
 
 
 def _put_goal(draft: dict[str, Any], post: QueryDict) -> None:
-    """Add the goal and the repetitions, a range if the goal allows more than by default."""
+    """Add the goal, and the repetitions as a number or a range."""
     at_least = _typed(post.get("repetitions", "").strip())
     if post.get("goal.kind") != "until":
         _put(draft, "repetitions", at_least, default_of(ExperimentSpec, "repetitions"))

@@ -13,7 +13,7 @@ from dashboard.panels.new.proposal import row_values
 from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.errors import FieldError
-from experiments.metrics import deciding_choices
+from experiments.metrics import ENERGY, deciding_choices
 from experiments.models import Cluster
 from experiments.specification import Capture, ExperimentSpec, Link
 from experiments.specification.fields import EACH
@@ -215,10 +215,10 @@ class Form:
     def _repetitions(self, value: Any, bound: str) -> Field:
         """Return the field of ``at_least``, or of a goal's ``at_most``."""
         default = default_of(RepetitionRange, bound)
-        shown = value.get(bound, default) if isinstance(value, Mapping) else value if bound == "at_least" else default
+        number = value.get(bound, default) if isinstance(value, Mapping) else value if bound == "at_least" else default
         if bound == "at_most":
-            return self._field("repetitions.at_most", "Most repetitions", shown)
-        entry = self._field("repetitions", "Repetitions", shown)
+            return self._field("repetitions.at_most", "Most repetitions", number)
+        entry = self._field("repetitions", "Repetitions", number)
         return replace(entry, errors=(*entry.errors, *self.errors.get("repetitions.at_least", ())))
 
     @property
@@ -257,7 +257,7 @@ class Form:
             return [("", "the workload's own"), *([(chosen, chosen)] if chosen else [])]
         metrics = deciding_choices(workload)
         own_metric = metrics[workload.decides].label.lower() if workload.decides in metrics else workload.decides
-        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name == chosen]
+        offered = [(name, m.label) for name, m in metrics.items() if m.section == "run" or name in (*ENERGY, chosen)]
         unknown = [(chosen, f"{chosen} (unknown)")] if chosen and chosen not in metrics else []
         return [("", f"{own_metric}, default"), *offered, *unknown]
 

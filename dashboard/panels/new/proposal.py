@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from dashboard.labels import workload_title
 from dashboard.panels.new.draft import as_yaml, default_of
+from experiments import workloads
 from experiments.errors import InvalidSpec
 from experiments.library import FIRST_STUDY
 from experiments.models import Cluster
@@ -36,9 +39,21 @@ def starting_draft(clusters: Sequence[Cluster], *, workload: str = "", cluster: 
     draft: dict[str, Any] = {
         "name": workload_title(workload) if workload else f"TIP4P water, {noun} sweep",
         "workload": workload or "water",
-        "sweep": {swept: _written(values)},
+        "sweep": {swept: _written([ranks for ranks in values if _runs_on(workload, ranks)] or values)},
     }
     return draft if proposed is None or proposed.slug == usual else {**draft, "cluster": proposed.slug}
+
+
+def _runs_on(workload: str, ranks: int) -> bool:
+    definition = workloads.find(workload)
+    try:
+        if definition is not None:
+            definition.check(definition.parameters_type(), ranks=ranks)
+    except workloads.Mismatch:
+        return False
+    except ValidationError:  # parameters without a default
+        return True
+    return True
 
 
 def first_study() -> dict[str, Any]:

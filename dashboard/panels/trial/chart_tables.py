@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.charts.panel import Chart, Section
 from dashboard.charts.tables import ChartTables
-from dashboard.panels.trial.host_charts import host_views
+from dashboard.panels.trial.host_charts import COUNTED_VIEWS, host_views
 from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from dashboard.panels.trial.live import live_charts
@@ -59,7 +59,9 @@ def _of_mpi(trial: Trial, inside: Mapping[str, Any]) -> list[Chart]:
 
 def _of_hosts(trial: Trial) -> list[Chart]:
     try:
-        views = host_views(samples_of(trial))
+        samples = samples_of(trial)
     except NoSamples:
         return []
-    return [Chart("hosts", "Hosts over time", views[0][1], views=views)]
+    views, counted = host_views(samples), host_views(samples, views_of=COUNTED_VIEWS)
+    charts = [Chart("hosts", "Hosts over time", views[0][1], views=views)]
+    return [*charts, *([Chart("counters", "Counters over time", counted[0][1], views=counted)] if counted else [])]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
+
+import numpy as np
 
 from analysis.numbers import SHARE
 from dashboard.charts.hosts import HostLine, hosts_over_time
 from dashboard.charts.parts import MOST_SERIES, Figure, leads_to_packets
-from dashboard.panels.trial.host_samples import QUANTITIES, HostSamples
+from dashboard.panels.trial.host_samples import HostSamples
 from dashboard.panels.trial.packets import begin_of_packets
 from experiments.models import Trial
 
@@ -22,14 +25,36 @@ _VIEWS: Final = (
     ("Dropped", "drops_per_s", "Frames dropped by the interface", "1/s"),
 )
 """(Button, quantity, axis, unit)."""
+COUNTED_VIEWS: Final = (
+    ("Packages", "package_W", "Power of processor packages", "W"),
+    ("Memory", "dram_W", "Power of memory", "W"),
+    ("GPUs", "gpu_W", "Power of GPUs", "W"),
+    ("Whole host", "host_W", "Power of the whole host", "W"),
+    ("Fabric sent", "fabric_tx_Bps", "Sent by fabric ports", "B/s"),
+    ("Fabric received", "fabric_rx_Bps", "Received by fabric ports", "B/s"),
+    ("Ethernet sent", "ethernet_tx_Bps", "Sent by Ethernet", "B/s"),
+    ("Ethernet received", "ethernet_rx_Bps", "Received by Ethernet", "B/s"),
+    ("Frequency", "frequency_Hz", "Mean core frequency", "Hz"),
+    ("Temperature", "temperature_C", "Highest temperature", "°C"),
+    ("GPU use", "gpu_share", "GPU use", SHARE),
+    ("NFS read", "nfs_rx_Bps", "Read from NFS", "B/s"),
+    ("NFS written", "nfs_tx_Bps", "Written to NFS", "B/s"),
+)
 
 
-def host_views(samples: HostSamples, trial: Trial | None = None) -> list[tuple[str, Any]]:
+View = tuple[str, str, str, str]
+
+
+def host_views(
+    samples: HostSamples, trial: Trial | None = None, views_of: Sequence[View] = _VIEWS
+) -> list[tuple[str, Any]]:
     """Return (name, figure) of every quantity; steps of maps link to packets."""
     leads = None if trial is None else _leads(samples, trial)
     views = []
-    for name, quantity, axis, unit in _VIEWS:
-        index = QUANTITIES.index(quantity)
+    for name, quantity, axis, unit in views_of:
+        if quantity not in samples.quantities:
+            continue
+        index = samples.quantities.index(quantity)
         if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
             continue
         lines = [_line(samples, number, index) for number in range(len(samples.hosts))]
@@ -50,7 +75,7 @@ def _leads(samples: HostSamples, trial: Trial) -> Figure | None:
 
 
 def _line(samples: HostSamples, host: int, index: int) -> HostLine:
-    count = samples.count[host].tolist()
+    count = (samples.count[host] * ~np.isnan(samples.mean[host, :, index])).tolist()
     columns = [part[host, :, index].tolist() for part in (samples.mean, samples.low, samples.high)]
     steps = list(zip(*columns, count, strict=True))
     return HostLine(

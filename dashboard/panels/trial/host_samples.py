@@ -53,12 +53,21 @@ _TAIL_BYTES: Final = 4096
 _BETWEEN: Final = "[, \n"
 QUANTITIES: Final = ("cpu_share", "cpu_system_share", "runnable", "memory_bytes", "tx_Bps", "rx_Bps", "drops_per_s")
 """Quantities: `cpu_share` is user and system of one core together."""
+COUNTED: Final = (
+    *("package_W", "dram_W", "gpu_W", "host_W", "frequency_Hz", "temperature_C", "gpu_share"),
+    *("fabric_tx_Bps", "fabric_rx_Bps", "ethernet_tx_Bps", "ethernet_rx_Bps", "nfs_rx_Bps", "nfs_tx_Bps"),
+)
+"""Quantities of the counters of hosts that have them."""
+_ALL: Final = QUANTITIES + COUNTED
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class HostSamples:
-    """Mean, lowest and highest per host and step: hosts x steps x QUANTITIES."""
+    """Mean, lowest and highest per host and step: hosts x steps x quantities.
+
+    NaN without a value.
+    """
 
     hosts: list[str]
     omitted: int
@@ -70,6 +79,8 @@ class HostSamples:
     mean: Array
     low: Array
     high: Array
+    quantities: tuple[str, ...] = QUANTITIES
+    """QUANTITIES, and those of COUNTED that some host has."""
     began_s: float | None = None
     """Time of the first sample in seconds since the epoch; None in some files."""
 
@@ -120,8 +131,8 @@ class _Fold:
         self._began_s: float | None = None
         shape = (MOST_HOSTS, MOST_STEPS + 1)
         self._count = np.zeros(shape, dtype=np.int64)
-        self._weight = np.zeros(shape)
-        self._sum = np.zeros((*shape, len(QUANTITIES)))
+        self._sum = np.zeros((*shape, len(_ALL)))
+        self._weight = np.zeros_like(self._sum)
         self._low = np.full_like(self._sum, np.inf)
         self._high = np.full_like(self._sum, -np.inf)
 
@@ -135,12 +146,13 @@ class _Fold:
             return
         values = np.array(taken, dtype=float)
         at = (values[:, 0].astype(int), values[:, 1].astype(int))
-        length_s = values[:, 2]
+        length_s, quantities = values[:, 2:3], values[:, 3:]
+        weight = np.where(np.isnan(quantities), 0.0, length_s)
         np.add.at(self._count, at, 1)
-        np.add.at(self._weight, at, length_s)
-        np.add.at(self._sum, at, values[:, 3:] * length_s[:, None])
-        np.minimum.at(self._low, at, values[:, 3:])
-        np.maximum.at(self._high, at, values[:, 3:])
+        np.add.at(self._weight, at, weight)
+        np.add.at(self._sum, at, np.nan_to_num(quantities) * weight)
+        np.minimum.at(self._low, at, np.where(weight, quantities, np.inf))
+        np.maximum.at(self._high, at, np.where(weight, quantities, -np.inf))
 
     def _row(self, row: Mapping[str, Any]) -> Sequence[float] | None:
         t_s = row["t_s"]
@@ -163,6 +175,7 @@ class _Fold:
             row["tx_Bps"],
             row["rx_Bps"],
             row.get("drops", 0) / length_s,
+            *(row.get(name, np.nan) for name in COUNTED),
         )
 
     def _step(self, t_s: float) -> int:
@@ -180,13 +193,17 @@ class _Fold:
         )
         filled = (slice(len(hosts)), slice(len(ends)))
         weight = self._weight[filled]
+        present = [index for index, name in enumerate(_ALL) if name in QUANTITIES or weight[:, :, index].any()]
+        weight = weight[:, :, present]
+        is_there = weight > 0
         return HostSamples(
             hosts=hosts,
             omitted=len(self._hosts) - len(hosts),
             t_s=ends,
             count=self._count[filled],
-            mean=self._sum[filled] / np.where(weight > 0, weight, 1.0)[:, :, None],
-            low=self._low[filled],
-            high=self._high[filled],
+            mean=np.where(is_there, self._sum[filled][:, :, present] / np.where(is_there, weight, 1.0), np.nan),
+            low=np.where(is_there, self._low[filled][:, :, present], np.nan),
+            high=np.where(is_there, self._high[filled][:, :, present], np.nan),
+            quantities=tuple(_ALL[index] for index in present),
             began_s=self._began_s,
         )

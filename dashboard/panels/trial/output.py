@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
+import numpy as np
 from django.conf import settings
 
 from analysis import numbers
@@ -21,6 +23,10 @@ SHOWN_LINES: Final = 2_000
 """Of longer texts the end is shown, which has the cause of a failure, or the lines around the requested one."""
 SHOWN_CHARACTERS: Final = 2_000
 MOST_MATCHES: Final = 200
+MOST_COUNTED: Final = 10_000
+"""Of more lines that match a search this number is shown as the least."""
+_BLOCK_BYTES: Final = 1 << 20
+"""Of a text are searched at once: casefolding takes 12 bytes a character."""
 _MARKED_BYTES: Final = 4_000_000
 """The figures of longer outputs are not looked up unless one is requested: parsing takes a second."""
 _PRINTED: Final = (Artifact.Kind.STDOUT, Artifact.Kind.STDERR, Artifact.Kind.INPUT)
@@ -51,6 +57,10 @@ class ShownText:
     matches: Sequence[ShownLine] = ()
     match_count: int = 0
     problem: str = ""
+
+    @property
+    def has_more_matches(self) -> bool:
+        return self.match_count >= MOST_COUNTED
 
     @property
     def first(self) -> int:
@@ -94,20 +104,22 @@ def shown_text(
         return ShownText(artifact, problem=f"{artifact.name} is missing on disk.")
     except (Tampered, NotPlain, StoreUnavailable) as error:
         return ShownText(artifact, problem=str(error))
-    texts = text.removesuffix("\n").split("\n") if text else []
-    total = len(texts)
-    sought = words.casefold()
-    matches = [number for number, row in enumerate(texts, 1) if sought in row.casefold()] if sought else []
+    lines, sought = _Lines(text), words.casefold()
+    total = len(lines)
+    matches = list(islice(lines.containing(sought), MOST_COUNTED)) if sought else []
     line = min(max(1, line), total) if line and total else matches[0] if matches else None
     last = min(total, max(SHOWN_LINES, line + SHOWN_LINES // 2)) if line else total
     labels = _labels(trial, files, artifact)
-    matching = set(matches)
 
     def part(number: int) -> ShownLine:
-        full = texts[number - 1].removesuffix("\r")
+        full = lines[number].removesuffix("\r")
         omitted = max(0, len(full) - SHOWN_CHARACTERS)
         return ShownLine(
-            number, full[:SHOWN_CHARACTERS], omitted, ", ".join(labels.get(number, ())), number in matching
+            number,
+            full[:SHOWN_CHARACTERS],
+            omitted,
+            ", ".join(labels.get(number, ())),
+            bool(sought) and sought in full.casefold(),
         )
 
     return ShownText(
@@ -118,6 +130,41 @@ def shown_text(
         matches=[part(number) for number in matches[:MOST_MATCHES]],
         match_count=len(matches),
     )
+
+
+class _Lines:
+    """Lines of a text from 1, by the places of their ends.
+
+    A list of texts would take twenty times the memory of the file.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._content = (text if text.endswith("\n") or not text else f"{text}\n").encode()
+        self._ends = np.flatnonzero(np.frombuffer(self._content, np.uint8) == ord("\n"))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, number: int) -> str:
+        return self._content[self._end(number - 1) + 1 : self._end(number)].decode()
+
+    def containing(self, words: str) -> Iterator[int]:
+        """Yield the numbers of lines with ``words``, which are casefolded."""
+        before = 0
+        while before < len(self):
+            start = self._end(before) + 1
+            last = max(before + 1, int(np.searchsorted(self._ends, start + _BLOCK_BYTES)))
+            block = self._content[start : self._end(last) + 1].decode().casefold()
+            number, start = before + 1, 0
+            while (match := block.find(words, start)) >= 0:
+                number += block.count("\n", start, match)
+                yield number
+                start = block.index("\n", match) + 1
+                number += 1
+            before = last
+
+    def _end(self, number: int) -> int:
+        return int(self._ends[number - 1]) if number else -1
 
 
 def _content(artifact: Artifact) -> str:

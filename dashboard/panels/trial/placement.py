@@ -34,7 +34,7 @@ def placement(profile: Mapping[str, Any], conditions: Mapping[str, Any]) -> dict
 
 def _picture(picture: Picture) -> dict[str, Any]:
     machine, others = picture.machine, len(picture.names) - 1
-    at = [picture.ranks.get(place, ()) for place in range(len(machine.cores))]
+    at = [picture.ranks.get(core, ()) for core in range(len(machine.cores))]
     cores = list(zip(machine.cores, at, strict=True))
     return {
         "name": machine.name,

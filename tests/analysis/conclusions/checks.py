@@ -84,10 +84,10 @@ def _sentences(answer: Answer) -> Iterator[str]:
 def _head_line(answer: Answer, question: ExperimentQuestion) -> Iterator[str]:
     """Check that a head line is two short sentences of rounded numbers.
 
-    Levels of parameters are as the user wrote them.
+    A third one is about energy.     Levels of parameters are as the user wrote them.
     """
     sentences = re.split(r"(?<=\.)[ ]", answer.sentence)
-    if len(sentences) > 2:
+    if len(sentences) > 2 + any(figure.name == "least energy" for figure in answer.figures):
         yield f"{len(sentences)} sentences: {answer.sentence}"
     for text in (*sentences, *(cause.statement for cause in answer.causes)):
         if words_of(text) > _MOST_WORDS:

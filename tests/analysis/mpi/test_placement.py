@@ -87,6 +87,7 @@ def test_findings_of_several_hosts_name_the_first_and_count_the_others() -> None
 
 def test_ranks_and_machines_that_are_not_known_have_no_finding() -> None:
     assert findings([{"rank": 0, "host": "n1"}], [machine()]) == {}
+    assert findings([*ranks("0", "1"), {"rank": 2, "host": "n1"}], [machine(cores=PLAIN)]) == {}
     assert findings(ranks("0", "0"), [machine(cores=())]) == {}
     assert findings(ranks("0", "0"), []) == {}
     assert findings(ranks("400", "400"), [machine()]) == {}
@@ -99,8 +100,8 @@ def test_pictures_collapse_machines_that_look_the_same() -> None:
     rows[-1] |= {"allowed": "5", "cpus": [5], "cpu": 5}
     same, other = pictures(rows, hosts)
     assert (len(same.names), other.names) == (63, ("n64",))
-    assert {place: [row["rank"] for row in those] for place, those in same.ranks.items()} == {0: [0], 4: [1]}
-    assert {place: [row["rank"] for row in those] for place, those in other.ranks.items()} == {0: [126], 5: [127]}
+    assert {core: [row["rank"] for row in those] for core, those in same.ranks.items()} == {0: [0], 4: [1]}
+    assert {core: [row["rank"] for row in those] for core, those in other.ranks.items()} == {0: [126], 5: [127]}
 
 
 def test_stored_machines_are_read_back_and_equal_ones_are_stored_once() -> None:

@@ -31,7 +31,7 @@ STEPS: Final = {
     "Plot a metric": ("/", "match"),
     "Export an experiment": ("/experiments/SLUG/", "Bundle"),
     "Share an experiment": ("/experiments/SLUG/", "Copy the link now"),
-    "Study the network needs of an experiment": ("/experiments/SLUG/", "configurations, about"),
+    "Study the network needs of an experiment": ("/experiments/SLUG/", "Estimated time"),
 }
 """Headings above steps -> the page on which the steps begin, and a text of the page to which they lead."""
 

@@ -64,7 +64,7 @@ def test_it_asks_few_queries_however_many_trials_run_again(
         assert experiment.rerun_failed() == experiment.trials.filter(attempt=1).count()
 
 
-@pytest.mark.parametrize("change", ["rerun-failed", "repetitions"])
+@pytest.mark.parametrize("change", ["rerun-failed", "repetitions", "resume-rounds"])
 @pytest.mark.parametrize(("role", "status"), [("maintainer", 200), ("submitter", 403)])
 def test_a_command_is_repeated_by_maintainers_of_today(db: None, change: str, role: str, status: int) -> None:
     experiment = factories.experiment(owner=factories.person("ada", "maintainer"), **COMMAND)
@@ -82,8 +82,10 @@ def test_pages_refuse_a_command_of_a_former_maintainer(db: None, empty_redis: ob
     addresses = [
         reverse("experiment-repeat", args=[experiment.slug]),
         reverse("experiment-rerun", args=[experiment.slug]),
+        reverse("experiment-rounds-resume", args=[experiment.slug]),
+        reverse("experiment-rounds-more", args=[experiment.slug]),
         reverse("trial-again", args=[trial.pk]),
     ]
-    assert [page.post(address, {"count": "1"}).status_code for address in addresses] == [403] * 3
+    assert [page.post(address, {"count": "1"}).status_code for address in addresses] == [403] * 5
     assert page.get(experiment.get_absolute_url()).status_code == 200
     assert client_of(experiment.owner).post(f"{TRIALS}{trial.pk}/cancel/").status_code == 200

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.panels.parts.measured import Measured
+from experiments.common.processors import usable_cores
 from experiments.library import load_defaults
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.study import study_of
@@ -91,7 +91,7 @@ def test_rest_refuses_more_hosts_than_it_has_at_the_field_and_takes_what_it_has(
 def test_trials_take_what_its_hosts_share(rented: Cluster, pods: Cluster) -> None:
     assert pods.resources() == Cluster.objects.get(slug="testbed").resources()
     assert rented.resources() == ["cluster:rented"]
-    assert pods.cores_to_suggest == len(os.sched_getaffinity(0))
+    assert pods.cores_to_suggest == usable_cores()
     assert rented.cores_to_suggest is None
 
 

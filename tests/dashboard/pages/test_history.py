@@ -107,7 +107,7 @@ def test_recorded_name_that_is_no_metric_any_more_leads_to_a_choice(stepped, pag
         response = page.get(address(stepped), {"metric": name}, follow=True)
         assert [to for to, _ in response.redirect_chain] == [address(stepped)]
         assert [str(message) for message in response.context["messages"]] == [
-            f"No program defines “{name}” any more. Choose a metric of the list."
+            f"“{name}” is no longer a metric of any program. Choose a metric of the list."
         ]
         assert response.context["metrics"] == ["Elapsed time"]
 

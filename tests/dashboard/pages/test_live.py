@@ -2,10 +2,12 @@
 
 import json
 import re
+from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from experiments.models import Cluster, Trial
 
@@ -85,3 +87,13 @@ def test_a_running_trial_has_charts_that_grow(page, submit):
 
 def _figure(html, name):
     return json.loads(re.search(rf'id="figure-{name}"[^>]*>(.*?)</script>', html, re.DOTALL)[1])["data"][0]
+
+
+def test_duration_excludes_the_pause_before_added_trials(page, submit, run):
+    experiment = submit(repetitions=2, sweep={"hosts": [2]})
+    run()
+    began = timezone.now() - timedelta(days=2)
+    for trial, hours in zip(experiment.trials.order_by("pk"), (0, 30), strict=True):
+        start = began + timedelta(hours=hours)
+        Trial.objects.filter(pk=trial.pk).update(preparing_at=start, ended_at=start + timedelta(minutes=2))
+    assert page.get(experiment.get_absolute_url()).context["took_s"] == 240

@@ -129,11 +129,18 @@ def test_points_without_exact_filters_have_no_link(page: Client, query: dict[str
     assert {address for _, address in points(page, query)} == {""}
 
 
-def test_points_of_ambiguous_names_have_no_link(page: Client) -> None:
-    data = dict(points(page, POOLED | {"x": "experiment", "where": "hosts = 2"}))
-    assert data.pop(5) == ""
-    assert len(data) == 2
-    assert all(data.values())
+@pytest.mark.parametrize("statistic", ["each", "median"])
+def test_experiments_of_one_name_have_a_colour_and_a_link_each(page: Client, statistic: str) -> None:
+    slugs = dict(Experiment.objects.filter(published=False).values_list("slug", "name"))
+    twice = {slug for slug, name in slugs.items() if list(slugs.values()).count(name) > 1}
+    assert twice
+    query = {"statistic": statistic, "colour": "experiment", "where": "hosts = 2", "project": "default"}
+    charts = page.get("/explore/", query).context["charts"]
+    marks = [trace for chart in charts for trace in chart.figure["data"] if trace.get("showlegend") is not False]
+    by_name = {trace["name"]: trace["marker"]["color"] for trace in marks if "of" in trace}
+    assert {slug if slug in twice else name[:30] for slug, name in slugs.items()} == {name[:30] for name in by_name}
+    assert len(set(by_name.values())) == len(by_name)
+    assert all(address for _, address in points(page, query))
 
 
 def test_what_is_marked_together_differs_in_the_panel_alone(page: Client) -> None:

@@ -15,7 +15,7 @@ from experiments.models import Experiment
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
-from tests.workers.test_rounds import end_trials, run_to_end, submit
+from tests.workers.simulated_rounds import end_trials, run_to_end, submit
 from workers import rounds
 
 GOAL: dict[str, Any] = {"until": "0.5 %", "budget": {"trials": 9}}
@@ -41,7 +41,7 @@ def posted(**fields: str) -> dict[str, Any]:
     return draft_from_post(query)
 
 
-def test_form_of_a_goal_is_its_specification():
+def test_form_of_a_goal_is_its_specification() -> None:
     draft = posted(
         **{
             "goal.until": "precision",
@@ -62,7 +62,7 @@ def test_form_of_a_goal_is_its_specification():
     assert (written.goal, written.repetitions) == (spec.goal, spec.repetitions)
 
 
-def test_form_shows_the_goal_of_a_specification():
+def test_form_shows_the_goal_of_a_specification() -> None:
     spec = parse(
         {
             **specification(),
@@ -79,17 +79,17 @@ def test_form_shows_the_goal_of_a_specification():
     assert [field.value for field in form.goal["budget"]] == ["", "90", ""]
 
 
-def test_fixed_design_posts_no_goal():
+def test_fixed_design_posts_no_goal() -> None:
     assert "goal" not in posted(**{"goal.kind": "fixed", "goal.budget.time": "30 min"})
 
 
-def test_form_reports_a_goal_without_budget_at_the_goal(page: Client):
+def test_form_reports_a_goal_without_budget_at_the_goal(page: Client) -> None:
     answer = page.post(reverse("new-preview"), {"name": "goal", "workload": "water", "goal.kind": "until"})
 
     assert "set at least one" in answer.content.decode()
 
 
-def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment):
+def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment) -> None:
     context = page.get(ended.get_absolute_url()).context
 
     assert [entry.row.outcome for entry in context["rounds"]] == ["budget"]
@@ -98,7 +98,7 @@ def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment):
     assert context["rounds"][0].bar is not None
 
 
-def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Experiment):
+def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Experiment) -> None:
     answer = page.post(reverse("experiment-rounds-more", args=[ended.slug]), {"trials": "3"})
 
     assert answer.status_code == 302
@@ -107,7 +107,7 @@ def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Exper
     assert {number for row in context["squares"] for number, *_ in row["marks"]} == {1, 2}
 
 
-def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, library: Any):
+def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, library: Any) -> None:
     experiment = submit(GOAL)
     Experiment.objects.update(owner=person)
 
@@ -117,7 +117,7 @@ def test_rounds_are_paused_and_resumed_on_the_page(page: Client, person: Any, li
     assert Experiment.objects.get(pk=experiment.pk).hold == ""
 
 
-def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment):
+def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment) -> None:
     client, address = client_of(person), f"{EXPERIMENTS}{ended.slug}/"
 
     listed = client.get(f"{address}rounds/").json()

@@ -200,6 +200,7 @@ def test_a_chart_is_pinned_from_the_page_that_draws_it(
         experiment.get_absolute_url(): "c-time",
         f"/compare/?of=e:{experiment.slug},e:{other.slug}": "c-change",
         "/explore/?workload=water&project=default&y=packets&facet=experiment": "c-pivot-1",
+        f"/history/{experiment.configurations.latest('pk').hash}/testbed/?metric=packets": "c-history",
     }
     for address, panel in addresses.items():
         document = html.fromstring(page.get(address).content.decode())
@@ -210,7 +211,7 @@ def test_a_chart_is_pinned_from_the_page_that_draws_it(
         pinned = answer.context["pieces"][-1]
         drawn = json.loads(document.get_element_by_id(f"figure-{panel[2:]}").text)
         assert [trace["y"] for trace in pinned.charts[0].figure["data"]] == [trace["y"] for trace in drawn["data"]]
-    assert report.versions.count() == 4
+    assert report.versions.count() == 5
 
 
 def test_a_chart_is_pinned_to_a_new_report(page: Client, experiment: Experiment, library: Project) -> None:
@@ -219,7 +220,10 @@ def test_a_chart_is_pinned_to_a_new_report(page: Client, experiment: Experiment,
     page.post("/reports/pin/", part | {"title": "Fresh"})
     fresh = Report.objects.get(title="Fresh")
     assert (fresh.current.text, fresh.project) == (f"{part['part']}\n", library)
-    for wrong in ("{{ explore colour=nosuch.-&x=1 pivot-0 }}", "{{ chart nosuch time }}", "words", ""):
+    for wrong in (
+        *("{{ explore colour=nosuch.-&x=1 pivot-0 }}", "{{ chart nosuch time }}", "words", ""),
+        *("{{ history configuration=0&cluster=testbed&metric=packets history }}", "{{ history metric=no history }}"),
+    ):
         assert page.post("/reports/pin/", {"part": wrong, "title": "Wrong"}).status_code == 400, wrong
     assert not Report.objects.filter(title="Wrong").exists()
 

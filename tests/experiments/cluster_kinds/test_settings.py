@@ -121,6 +121,21 @@ def test_settings_from_refuses_a_wrong_text_at_its_field(field: str, text: str, 
 
 
 @pytest.mark.parametrize(
+    ("kind", "launchers"),
+    [("slurm", ["mpirun", "srun-pmix", "srun-pmi2"]), ("pbs", ["mpirun", "pals"]), ("flux", ["mpirun", "flux-run"])],
+)
+def test_a_batch_system_offers_its_own_launchers(kind: str, launchers: list[str]) -> None:
+    (setting,) = [setting for setting in form_of(cluster_kinds.get(kind)) if setting.path == "launcher"]
+    assert [word for word, _ in setting.choices] == launchers
+    assert settings_from(cluster_kinds.get(kind), {"launcher": launchers[-1]}) == {"launcher": launchers[-1]}
+
+
+@pytest.mark.parametrize("kind", ["ssh", "lsf", "gridengine"])
+def test_a_single_launcher_is_no_choice(kind: str) -> None:
+    assert "launcher" not in {setting.path for setting in form_of(cluster_kinds.get(kind))}
+
+
+@pytest.mark.parametrize(
     ("kind", "settings"), [("slurm", {"options": ["--nice", ":", "-N2"]}), ("pbs", {"select": "mem=64gb+1:ncpus=8"})]
 )
 def test_jobs_of_several_kinds_of_hosts_are_refused(kind: str, settings: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from experiments.models import (
     Experiment,
     Installation,
     Project,
+    Round,
     State,
     Trial,
     TrialValues,
@@ -58,6 +59,17 @@ def test_import_keeps_the_identity_of_an_experiment(measured: Experiment, bundle
         b"hello 0\n",
         b"hello 1\n",
     ]
+
+
+def test_import_keeps_the_decided_rounds(measured: Experiment, bundle: Callable[..., Path]) -> None:
+    first = Round.open(measured, why="Round 1 runs the design.", queued=4)
+    first.decide(Round.Outcome.ANSWERED, "2 hosts are enough.", [{"name": "times the best", "low": 1.2, "high": 1.4}])
+    path = bundle()
+    elsewhere()
+    import_bundle(path, project=load_defaults())
+    imported = Experiment.objects.get().rounds.get()
+    assert (imported.number, imported.queued, imported.outcome) == (1, 4, "answered")
+    assert imported.numbers == [{"name": "times the best", "low": 1.2, "high": 1.4}]
 
 
 def test_bundle_is_a_valid_research_object_crate(bundle: Callable[..., Path], tmp_path: Path) -> None:

@@ -71,3 +71,8 @@ def test_number_of_repetitions_keeps_its_meaning():
 )
 def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], path: str):
     assert list(errors(**changes)) == [path]
+
+
+def test_unsupported_goals_are_named():
+    assert "optimise is not supported yet" in errors(goal={"optimise": "hpl.gflops"})["goal"][0]
+    assert "explore" in errors(sweep={"hosts": {"from": 1, "to": 8, "explore": True}})["sweep.hosts"][0]

@@ -22,6 +22,7 @@ from workers.capture.slot_memory import SlotMemory
 from workers.errors import CaptureUnavailable, LaunchFailed, TrialFailed
 from workers.launchers import Job, Session
 from workers.launchers.base import MachineSession
+from workers.launchers.local import INTERFACE, LocalSession, capture_filter
 from workers.testbed.commands import BRIDGE
 
 MakeJob = Callable[..., Job]
@@ -162,14 +163,48 @@ def test_it_records_as_dumpcap_does(testbed: Session, tmp_path: Path) -> None:
     assert sorted(ours_read) == sorted(theirs_read)
 
 
-def contents(path: Path) -> list[str]:
-    """Length on the wire and kept bytes of every echo, by tshark."""
+TALK = """
+import socket
+for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+    for port in (19999, 20000, 20999, 21000):
+        with socket.create_server((host, port), family=family) as server, socket.create_connection((host, port)) as one:
+            other = server.accept()[0]
+            for size in (1, 70, 90, 100000):
+                one.sendall(bytes(size))
+                other.recv(size, socket.MSG_WAITALL)
+            other.close()
+    with socket.socket(family, socket.SOCK_DGRAM) as unheard:
+        unheard.sendto(bytes(50), (host, 20000))
+"""
+
+
+@pytest.mark.parametrize("knows_ports", [True, False])
+def test_the_local_cluster_records_as_dumpcap_does(knows_ports: bool, tmp_path: Path) -> None:
+    """Each frame of the loopback once, filtered as the pcap filter in words does."""
+    read = []
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
+        assert isinstance(session, LocalSession)
+        session.knows_ports = knows_ports
+        words = capture_filter(known_ports=knows_ports, confined=True)
+        with session.capture() as ours, Capture.start(session.agent, INTERFACE, words) as theirs:
+            output_of(session, "/usr/bin/python3", "-c", TALK)
+            for name, capture in (("ours", ours), ("theirs", theirs)):
+                report = capture.stop()
+                path = capture.save(tmp_path / f"{name}.pcapng.zst")
+                assert report.captured == report.received == capinfos(path)[0]
+                read.append(sorted(contents(path, "tcp")))
+    assert read[0] == read[1]
+    assert len(read[0]) > (50 if knows_ports else 100)
+
+
+def contents(path: Path, protocol: str = "icmp") -> list[str]:
+    """Length on the wire and kept bytes of every packet of a protocol, by tshark."""
     argv = ["tshark", "-r", str(unpacked(path)), "-T", "json", "-x", "-J", "frame"]
     packets = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=90).stdout)
     layers = [
         packet["_source"]["layers"]
         for packet in packets
-        if "icmp" in packet["_source"]["layers"]["frame"]["frame.protocols"]
+        if protocol in packet["_source"]["layers"]["frame"]["frame.protocols"]
     ]
     return [f"{layer['frame']['frame.len']} {layer['frame_raw'][0]}" for layer in layers]
 
@@ -180,9 +215,7 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
     with pytest.raises(CaptureUnavailable, match="filter"):
         with_dumpcap(testbed, "no such filter")
     with pytest.raises(CaptureUnavailable, match="there is no interface br9"):
-        RingCapture.on_bridge(testbed.agent, "br9", SlotMemory())
-    with pytest.raises(CaptureUnavailable, match=r"^recorder: br9: No such device$"):
-        RingCapture.on_bridge(testbed.agent, "br9", SlotMemory(), must_hold=[(0, 0)])
+        RingCapture.on_interface(testbed.agent, "br9", SlotMemory())
     monkeypatch.setattr(dumpcap, "find_program", lambda _: None)
     with pytest.raises(CaptureUnavailable, match="user may not record packets"):
         with_dumpcap(testbed)

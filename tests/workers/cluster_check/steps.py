@@ -14,4 +14,5 @@ def steps_by_name(kind: str, settings: Mapping[str, Any]) -> dict[str, Step]:
 
 
 def states(steps: Mapping[str, Step]) -> dict[str, str]:
-    return {name: step.state for name, step in steps.items()}
+    """Return the state of every step, without counters of this machine's devices."""
+    return {name: step.state for name, step in steps.items() if not name.startswith("Counters: ")}

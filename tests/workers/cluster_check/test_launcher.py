@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from workers.cluster_check.launcher import Answers, judge, slurm_answers
+from workers import launchers
+from workers.cluster_check.launcher import Answers, judge, launcher, slurm_answers
+from workers.launchers.job import Launch
 
 LIST = (
     "MPI plugin types are...\n\tpmix\n\tnone\n\tcray_shasta\n\tpmi2\nspecific pmix plugin versions available: pmix_v4\n"
@@ -46,3 +51,32 @@ def test_the_launcher_that_fits_is_proposed(
     step = judge(chosen, library, answers, has_mpirun=has_mpirun)
     assert (step.name, step.state) == ("Launcher", state)
     assert proposed in step.seen + step.remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "chosen", "path", "version", "state"),
+    [
+        ("pbs", "pals", "/opt/cray/pals/1.2/bin/mpiexec", "mpiexec version 1.2.12", "ok"),
+        ("pbs", "pals", "/usr/bin/mpiexec", "mpiexec (OpenRTE) 4.1.4", "problem"),
+        ("flux", "flux-run", "/usr/bin/flux", "commands: 0.61.0", "ok"),
+        ("flux", "flux-run", None, "", "problem"),
+    ],
+)
+def test_flux_and_pals_are_known_by_their_commands(
+    kind: str, chosen: str, path: str | None, version: str, state: str
+) -> None:
+    settings = launchers.get(kind, {"launcher": chosen}).settings
+    session: Any = SimpleNamespace(
+        settings=settings,
+        usual_launch=Launch(),
+        find=lambda program: path if program != "mpirun" else None,
+        output=lambda *argv: f"{version}\n",
+    )
+    step = launcher(session)
+    assert step is not None
+    assert step.state == state
+
+
+def test_a_cluster_without_a_choice_has_no_step() -> None:
+    session: Any = SimpleNamespace(settings=launchers.get("ssh", {"hosts": ["n1"]}).settings)
+    assert launcher(session) is None

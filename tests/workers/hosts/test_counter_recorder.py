@@ -1,4 +1,4 @@
-"""The process that reads counters: hanging and failing sources cost their own values only."""
+"""The process that reads counters, beside hanging and failing sources."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Slow(Source):
 
 
 def test_recorder_reads_slow_sources_at_begin_and_end_alone(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("workers.hosts.counters.sources.SOURCES", (Slow,))
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", (Slow,))
     monkeypatch.setattr("workers.hosts.counters.recorder.PERIOD_S", 0.02)
     sources, _, _ = recorded(tmp_path, seconds=0.3)
     assert sources["slow"]["is_slow"]

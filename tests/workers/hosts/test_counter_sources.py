@@ -1,10 +1,11 @@
-"""Counter sources on trees of /sys and /proc, and on stand-ins for programs and libraries."""
+"""Counter sources on trees of /sys and /proc, and on stand-ins for programs."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +29,7 @@ Values = dict[str, Any]
 
 
 def measured(source: Source, *steps: Mapping[str, object]) -> Values:
-    """Read a source before and after every change of its tree; return values or reasons by name."""
+    """Return values or reasons of a source, read at every change of its tree."""
     source.probe()
     source.begin()
     for files in steps:
@@ -120,17 +121,18 @@ def test_rapl_wraps_more_than_once_in_a_trial(tmp_path: Path) -> None:
     assert measured(source, {file: 30}, {file: 70}, {file: 10}) == pytest.approx({"package-0": 120e-6})
 
 
-def test_rapl_names_the_fix_when_only_root_may_read(tmp_path: Path) -> None:
-    write(tmp_path, rapl("0", "package-0", 0))
-    energy(tmp_path, "0").chmod(0)
+def test_rapl_names_the_fix_when_only_root_may_read() -> None:
     script = (
-        "import os; os.setuid(65534) if os.getuid() == 0 else None\n"
+        "import os, sys; os.getuid() or os.setuid(65534)\n"
         "from workers.hosts.counters.rapl import Rapl; from workers.hosts.counters.source import Absent\n"
-        f"try: Rapl({str(tmp_path)!r}).probe()\nexcept Absent as e: print(e.reason, '|', e.fix, '|', e.guide)"
+        "try: Rapl(sys.argv[1]).probe()\nexcept Absent as e: print(e.reason, '|', e.fix, '|', e.guide)"
     )
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    said = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+    with tempfile.TemporaryDirectory() as root:  # pytest's own are closed to other users
+        Path(root).chmod(0o755)
+        write(Path(root), rapl("0", "package-0", 0))
+        energy(Path(root), "0").chmod(0)
+        command = ["/usr/bin/python3", "-c", script, root]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     assert said == f"readable by root only | {OPEN} | let-users-read-rapl"
 
 
@@ -220,7 +222,7 @@ def test_pauses_come_from_known_names_of_ethtool(tmp_path: Path) -> None:
     assert "known name" in why_absent(Pauses(str(tmp_path)))
 
 
-def port(place: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (4X EDR)", **counts: object) -> Values:
+def port(folder: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (4X EDR)", **counts: object) -> Values:
     base = {"port_xmit_data": 0, "port_rcv_data": 0, "port_xmit_packets": 0, "port_rcv_packets": 0, "port_xmit_wait": 0}
     errors = {
         "symbol_error": 0,
@@ -229,8 +231,8 @@ def port(place: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (
         "port_rcv_errors": 0,
         "port_xmit_discards": 0,
     }
-    files = {f"{place}/counters/{name}": count for name, count in {**base, **errors, **counts}.items()}
-    return {**files, f"{place}/state": "4: ACTIVE", f"{place}/link_layer": layer, f"{place}/rate": rate}
+    files = {f"{folder}/counters/{name}": count for name, count in {**base, **errors, **counts}.items()}
+    return {**files, f"{folder}/state": "4: ACTIVE", f"{folder}/link_layer": layer, f"{folder}/rate": rate}
 
 
 def test_ports_count_words_of_two_devices(tmp_path: Path) -> None:
@@ -256,11 +258,11 @@ def test_ports_name_stuck_counters_and_those_that_the_device_lacks(tmp_path: Pat
     assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
 
 
-@pytest.mark.parametrize("place", [PORT, "sys/class/infiniband/mlx5_0"])
-def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("folder", [PORT, "sys/class/infiniband/mlx5_0"])
+def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, folder: str) -> None:
     names = {"lifespan": 10, "packet_seq_err": 3, "rp_cnp_handled": 0, "duplicate_request": 5}
-    source = Ports(str(write(tmp_path, {**port(), **{f"{place}/hw_counters/{name}": n for name, n in names.items()}})))
-    values = measured(source, {f"{place}/hw_counters/packet_seq_err": 13, f"{place}/hw_counters/rp_cnp_handled": 4})
+    source = Ports(str(write(tmp_path, {**port(), **{f"{folder}/hw_counters/{name}": n for name, n in names.items()}})))
+    values = measured(source, {f"{folder}/hw_counters/packet_seq_err": 13, f"{folder}/hw_counters/rp_cnp_handled": 4})
     transport = {name.split()[1]: value for name, value in values.items() if "packet_seq" in name or "cnp" in name}
     assert transport == {"packet_seq_err": 10, "rp_cnp_handled": 4}
 
@@ -288,9 +290,12 @@ def test_slingshot_reads_octets_under_known_names(tmp_path: Path) -> None:
 def test_processor_sources_read_their_files(tmp_path: Path) -> None:
     cpus = {f"sys/devices/system/cpu/cpu{n}/cpufreq/scaling_cur_freq": 3_000_000 for n in range(64)}
     throttle = "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count"
+    thread: Values = {throttle.replace("cpu0", "cpu32"): 4}
+    for cpu in ("cpu0", "cpu32"):
+        thread[f"sys/devices/system/cpu/{cpu}/topology/thread_siblings_list"] = "0,32"
     chip = {"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": 61000}
     disk = {"sys/class/hwmon/hwmon1/name": "nvme", "sys/class/hwmon/hwmon1/temp1_input": 90000}
-    root = str(write(tmp_path, {**cpus, throttle: 4, **chip, **disk}))
+    root = str(write(tmp_path, {**cpus, **thread, throttle: 4, **chip, **disk}))
     assert set(measured(Frequency(root)).values()) == {3e9}
     assert measured(Throttling(root), {throttle: 9}) == {"cpu0": 5}
     assert measured(Temperature(root)) == {"hwmon0 temp1_input": 61}

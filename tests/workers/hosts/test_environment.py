@@ -9,6 +9,7 @@ import subprocess
 import time
 import uuid
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +17,8 @@ from tests.workers.clusters.trials import PlainLink, output_of
 from tests.workers.hosts.trees import write_processors
 from workers import launchers
 from workers.agent import machine
-from workers.hosts.environment import coalescing, different_hosts, differing_facts
+from workers.hosts.environment import coalescing, describe, different_hosts, differing_facts
+from workers.hosts.processes import Agent
 from workers.launchers import Session
 
 
@@ -159,6 +161,28 @@ def test_it_finds_what_another_host_has_otherwise_or_not_at_all() -> None:
         "libraries": ["a"],
         "mpi": "mpirun",
     }
+
+
+class CardAgent:
+    """An agent of a host whose network card reports a firmware."""
+
+    def __init__(self, firmware: str) -> None:
+        self.driver = f"driver: mlx5_core\nversion: 6.8.0\nfirmware-version: {firmware}\n"
+
+    def outputs(self, commands: list[list[str]], host: str | None) -> list[str]:
+        return [self.driver if command[:2] == ["ethtool", "-i"] else "" for command in commands]
+
+    def machine(self, *question: object) -> dict[str, Any]:
+        return {"machine": {"firmware": {"mlx5_0": "20.31.1014"}}}
+
+
+def test_describe_adds_the_firmware_of_the_interface() -> None:
+    firmware = [
+        describe(cast(Agent, CardAgent(version)), None, "eth0", (), "mpirun", {})["machine"]["firmware"]
+        for version in ("20.31.1014 (MT_0000000223)", "N/A", "")
+    ]
+    assert firmware[0] == {"mlx5_0": "20.31.1014", "eth0": "20.31.1014 (MT_0000000223)"}
+    assert firmware[1:] == 2 * [{"mlx5_0": "20.31.1014"}]
 
 
 def test_different_hosts_differ_in_processor_cores_or_kernel() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.workers.hosts.strange_host import StrangeHost
+from workers.agent import rpc
+from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, TrialFailed
 from workers.hosts import fetching
 from workers.hosts.fetching import fetch
@@ -107,3 +112,40 @@ def test_a_pipe_in_the_place_of_an_output_does_not_hold_the_agent(agent: RemoteA
     with pytest.raises(OSError, match="Not a plain file"):
         next(agent.read(str(tmp_path / "scratch" / "stdout")))
     assert agent.alive()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "text"),
+    [
+        ((rpc.STREAM_LIMIT_BYTES + 1, 0), b""),
+        ((2, rpc.STREAM_LIMIT_BYTES + 1), b"{}"),
+        ((1, 0), b"{"),
+        ((3, 0), b"[1]"),
+        ((200_000, 0), b"[" * 200_000),
+    ],
+)
+def test_messages_that_no_agent_sends_end_the_connection(lengths: tuple[int, int], text: bytes) -> None:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
+    stream = rpc.Stream(reading, writing)
+    try:
+        os.write(writing, struct.pack(">II", *lengths) + text + b"\n")
+        assert stream.receive() is None
+    finally:
+        stream.close()
+
+
+@pytest.mark.parametrize("before", ["", "os.write(1, GREETING); "])
+def test_a_host_that_complains_without_end_loses_its_connection(tmp_path: Path, before: str) -> None:
+    reads = "import os, sys, threading, time; threading.Thread(target=sys.stdin.buffer.read, daemon=True).start(); "
+    flood = f"{reads}{before}[(os.write(2, bytes(65536)), time.sleep(0.005)) for _ in range(8192)]"
+    agent = RemoteAgent("here", [sys.executable, "-c", flood.replace("GREETING", repr(GREETING))])
+    begun = time.monotonic()
+    try:
+        with pytest.raises(ClusterUnavailable):
+            agent.connect(tmp_path / "scratch")
+        assert time.monotonic() - begun < 20
+        assert not agent.alive()
+        assert os.fstat(agent._stderr.fileno()).st_size < 4096 * 65536
+    finally:
+        agent.close()

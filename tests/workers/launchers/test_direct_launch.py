@@ -71,8 +71,8 @@ def test_transports_are_variables_of_the_ranks() -> None:
     assert {*messages, "OMPI_MCA_btl_tcp_port_min_v4=30000", "OMPI_MCA_btl_tcp_port_range_v4=100"} <= {*over_tcp}
     hydra = argv("srun-pmi2", interface="eth2", transport="tcp", mpi="mpich")
     assert {"UCX_TLS=tcp,self", "UCX_NET_DEVICES=eth2", "MPIR_CVAR_NOLOCAL=1"} <= {*hydra}
-    own = argv("srun-pmix", transport="ucx: UCX_TLS=rc --network=x")
-    assert own[own.index("env") - 1 :][:4] == ["--network=x", "env", "A=two words", "UCX_TLS=rc"]
+    command = argv("srun-pmix", transport="ucx: UCX_TLS=rc --network=x")
+    assert command[command.index("env") - 1 :][:4] == ["--network=x", "env", "A=two words", "UCX_TLS=rc"]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ PROFILE = ROOT / "config" / "containers" / "worker-seccomp.json"
 NOBODY = 65534
 GONE = 0
 KINDS = ["testbed", "local"]
-RECORDERS = {"testbed": "recorder", "local": "dumpcap"}
+RECORDERS = {"testbed": "recorder", "local": "recorder"}
 
 
 class Worker:

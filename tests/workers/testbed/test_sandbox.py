@@ -118,7 +118,7 @@ def test_program_inherits_its_streams_alone_and_sees_its_own_trial_alone(
     assert seen["own_terminal"]
     assert not seen["device"]
     assert {"null", "pts", "ptmx", "shm", "tty", "urandom"} <= {*seen["devices"]}
-    assert all(any(fnmatch(name, kept) for kept in KEPT) for name in seen["devices"])
+    assert all(any(fnmatch(name, pattern) for pattern in KEPT) for name in seen["devices"])
     assert set(seen["usable"]) == {True}
     assert seen["oom_score"] == 1000
     assert seen["of_the_same_trial"], "debuggers of a trial's own programs work"

@@ -1,4 +1,4 @@
-"""Metrics of a trial from reports of counters: sums over hosts, reasons, shares of networks."""
+"""Metrics of a trial from reports of counters: sums, reasons, shares."""
 
 from __future__ import annotations
 

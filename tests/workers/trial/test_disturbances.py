@@ -267,3 +267,25 @@ def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_jo
     after = testbed.sample().machine
     of_ranks_s = sum(usage.cpu_s for usage in read_rank_usage(job.report_dir))
     assert after.cpu_ours_s - before.cpu_ours_s > of_ranks_s > 0.2
+
+
+@pytest.fixture
+def one_cpu() -> Iterator[int]:
+    """A worker that may use one CPU of this machine."""
+    every = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(every)})
+    yield max(every)
+    os.sched_setaffinity(0, every)
+
+
+def test_the_machine_of_a_worker_is_its_own_cpus(one_cpu: int, eventually: Callable[..., object]) -> None:
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
+        (machine,) = session.machines()
+        assert (session.facts["cores"], machine.allowed) == (1, {one_cpu})
+        samples = [session.sample()]
+        eventually(lambda: samples.append(session.sample()) or samples[-1].monotonic_ns - samples[0].monotonic_ns > 2e9)
+    first, last = samples[0].machine, samples[-1].machine
+    assert (last.cpus, last.cores, last.cpu_numbers) == (1, 1, str(one_cpu))
+    length_s = (samples[-1].monotonic_ns - samples[0].monotonic_ns) / 1e9
+    names = ("cpu_user_s", "cpu_system_s", "cpu_idle_s", "cpu_stolen_s")
+    assert sum(getattr(last, name) - getattr(first, name) for name in names) == pytest.approx(length_s, rel=0.2)

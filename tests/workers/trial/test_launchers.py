@@ -13,7 +13,8 @@ from tests.workers.clusters.real_hosts import Slurm
 
 YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 """Hosts share cores here, and bound ranks that poll take them from each other."""
-RING = {"workload": "ring", "parameters": {"ranks_per_host": 2, "hosts": 2}, "repetitions": 1}
+SIZE = {"hosts": 2, "ranks_per_host": 2, "steps": 50}
+RING = {"workload": "ring", "parameters": SIZE, "repetitions": 1}
 
 
 def cluster_with(launcher: str, slurm: Slurm, **settings: Any) -> str:

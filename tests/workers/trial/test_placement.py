@@ -52,7 +52,7 @@ def test_a_sweep_over_binding_records_where_ranks_ran(run_all: Callable[..., lis
 def test_trials_on_different_hosts_state_it_as_a_condition(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All hosts are here: what the second one answers is a stand-in for another kernel."""
+    """All hosts are here: the kernel of the second one is a stand-in."""
     described = RemoteAgent.machine
 
     def other_kernel(agent: RemoteAgent, *question: Any) -> dict[str, Any]:
@@ -137,5 +137,5 @@ def test_trials_find_ranks_that_are_misplaced(
     tables = read_mpi_profile(trial)
     assert tables is not None
     assert [row["cpus"] for row in tables["ranks"]] == [sorted(set(cpus)) for cpus in places]
-    found = {fact.rule for fact in diagnosis_of(trial.experiment).facts}
-    assert found & set(PLACEMENT) == names
+    rules = {fact.rule for fact in diagnosis_of(trial.experiment).facts}
+    assert rules & set(PLACEMENT) == names

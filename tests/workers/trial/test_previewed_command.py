@@ -82,14 +82,18 @@ def test_it_is_the_same_word_for_word_on_this_machine(
     require_equal(trials, lambda trial: previewed(trial, TRIAL=str(trial_directory(trial))))
 
 
-@pytest.mark.parametrize("kind", ["ssh", "slurm"])
+@pytest.mark.parametrize(("kind", "more"), [("ssh", {}), ("slurm", {}), ("slurm", {"launcher": "srun-pmix"})])
 def test_it_is_the_same_on_real_hosts_but_for_the_names_that_only_they_can_give(
-    kind: str, trials_of: Callable[..., dict[str, Trial]], ssh_hosts: SshHosts, request: pytest.FixtureRequest
+    kind: str,
+    more: dict[str, Any],
+    trials_of: Callable[..., dict[str, Trial]],
+    ssh_hosts: SshHosts,
+    request: pytest.FixtureRequest,
 ) -> None:
     hosts: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
-    Cluster.objects.create(slug="real", name="Real hosts", kind=kind, settings=hosts.settings())
-    with launchers.get(kind, hosts.settings()).open(host_count=2, link=PlainLink()) as session:
+    Cluster.objects.create(slug="real", name="Real hosts", kind=kind, settings=hosts.settings(**more))
+    with launchers.get(kind, hosts.settings(**more)).open(host_count=2, link=PlainLink()) as session:
         trials = trials_of(session, "real")
         random = session.scratch.name.removeprefix("rankwire-")
-        names = dict(zip(("node1", "node2"), session.hosts, strict=True))
+        names = dict(zip(("node1", "node2"), session.hosts, strict=True)) | {"JOB": session.scheduler_job}
     require_equal(trials, lambda trial: previewed(trial, RANDOM=random, **names))

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from experiments.models import Cluster, State, Trial
+from experiments.selectors.diagnosis import answers_of
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink, run
+from tests.workers.profile import newer
 from workers import launchers
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.world import HELLO
 from workers.launchers import Job, Session
-from workers.trial.inside_mpi import profile_for, read_ways
+from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
 SMALL = {"workload": "pingpong", "parameters": {"message_bytes": 8, "repetitions": 300}, "repetitions": 1}
@@ -47,7 +49,15 @@ def test_ranks_of_one_host_share_memory_unless_tcp_is_chosen(
     del settings["transport"], settings["interface"]
     slug = cluster_of(kind, settings)
     sweep = {"ranks_per_host": [2], "transport": ["native", "tcp"]}
-    native, tcp = run_all(cluster=slug, **SMALL, sweep=sweep)
+    native, tcp, *others = run_all(cluster=slug, **{**SMALL, "repetitions": 3 if kind == "ssh" else 1}, sweep=sweep)
+    if others:
+        (answer,) = answers_of([native.experiment]).values()
+        assert [figure.value for figure in answer.figures if figure.name == "best"] == ["the native transport"]
+        assert answer.sentence.endswith("as fast as TCP.")
+        native, tcp = (
+            next(trial for trial in (native, tcp, *others) if trial.configuration.parameters["transport"] == name)
+            for name in ("native", "tcp")
+        )
     median = "pingpong.transfer_time_median_s"
     assert 5 * values_of(native)[median] < values_of(tcp)[median]
     assert values_of(tcp, "mpi")["packets"] > 500
@@ -105,7 +115,7 @@ def small_s(session: Session, job: Job) -> float:
 def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
     library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job]
 ) -> None:
-    times_s, ways = {}, {}
+    times_s, transports = {}, {}
     for transport in ("native", "tcp"):
         settings = ssh_hosts.settings(mpi=library, transport=transport, shared_cores=False)
         with launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session:
@@ -114,12 +124,12 @@ def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
             job = dataclasses.replace(job, profile=profile_for("summary", session)[0])
             (job.workdir / "hello.py").write_bytes(HELLO.read_bytes())
             times_s[transport] = min(small_s(session, job) for _ in range(5))  # others may hold a core for milliseconds
-        ways[transport] = read_ways(job.report_dir, read_rank_usage(job.report_dir))
+        transports[transport] = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
     assert 5 * times_s["native"] < times_s["tcp"]
-    assert ways["native"].shared_memory
-    assert not ways["native"].tcp_bytes
-    assert not ways["tcp"].shared_memory
-    assert ways["tcp"].tcp_bytes > 6 * LARGE_BYTES
+    assert transports["native"].shared_memory
+    assert not transports["native"].tcp_bytes
+    assert not transports["tcp"].shared_memory
+    assert transports["tcp"].tcp_bytes > 6 * LARGE_BYTES
 
 
 def test_the_test_bed_can_leave_the_network_to_the_library(run_all: Callable[..., list[Trial]]) -> None:
@@ -129,3 +139,29 @@ def test_the_test_bed_can_leave_the_network_to_the_library(run_all: Callable[...
         assert values_of(trial, "mpi")["payload_bytes"] > 40_000_000
         assert trial.trust == "good", trial.trust_reasons
     assert [trial.conditions["transport"] for trial in trials] == ["native", "tcp"]
+
+
+def test_open_mpi_5_shares_memory_and_is_heard_over_tcp(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts
+) -> None:
+    prefix = newer.prefix()
+    settings = ssh_hosts.settings(
+        mpi="openmpi",
+        mpirun=str(prefix / "bin/ompirun_wrapper"),
+        environment={"OPAL_PREFIX": str(prefix), "LD_LIBRARY_PATH": str(prefix / "lib")},
+        shared_cores=False,
+    )
+    del settings["transport"], settings["interface"]
+    slug = cluster_of("ssh", settings)
+    sweep = {"ranks_per_host": [2], "transport": ["native", "tcp"]}
+    native, tcp = run_all(cluster=slug, **SMALL, sweep=sweep)
+    median = "pingpong.transfer_time_median_s"
+    assert 5 * values_of(native)[median] < values_of(tcp)[median]
+    assert "--prtemca" in tcp.command
+    assert "Open MPI) 5" in tcp.environment.facts["mpi"]
+    assert values_of(tcp, "mpi")["packets"] > 500
+    assert native.conditions["messages_by"].startswith("shared memory (Open MPI)")
+    assert tcp.conditions["messages_by"].startswith("TCP (")
+    (across,) = run_all(cluster=slug, **LARGE, sweep={"hosts": [2]}, bind="none", transport="tcp")
+    assert values_of(across, "mpi")["payload_bytes"] > 40_000_000
+    assert across.trust == "good", across.trust_reasons

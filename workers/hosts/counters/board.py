@@ -1,4 +1,4 @@
-"""Whole hosts: the board's power by IPMI, and the scheduler's account of a job's energy."""
+"""Whole hosts: the board's power by IPMI, and the scheduler's account."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Ipmi(Source):
         self.details = "the board's power, some seconds late"
 
     def read(self) -> dict[str, float]:
-        found = _WATTS.search(output(self._argv))
-        return {"board": float(found[1])} if found else {}
+        match = _WATTS.search(output(self._argv))
+        return {"board": float(match[1])} if match else {}
 
 
 class Slurm(Source):

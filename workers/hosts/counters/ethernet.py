@@ -26,7 +26,10 @@ _PAUSES = re.compile(
 
 
 class Ethernet(Source):
-    """Physical interfaces that are up; bonds, bridges and VLANs count the same bytes once more."""
+    """Physical interfaces that are up.
+
+    Bonds, bridges and VLANs count the same bytes once more.
+    """
 
     key = "ethernet"
     title = "Ethernet"
@@ -53,12 +56,12 @@ class Ethernet(Source):
 
 def physical(source: Source) -> list[Path]:
     """Return the physical Ethernet interfaces that are up."""
-    found = []
+    interfaces = []
     for interface in source.glob("sys/class/net/*"):
         is_real = (interface / "device").exists() and not (interface / "bonding").exists()
         if is_real and number_of(interface / "type") == _ETHERNET and number_of(interface / "carrier") == 1:
-            found.append(interface)
-    return found
+            interfaces.append(interface)
+    return interfaces
 
 
 class Pauses(Source):

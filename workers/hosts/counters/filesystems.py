@@ -47,10 +47,10 @@ class Lustre(Source):
 
     key = "lustre"
     title = "Lustre"
-    _PLACES = ("proc/fs/lustre/llite/*/stats", "sys/kernel/debug/lustre/llite/*/stats", "sys/fs/lustre/llite/*/stats")
+    _PATTERNS = ("proc/fs/lustre/llite/*/stats", "sys/kernel/debug/lustre/llite/*/stats", "sys/fs/lustre/llite/*/stats")
 
     def probe(self) -> None:
-        self._files = {file.parent.name: file for place in self._PLACES for file in self.glob(place)}
+        self._files = {file.parent.name: file for pattern in self._PATTERNS for file in self.glob(pattern)}
         if not self._files:
             raise Absent("no Lustre is mounted, or its statistics are readable by root only")
         for mount in self._files:
@@ -62,7 +62,7 @@ class Lustre(Source):
         values = {}
         for mount, file in self._files.items():
             text = whole_text(file)
-            if text:  # a mount that nobody read from has no line yet
+            if text:  # a mount without reads has no line yet
                 lines = {words[0]: words for words in map(str.split, text.splitlines()) if len(words) > _SUM}
                 for name, word in (("read", "read_bytes"), ("written", "write_bytes")):
                     values[f"{mount} {name}"] = float(lines[word][_SUM]) if word in lines else 0.0

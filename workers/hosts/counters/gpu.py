@@ -23,7 +23,10 @@ _KINDS = {
 
 
 class Nvml(Source):
-    """NVIDIA GPUs. What a GPU does not support, such as the use of one in MIG mode, is absent."""
+    """NVIDIA GPUs.
+
+    A quantity that a GPU does not support, such as its use in MIG mode, is absent.
+    """
 
     key = "nvml"
     title = "GPU (NVML)"
@@ -55,7 +58,7 @@ class Nvml(Source):
         self.details = f"{len(self._devices)} GPUs"
 
     def _ask(self, function: str, *arguments: Any) -> bool:
-        """Return whether a function succeeded; a GPU may lack a value, a driver a function."""
+        """Return whether a function succeeded: a driver may lack it, a GPU its value."""
         try:
             return bool(getattr(self._nvml, function)(*arguments) == 0)
         except AttributeError:
@@ -72,8 +75,8 @@ class Nvml(Source):
 
     def _energy(self, device: ctypes.c_void_p) -> int | None:
         millijoules = ctypes.c_ulonglong()
-        found = self._ask("nvmlDeviceGetTotalEnergyConsumption", device, ctypes.byref(millijoules))
-        return millijoules.value if found else None
+        is_there = self._ask("nvmlDeviceGetTotalEnergyConsumption", device, ctypes.byref(millijoules))
+        return millijoules.value if is_there else None
 
     def _use(self, device: ctypes.c_void_p) -> int | None:
         percents = (ctypes.c_uint * 2)()  # of GPU and memory
@@ -85,13 +88,13 @@ class Nvml(Source):
 
     def _clock(self, device: ctypes.c_void_p) -> int | None:
         megahertz = ctypes.c_uint()
-        found = self._ask("nvmlDeviceGetClockInfo", device, ctypes.c_int(_SM_CLOCK), ctypes.byref(megahertz))
-        return megahertz.value if found else None
+        is_there = self._ask("nvmlDeviceGetClockInfo", device, ctypes.c_int(_SM_CLOCK), ctypes.byref(megahertz))
+        return megahertz.value if is_there else None
 
     def _throttled(self, device: ctypes.c_void_p) -> bool | None:
         reasons = ctypes.c_ulonglong()
-        found = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", device, ctypes.byref(reasons))
-        return bool(reasons.value & _THROTTLED) if found else None
+        is_there = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", device, ctypes.byref(reasons))
+        return bool(reasons.value & _THROTTLED) if is_there else None
 
 
 class Rocm(Source):

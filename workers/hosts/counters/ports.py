@@ -1,4 +1,4 @@
-"""Ports of InfiniBand, RoCE and Omni-Path devices, and the transport's counters of their devices."""
+"""Ports of InfiniBand, RoCE, Omni-Path and Slingshot devices."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, text_or_nothing
@@ -61,6 +62,9 @@ class Throttling(Files):
     def find(self) -> None:
         for file in self.glob("sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count"):
             name = file.parents[1].name
+            siblings = text_or_nothing(file.parents[1] / "topology/thread_siblings_list")
+            if siblings and f"cpu{re.split('[,-]', siblings)[0]}" != name:
+                continue  # hardware threads of one core count the same
             self._watch(name, file, Quantity(name, "throttle_events", "1"))
         self.details = f"{len(self.quantities)} cores"
 

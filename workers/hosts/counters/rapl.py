@@ -1,4 +1,4 @@
-"""Energy of processor packages and memory by RAPL, from the kernel's powercap files."""
+"""Energy of processor packages and memory by RAPL (powercap files)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Process of the agent that reads all sources, so that none delays the agent or the trial.
+"""Process of the agent that reads all sources, so that none delays a trial.
 
 The agent forks it before a trial (`Recorder`) and reads its lines. Every source has its own thread; one that hangs or fails
 costs its own values only.
@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from workers.hosts.counters.source import Absent, Meter, Source
+from workers.hosts.counters.sources import SOURCES  # before the fork, which closes the archive of a remote agent
 
 PERIOD_S = 1.0
 SLOW_READ_S = 0.005
@@ -69,19 +70,20 @@ class SourceThread(threading.Thread):
 
 
 def present(meters: Iterable[Meter]) -> dict[str, float]:
-    """Return the present totals: sums of counters, means of gauges, the highest temperature."""
+    """Return sums of counters, means of gauges and the highest temperature."""
     values: dict[str, list[float]] = {}
     kinds: dict[str, str] = {}
     for meter in meters:
         if not meter.reason:
             values.setdefault(meter.quantity.total, []).append(meter.present)
             kinds[meter.quantity.total] = "max" if meter.quantity.unit == "°C" else meter.quantity.kind
-    joined = {"max": max, "gauge": statistics.fmean}
-    return {total: float(joined.get(kinds[total], sum)(of_total)) for total, of_total in values.items()}
+    means = {total: statistics.fmean(of_total) for total, of_total in values.items() if kinds[total] == "gauge"}
+    highest = {total: max(of_total) for total, of_total in values.items() if kinds[total] == "max"}
+    return {total: sum(of_total) for total, of_total in values.items()} | means | highest
 
 
 def read_time_s(source: Source) -> float:
-    """Return how long a read takes: the fastest of a few, since other programs delay some."""
+    """Return how long the fastest of a few reads takes."""
     fastest_s = float("inf")
     for _ in range(1 if source.is_slow else LOOKS):
         before_s = time.perf_counter()
@@ -208,8 +210,6 @@ def _become(roots: Mapping[str, str], networks: bool, output: int, control: int)
         os.closerange(3, first)
         os.closerange(first + 1, last)
         os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
-        from workers.hosts.counters.sources import SOURCES  # here: the agent itself needs none of it
-
         sources = {
             host: [made(root) for made in SOURCES if networks or not made.is_network] for host, root in roots.items()
         }

@@ -1,4 +1,4 @@
-"""Interface of counter sources: quantities, and what a counter does between two reads.
+"""Interface of counter sources, and the meter of one quantity.
 
 Standard library and Python 3.9 only: this travels with the agent.
 """
@@ -24,7 +24,7 @@ COMMAND_LIMIT_S = 5.0
 
 
 class Absent(Exception):
-    """Reason why a source has no values, with a command or setting that would change it."""
+    """Reason why a source has no values, with a command that would change it."""
 
     def __init__(self, reason: str, fix: str = "", guide: str = "") -> None:
         super().__init__(reason)
@@ -174,7 +174,12 @@ class Source:
 
     def _row(self, meter: Meter) -> dict[str, Any]:
         quantity = meter.quantity
-        row = {"name": quantity.name, "total": quantity.total, "unit": quantity.unit, "kind": quantity.kind}
+        row: dict[str, Any] = {
+            "name": quantity.name,
+            "total": quantity.total,
+            "unit": quantity.unit,
+            "kind": quantity.kind,
+        }
         row.update({"device": quantity.device, "seconds": meter.seconds})
         if meter.reason:
             return {**row, "absent": meter.reason}
@@ -195,10 +200,10 @@ class Source:
         """Return the path of a program. Raises Absent."""
         folders = [str(self.root / part) for part in ("usr/local/bin", "usr/local/sbin", "usr/bin", "usr/sbin")]
         folders += os.environ.get("PATH", "").split(":") if str(self.root) == "/" else []
-        found = shutil.which(name, path=":".join(folders))
-        if found is None:
+        path = shutil.which(name, path=":".join(folders))
+        if path is None:
             raise Absent(f"{name} is not installed")
-        return found
+        return path
 
 
 def text_of(path: Path) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from analysis.conclusions import Deciding
+from analysis.conclusions.context import Factor
+from analysis.conclusions.wording import first_up
 from tests.analysis.conclusions.designs import HOSTS, LOOP, METHOD, MOLECULES, asks, checked, values
 
 RATE = Deciding("elapsed_s", "Aggregate bandwidth", "B/s", higher_is_better=True)
@@ -17,6 +19,24 @@ def test_it_names_the_best_choice_and_its_factor():
     assert result.strength == "firm"
     assert values(result, "best") == ["tree"]
     assert values(result, "times the best", method="pull") == [pytest.approx(4.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "best", "worst"),
+    [
+        ("bind", {"none": 1.2, "core": 1.0}, "binding to cores", "no binding"),
+        ("transport", {"native": 1.0, "tcp": 1.2}, "the native transport", "TCP"),
+        ("transport", {"rc: UCX_TLS=rc --mca pml ucx": 1.0, "native": 1.2}, "rc", "the native transport"),
+        ("distribution", {"block": 1.2, "cyclic": 1.0}, "cyclic distribution", "block distribution"),
+    ],
+)
+def test_a_sweep_over_the_launch_is_answered_in_words(name: str, times: dict[str, float], best: str, worst: str):
+    result = checked(asks([Factor(name, name, "treatment")], times))
+
+    assert values(result, "best") == [best]
+    assert result.sentence.startswith(f"{first_up(best)} is best: 1 s")
+    assert "1.2 times" in result.sentence
+    assert result.sentence.endswith(f"as fast as {worst}.")
 
 
 def test_it_counts_all_choices_that_do_not_differ_from_the_best():

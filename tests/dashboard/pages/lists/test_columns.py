@@ -32,7 +32,7 @@ def headers(client: Client, address: str, **sent: str) -> list[str]:
         (
             "/history/",
             "columns=range,nonsense&columns=cluster",
-            ["Status", "Cluster", "Hosts", "Trials", "Elapsed time, latest level", "Last step", "Newest"],
+            ["Status", "Cluster", "Trials", "Elapsed time, latest level", "Last step", "Newest"],
             ["Cluster", "95 % of further trials"],
         ),
     ],

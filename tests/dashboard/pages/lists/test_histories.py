@@ -183,3 +183,13 @@ def test_histories_of_others_are_not_marked(measured, page, client):
         assert data in text_of(client.get(EXPECTED, {"of": of}))
         client.post(EXPECTED, {"of": of, "reason": "mine"})
     assert not ExpectedChange.objects.exists()
+
+
+def test_list_names_what_differs_and_a_newest_trial_off_its_baseline(library, person, page):
+    for molecules, seconds in ((216, LEVEL), (512, [*LEVEL, 9.0])):
+        measure(library, person, f"Water {molecules}", seconds, parameters={"molecules": molecules, "steps": 50})
+    rows = {row["differing"]: row["status"] for row in page.get(reverse("histories")).context["rows"]}
+    assert {
+        "2 hosts, molecules 216": "",
+        "2 hosts, molecules 512": "Newest trial above baseline",
+    }.items() <= rows.items()

@@ -123,3 +123,7 @@ def test_it_gives_rest_the_same_numbers(two, person, page):
     assert reported["at"] == {"hosts": 2}
     wrong = client_of(person).get("/api/v1/compare/", {**query, "ofs": "1"})
     assert wrong.status_code == 400
+
+
+def test_it_names_what_is_not_found(page):
+    assert "e:nosuch" in page.get(ADDRESS, {"of": "e:nosuch"}).context["why"]

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from django.urls import reverse
 
+from experiments import workloads
 from experiments.models import Cluster, Experiment, Measurement, State, Trial
 from experiments.specification import parse
 from experiments.specification.design import expand, most_hosts
@@ -66,6 +67,13 @@ def test_it_proposes_a_first_sweep_that_the_chosen_cluster_can_run(page, slug, s
     assert not response.context["form"].all_errors
     spec, cluster = parse(draft), Cluster.objects.get(slug=slug)
     cluster.require_hosts(*most_hosts(spec, expand(spec)))
+
+
+@pytest.mark.parametrize("workload", [built.slug for built in workloads.built_in() if built.slug != "command"])
+def test_it_proposes_a_first_sweep_that_the_workload_can_run(page, workload):
+    response = page.get(reverse("new"), {"workload": workload})
+    assert not response.context["form"].all_errors
+    assert response.context["preview"].trials > 0
 
 
 @pytest.mark.usefixtures("clusters")

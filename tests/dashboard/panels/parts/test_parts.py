@@ -21,8 +21,8 @@ def test_it_shows_an_envelope_with_the_published_one(page, library):
 
 def test_it_takes_another_factor_from_the_address(page, library):
     experiment = measured(library, READERS, read)
-    for asked, factor in (("5", 5), ("nan", 10)):
-        response = page.get(reverse("experiment-parts", args=[experiment.slug]), {"factor": asked})
+    for text, factor in (("5", 5), ("nan", 10)):
+        response = page.get(reverse("experiment-parts", args=[experiment.slug]), {"factor": text})
         assert response.context["opening"].context["factor"] == factor
 
 

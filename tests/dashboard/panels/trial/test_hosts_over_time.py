@@ -126,7 +126,7 @@ def test_it_fetches_the_panel_of_a_trial(page, trial):
     assert re.findall(r'data-view="[^"]+" aria-pressed="\w+">([^<]+)<', html) == [
         *("CPU", "System", "Run queue", "Memory", "Sent", "Received")
     ]
-    figure = json.loads(re.search(r'id="figure-hosts-1">(.+?)</script>', html)[1])
+    figure = json.loads(re.search(r'id="figure-hosts-1"\s*>(.+?)</script>', html)[1])
     assert [(trace["name"], trace["y"]) for trace in figure["data"]] == [("n1", [75.0, 75.0]), ("n2", [75.0, 75.0])]
     assert figure["layout"]["yaxis"]["title"]["text"] == "CPU use of one core (%)"
 
@@ -140,7 +140,7 @@ def test_a_step_of_the_map_leads_to_the_packets_of_its_time(page, trial):
     factories.store_again(trial.artifacts.get(kind="samples"), json.dumps(rows).encode())
     html = panel(page, trial)
     for view in ("1", "3"):
-        (heat,) = json.loads(re.search(rf'id="figure-hosts-{view}">(.+?)</script>', html)[1])["data"]
+        (heat,) = json.loads(re.search(rf'id="figure-hosts-{view}"\s*>(.+?)</script>', html)[1])["data"]
         assert heat["leads"] == f"{trial.get_absolute_url()}?tab=packets&from_s=*&until_s=*"
         assert [[float(word) for word in words] for words in heat["columns"]] == [[], [0, 0.5], [0.5, 1.5]]
 

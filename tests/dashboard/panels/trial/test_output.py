@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from html import unescape
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.panels.trial.output import SHOWN_CHARACTERS, SHOWN_LINES
+from dashboard.panels.trial.output import MOST_COUNTED, MOST_MATCHES, SHOWN_CHARACTERS, SHOWN_LINES, shown_text
 from experiments.models import Trial, TrialResult
 from experiments.reparse import reparse
 from tests.dashboard.texts import plain_text
@@ -113,3 +114,20 @@ def test_failed_trial_opens_its_errors_first(db, session_directory, page: Client
     trial.fail("LAMMPS stopped.")
     assert Shown(page, trial).lines == {1: "ERROR: lost atoms"}
     assert Shown(page, trial, file="stdout.txt").lines == {1: "step 1"}
+
+
+def test_output_of_short_lines_takes_few_times_its_size(db, session_directory, page: Client) -> None:
+    content = "Ab\u00e9\r\n".encode() * 1_000_000
+    trial = finished("water", PARAMETERS, ("stdout.txt", WATER.encode(), "stdout"))
+    artifact = factories.stored_file(trial, "short.txt", content, "stdout")
+    tracemalloc.start()
+    try:
+        part = shown_text(trial, [artifact], artifact, words="B\u00c9")
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 10 * len(content)
+    assert (part.total, part.line, part.match_count, part.has_more_matches) == (1_000_000, 1, MOST_COUNTED, True)
+    assert [line.number for line in part.matches] == [*range(1, MOST_MATCHES + 1)]
+    assert {line.text for line in part.lines} == {"Ab\u00e9"}
+    assert all(line.is_match for line in part.lines)

@@ -26,8 +26,8 @@ def profile(hosts: int) -> dict[str, Any]:
     rows = []
     for rank in range(2 * hosts):
         cpu = 4 if rank == 2 * hosts - 1 else 2 * (rank % 2)
-        place = {"cpus": [cpu], "cpu": cpu, "socket": cpu // 2 % 2, "numa": 0, "core": cpu % 2, "allowed": "0-2,4-6"}
-        rows.append({**RECORDED["ranks"][0], **place, "rank": rank, "host": f"n{rank // 2:02}"})
+        position = {"cpus": [cpu], "cpu": cpu, "socket": cpu // 2 % 2, "numa": 0, "core": cpu % 2, "allowed": "0-2,4-6"}
+        rows.append({**RECORDED["ranks"][0], **position, "rank": rank, "host": f"n{rank // 2:02}"})
     return {**RECORDED, "ranks": rows, "machines": stored(machines)}
 
 
@@ -38,8 +38,8 @@ def trial(library: object) -> Trial:
 
 
 def test_placement_shows_equal_hosts_once_with_their_cores_and_hardware_threads() -> None:
-    shown = placement(profile(64), {})
-    same, other = shown["pictures"]
+    panel = placement(profile(64), {})
+    same, other = panel["pictures"]
     assert (same["name"], same["others"], other["name"], other["others"]) == ("n00", "and 62 equal hosts", "n63", "")
     cores = [core for socket in same["sockets"] for node in socket["nodes"] for core in node["cores"]]
     assert [(core["state"], core["words"]) for core in cores] == [
@@ -55,7 +55,7 @@ def test_placement_shows_equal_hosts_once_with_their_cores_and_hardware_threads(
         "title": "CPU 0, 4: rank 126, 127",
         "threads": [True, True],
     }
-    assert (len(shown["rows"]), shown["rows_left_out"]) == (128, 0)
+    assert (len(panel["rows"]), panel["rows_left_out"]) == (128, 0)
 
 
 def test_trial_shows_the_placement_with_a_table_and_its_findings(page: Client, trial: Trial) -> None:

@@ -39,6 +39,18 @@ def by_hydra(rank: int, size: int = 2) -> dict[str, str]:
     return {"PMI_SIZE": str(size), "PMI_RANK": str(rank)}
 
 
+def by_srun(rank: int, size: int = 2) -> dict[str, str]:
+    return {"PMIX_RANK": str(rank), "PMIX_NAMESPACE": "slurm.pmix.1.0", "SLURM_STEP_NUM_TASKS": str(size)}
+
+
+def test_it_judges_worlds_that_srun_started() -> None:
+    assert world((LIBMPI, by_srun(0)), (LIBMPI, by_srun(1)), version="slurm-wlm 22.05.8").checked
+    assert "a world of 1 rank" in world((LIBMPI, by_srun(0, 1)), (LIBMPI, by_srun(1, 1))).problem
+    without_pmix = world((LIBMPICH, by_srun(0)), (LIBMPICH, by_srun(1)), version="slurm-wlm 22.05.8")
+    assert "it ran as one of 2 programs of one rank each" in without_pmix.problem
+    assert "choose another “Launcher”" in without_pmix.problem
+
+
 def test_it_reports_a_world_that_is_as_asked() -> None:
     seen = world((LIBMPI, by_open_mpi(0)), (LIBMPI, by_open_mpi(1)))
     assert seen == World(summary="2 ranks in one world, as requested (libmpi.so.40.30.4)")

@@ -1,4 +1,4 @@
-"""Ways of the messages and places of the ranks: what their processes held. Pure.
+"""Transport of messages and places of ranks, by what their processes held. Pure.
 
 The profile library writes a text for each rank: shared memory, devices and components of the MPI library in its memory,
 and its TCP connections with the bytes that the peer acknowledged. A connection counts if both of its ends are ranks.
@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 from analysis.numbers import amount, plural
@@ -18,6 +19,7 @@ from analysis.numbers import amount, plural
 _BYTES: Final = re.compile(r"[0-9]{1,18}")
 _PLACE: Final = re.compile(r"-?[0-9]{1,9}")
 _RUN: Final = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+_ALLOWED: Final = re.compile(r"[0-9,-]{1,255}|\?")
 _MOST_NAMES: Final = 8
 _LAYER: Final = re.compile(r"/mca_pml_([a-z0-9]{1,20})\.so$")
 _SEGMENTS: Final = (
@@ -35,8 +37,8 @@ _DEVICES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """Ways that ranks had; ``tcp_bytes`` went over connections between ranks."""
+class ObservedTransport:
+    """Transport between ranks; ``tcp_bytes`` went over connections between ranks."""
 
     tcp_bytes: int
     shared_memory: tuple[str, ...]
@@ -55,8 +57,11 @@ class Ways:
         }
 
 
-def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
-    """Return the ways of all ranks; None without a text of each. ``hosts``: by rank."""
+def observed_transport(texts: Mapping[int, str], hosts: Mapping[int, str]) -> ObservedTransport | None:
+    """Return the transport of all ranks; None if a text is missing.
+
+    ``hosts``: by rank.
+    """
     if not texts or texts.keys() != hosts.keys():
         return None
     connections: dict[tuple[str, ...], int] = {}
@@ -80,7 +85,7 @@ def ways_of(texts: Mapping[int, str], hosts: Mapping[int, str]) -> Ways | None:
     layer = ", ".join([*layers][:_MOST_NAMES])
     if layer == "ucx":
         shared.pop("Open MPI", None)  # its segments are for one-sided calls then
-    return Ways(sum(between), tuple(shared), tuple(devices)[:_MOST_NAMES], layer)
+    return ObservedTransport(sum(between), tuple(shared), tuple(devices)[:_MOST_NAMES], layer)
 
 
 def place_of(text: str) -> dict[str, Any]:
@@ -93,6 +98,8 @@ def place_of(text: str) -> dict[str, Any]:
     rows = [words[1:] for words in lines if len(words) == 6 and words[0] == "placed"]
     between = next((words[1] for words in lines if len(words) == 2 and words[0] == "ran"), "")
     if len(rows) != 2 or not all(_PLACE.fullmatch(number) for row in rows for number in row[:4]):
+        return {}
+    if any(_ALLOWED.fullmatch(row[4]) is None for row in rows):
         return {}
     (first, *_, allowed_first), (last, numa, socket, core, allowed) = rows
     cpus = sorted({int(first), int(last), *numbers_of(between)})
@@ -116,24 +123,25 @@ def places_in_words(rows: Mapping[int, Mapping[str, Any]], hosts: Mapping[int, s
 
 
 def numbers_of(cpus: str) -> list[int]:
-    """Return the CPUs in a list such as 0-3,8; [] if it cannot be read."""
+    """Return the CPUs in a rising list such as 0-3,8; [] if it cannot be read."""
     runs = [_RUN.fullmatch(run) for run in cpus.split(",")]
     ends = [(int(run[1]), int(run[2] or run[1])) for run in runs if run]
-    if len(ends) < len(runs) or any(last < first for first, last in ends):
-        return []
+    rising = [cpu for run in ends for cpu in run[: 1 + (run[0] != run[1])]]
+    if len(ends) < len(runs) or any(later <= cpu for cpu, later in pairwise(rising)):
+        return []  # of overlapping runs a short text would have billions of CPUs
     return [cpu for first, last in ends for cpu in range(first, last + 1)]
 
 
-def sentence(ways: Ways | None) -> str:
-    """Return the ways in words; an unknown one is said as unknown."""
-    if ways is None:
+def sentence(transport: ObservedTransport | None) -> str:
+    """Return the transport in words; an unknown one is said as unknown."""
+    if transport is None:
         return "unknown: the ranks left no report of their connections"
     parts = [
-        *(f"shared memory ({family})" for family in ways.shared_memory),
-        *ways.devices,
-        *([f"TCP ({amount(ways.tcp_bytes, 'B')})"] if ways.tcp_bytes else []),
+        *(f"shared memory ({family})" for family in transport.shared_memory),
+        *transport.devices,
+        *([f"TCP ({amount(transport.tcp_bytes, 'B')})"] if transport.tcp_bytes else []),
     ]
-    layer = f", by Open MPI's {ways.layer}" if ways.layer else ""
+    layer = f", by Open MPI's {transport.layer}" if transport.layer else ""
     return (" and ".join(parts) or "no connection between ranks was seen") + layer
 
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("experiments", "0040_rounds"),
+        ("experiments", "0038_rounds"),
     ]
 
     operations = [

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.mpi.ways import Ways, numbers_of, place_of, places_in_words, sentence, ways_of
+from analysis.mpi.transports import (
+    ObservedTransport,
+    numbers_of,
+    observed_transport,
+    place_of,
+    places_in_words,
+    sentence,
+)
 
 SHM = "/dev/shm/"  # noqa: S108 - names of segments alone
 OB1 = "/usr/lib/openmpi/mca_pml_ob1.so"
@@ -15,13 +22,15 @@ TWO_HOSTS = {0: "a", 1: "b"}
 
 
 def test_bytes_count_on_connections_between_ranks() -> None:
-    assert ways_of({0: f"{OB1}\n{ONE}\n{SERVER}", 1: f"{OB1}\n{OTHER}"}, TWO_HOSTS) == Ways(1000, (), (), "ob1")
+    assert observed_transport({0: f"{OB1}\n{ONE}\n{SERVER}", 1: f"{OB1}\n{OTHER}"}, TWO_HOSTS) == ObservedTransport(
+        1000, (), (), "ob1"
+    )
 
 
 def test_loopback_connections_of_two_hosts_are_not_one() -> None:
     there, back = "tcp 127.0.0.1 1 127.0.0.1 2 5", "tcp 127.0.0.1 2 127.0.0.1 1 6"
-    assert ways_of({0: there, 1: back}, TWO_HOSTS).tcp_bytes == 0
-    assert ways_of({0: there, 1: back}, {0: "a", 1: "a"}).tcp_bytes == 11
+    assert observed_transport({0: there, 1: back}, TWO_HOSTS).tcp_bytes == 0
+    assert observed_transport({0: there, 1: back}, {0: "a", 1: "a"}).tcp_bytes == 11
 
 
 @pytest.mark.parametrize(
@@ -39,18 +48,18 @@ def test_loopback_connections_of_two_hosts_are_not_one() -> None:
 def test_shared_memory_and_devices_have_names(
     lines: list[str], shared: tuple[str, ...], devices: tuple[str, ...]
 ) -> None:
-    ways = ways_of({0: "\n".join(lines), 1: ""}, TWO_HOSTS)
-    assert ways == Ways(0, shared, devices, "")
+    transport = observed_transport({0: "\n".join(lines), 1: ""}, TWO_HOSTS)
+    assert transport == ObservedTransport(0, shared, devices, "")
 
 
 def test_segments_of_open_mpi_are_not_its_ways_under_ucx() -> None:
     text = f"{SHM}vader_segment.a.0.1.0\n{SHM}vader_segment.a.0.1.1\n/x/mca_pml_ucx.so"
-    assert ways_of({0: text}, {0: "a"}) == Ways(0, (), (), "ucx")
+    assert observed_transport({0: text}, {0: "a"}) == ObservedTransport(0, (), (), "ucx")
 
 
 def test_a_missing_report_makes_the_ways_unknown() -> None:
-    assert ways_of({0: ONE}, TWO_HOSTS) is None
-    assert ways_of({}, {}) is None
+    assert observed_transport({0: ONE}, TWO_HOSTS) is None
+    assert observed_transport({}, {}) is None
     assert sentence(None).startswith("unknown")
 
 
@@ -87,8 +96,8 @@ def test_lists_of_cpus_are_counted() -> None:
     ],
 )
 def test_forged_reports_are_bounded(text: str) -> None:
-    ways = ways_of({0: text}, {0: "n1"})
-    assert len(sentence(ways)) < 400
+    transport = observed_transport({0: text}, {0: "n1"})
+    assert len(sentence(transport)) < 400
     assert place_of(text) == {}
 
 
@@ -100,3 +109,13 @@ def test_lists_of_cpus_that_the_kernel_does_not_write_count_nothing(cpus: str) -
 def test_ranks_without_a_known_core_have_no_placement() -> None:
     row = {"cpus": [0], "numa": 0, "socket": -1, "core": -1, "allowed": "0-1"}
     assert places_in_words({0: row, 1: row}, {0: "n1", 1: "n1"}) == ""
+
+
+def test_forged_lists_of_cpus_take_no_memory() -> None:
+    many = ",".join(["0-9999"] * 36_000)
+    begin = "placed 0 0 0 0 0\n" * 2
+    assert place_of(f"{begin}ran {many}")["cpus"] == [0]
+    assert place_of(f"placed 0 0 0 0 {many}\n" * 2) == {}
+    for forged in (many, "0-3,3", "5,4", "0-3,1-2"):
+        assert numbers_of(forged) == []
+    assert numbers_of("0,2-3,5-5,9999") == [0, 2, 3, 5, 9999]

@@ -1,0 +1,62 @@
+"""Measurable sources of a cluster: packets, MPI calls and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis import numbers
+from experiments.models import ClusterTest
+from experiments.models.cluster_check import OK, SKIPPED, WARNING
+
+_NOT_KNOWN: Final = "Not known yet: check this cluster."
+_COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One of the three sources: its state, a sentence, and the suggested fix."""
+
+    name: str
+    term: str
+    state: str
+    value: str
+    sentence: str
+    remedy: str = ""
+    commands: tuple[str, ...] = ()
+
+    @classmethod
+    def of_step(cls, name: str, term: str, step: Mapping[str, Any] | None) -> Source:
+        """Return what a step of the last check found."""
+        if step is None:
+            return cls(name, term, SKIPPED, "Not known", _NOT_KNOWN)
+        return cls(name, term, step["state"], step["value"], step["seen"], step["remedy"], tuple(step["commands"]))
+
+
+def measurable(test: ClusterTest | None) -> list[Source]:
+    """Return the three sources as the last check found them."""
+    steps = {step["name"]: step for step in test.steps} if test else {}
+    return [
+        Source.of_step("Packets", "packets-source", steps.get("Capture permission")),
+        Source.of_step("Calls", "calls-source", steps.get("MPI calls")),
+        _counters(steps),
+    ]
+
+
+def _counters(steps: Mapping[str, Mapping[str, Any]]) -> Source:
+    """Return the counters: those of hosts, and of devices that the check found."""
+    started = steps.get("Start")
+    if started is None or started["state"] != OK:
+        return Source.of_step("Counters", "host-counters", started)
+    devices = {name.partition(": ")[2]: step for name, step in steps.items() if name.startswith("Counters: ")}
+    ready = [name for name, step in devices.items() if step["state"] == OK]
+    to_fix = [step for step in devices.values() if step["state"] != OK]
+    value = f"{len(ready)} of {numbers.plural(len(devices), 'source')}" if devices else "Every host"
+    remedies = dict.fromkeys(step["remedy"] for step in to_fix if step["remedy"])
+    return Source(
+        *("Counters", "host-counters", WARNING if to_fix else OK, value),
+        sentence=_COUNTERS.format(f"; {', '.join(ready)}" if ready else ""),
+        remedy=" ".join(remedies),
+        commands=tuple(dict.fromkeys(command for step in to_fix for command in step["commands"])),
+    )

@@ -1,0 +1,38 @@
+"""The chart of a history: trials, levels between steps, and the baseline."""
+
+from __future__ import annotations
+
+from analysis.statistics import History
+from dashboard.charts.history import Level, over_time
+from dashboard.charts.panel import Chart
+from experiments.metrics import described
+from experiments.selectors.history import ConfigurationHistory
+
+
+def status_words(history: History) -> str:
+    """Return the words of a flagged history without an unexpected step, else ''."""
+    stepped = any(not change.expected for change in history.changes)
+    return f"Newest trial {history.latest} baseline" if history.flagged and not stepped else ""
+
+
+def history_chart(record: ConfigurationHistory) -> Chart:
+    """Return the chart of a history that has entries."""
+    description = described(record.metric)
+    changes, baseline = record.history.changes, record.history.baseline
+    stops = [*(change.index for change in changes), len(record.entries)]
+    medians = [*(change.before.median for change in changes), baseline.summary.median if baseline else 0.0]
+    levels = [Level(first, stop - 1, median) for first, stop, median in zip([0, *stops], stops, medians, strict=False)]
+    limits = None
+    if baseline and baseline.low is not None and baseline.high is not None:
+        limits = (baseline.low, baseline.high)
+    figure = over_time(
+        [entry.value for entry in record.entries],
+        [f"trial {entry.trial}, {entry.ended_at:%Y-%m-%d %H:%M}" for entry in record.entries],
+        levels,
+        quantity=description.label,
+        unit=description.unit,
+        limits=limits,
+        trials=[entry.trial for entry in record.entries],
+    )
+    title, subtitle = f"{description.label}, trial by trial", "band: 95 % of further trials of the baseline"
+    return Chart("history", title, figure, subtitle=subtitle)

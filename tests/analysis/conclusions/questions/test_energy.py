@@ -1,0 +1,53 @@
+"""Second sentence of a sweep over hosts: the size of least energy."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis.conclusions import Deciding
+from tests.analysis.conclusions.designs import GFLOPS, HOSTS, asks, checked, points, values
+
+TIMES = {1: 116.0, 2: 57.6, 4: 47.6, 8: 61.9}
+JOULES = {1: 49.3, 2: 43.5, 4: 72.5, 8: 185.2}
+ENERGY = Deciding("energy_j", "Energy", "J")
+
+
+def test_scale_names_the_size_of_least_energy_and_its_price():
+    result = checked(asks([HOSTS], TIMES, energy_j=JOULES))
+    assert values(result, "enough") == [4]
+    assert values(result, "least energy") == [2]
+    (more,) = [figure for figure in result.figures if figure.name == "times the least energy"]
+    assert more.value == pytest.approx(72.5 / 43.5)
+    assert more.low is not None
+    assert more.high is not None
+    assert more.low < 72.5 / 43.5 < more.high
+    assert result.sentence.endswith(
+        "2 hosts use 40 % less energy (96.5 % CI 38 to 42 %) and take 1.21 times (1.18 to 1.24) as long."
+    )
+
+
+def test_scale_says_when_the_fastest_size_uses_the_least_energy():
+    result = checked(asks([HOSTS], TIMES, energy_j={1: 90.0, 2: 80.0, 4: 60.0, 8: 99.0}))
+    assert values(result, "least energy") == [4]
+    assert values(result, "times the least energy") == []
+    assert result.sentence.endswith("4 hosts also use the least energy.")
+
+
+def test_scale_never_calls_unclear_energies_equal():
+    near = checked(asks([HOSTS], TIMES, energy_j={1: 90.0, 2: 72.3, 4: 72.5, 8: 99.0}))
+    assert "no clear change: 2 hosts use" in near.sentence
+
+
+def test_scale_leaves_energy_out_when_a_trial_lacks_it():
+    question = asks([HOSTS], TIMES, energy_j=JOULES)
+    del question.points[1].values["energy_j"][0]
+    assert values(checked(question), "least energy") == []
+    assert values(checked(asks([HOSTS], TIMES)), "least energy") == []
+    rate = asks([HOSTS], {1: 10.0, 2: 19.0, 4: 30.0}, deciding=GFLOPS, energy_j={1: 1.0, 2: 2.0, 4: 9.0})
+    assert values(checked(rate), "least energy") == []
+
+
+def test_energy_can_decide():
+    question = asks([HOSTS], JOULES, deciding=ENERGY)
+    assert values(checked(question), "best size") == [2]
+    assert points([HOSTS], JOULES, deciding=ENERGY)[0].median("energy_j") == pytest.approx(49.3)

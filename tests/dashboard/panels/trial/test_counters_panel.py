@@ -1,0 +1,103 @@
+"""Counters on a trial's page: networks, energy, hosts, absent sources, series."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.urls import reverse
+
+from dashboard.panels.trial.counters import counters_panel
+from dashboard.panels.trial.host_samples import samples_of
+from experiments.files import COUNTERS_NAME, trial_directory, write_analysis
+from experiments.models import Artifact, Trial
+from tests.dashboard.panels.trial.samples import row as sample_row
+from tests.experiments import factories
+
+
+def value(total, amount, **fields):
+    base = {"name": total, "total": total, "device": "", "seconds": 10.0, "peak": 0.0, "limit": 0.0}
+    return {**base, "value": amount, **fields}
+
+
+def ready(title, *rows):
+    return {"state": "ready", "title": title, "details": "", "missing": {}, "values": list(rows)}
+
+
+@pytest.fixture
+def counted(submit, run) -> Trial:
+    """A finished trial of two hosts whose power differs; one has no readable fabric."""
+    experiment = submit(repetitions=1)
+    run()
+    trial = experiment.trials.get(configuration__hosts=2)
+    absent = {"state": "absent", "title": "Fabric ports", "reason": "no port is active"}
+    root_only = {
+        "state": "absent",
+        "title": "RAPL 2",
+        "reason": "readable by root only",
+        "fix": "chmod",
+        "guide": "let-users-read-rapl",
+    }
+    hosts = {
+        host: {
+            "rapl": ready("RAPL", value("package_j", joules), value("dram_j", joules / 10)),
+            "ethernet": ready("Ethernet", value("ethernet_sent_bytes", 1000.0, device="eth0", peak=5.0, limit=10.0)),
+            "ports": absent,
+            "other": root_only,
+        }
+        for host, joules in (("n1", 100.0), ("n2", 300.0))
+    }
+    directory = trial_directory(trial)
+    directory.mkdir(parents=True, exist_ok=True)
+    write_analysis(directory / COUNTERS_NAME, hosts)
+    Artifact.describe(trial.pk, "other", directory / COUNTERS_NAME).save()
+    samples = [sample_row(1.0, host, package_W=watts) for host, watts in (("n1", 10.0), ("n2", 30.0))]
+    samples += [sample_row(2.0, "n1", package_W=12.0), sample_row(2.0, "n2")]
+    factories.stored_file(trial, "samples.json", json.dumps(samples).encode(), kind="samples").save()
+    values = {
+        "energy_j": 440.0,
+        "energy_package_j": 400.0,
+        "ethernet_mpi_share": 0.4,
+        "memory_mpi_share": 0.6,
+        "nfs_read_bytes": 7.0,
+    }
+    for name, amount in values.items():
+        trial.measurements.create(metric=name, value=amount, scope="all")
+    return trial
+
+
+def test_panel_sums_devices_and_compares_hosts(counted):
+    panel = counters_panel(counted)
+    assert panel is not None
+    assert [(row["name"], row["share"]) for row in panel["networks"]] == [("Shared memory", 0.6), ("eth0", 0.4)]
+    assert (panel["networks"][1]["sent"], panel["networks"][1]["peak"]) == (2000, 0.5)
+    assert [(row["id"], row["joules"], row["watts"]) for row in panel["energy"]] == [
+        ("energy_j", 440, 44),
+        ("energy_package_j", 400, 40),
+    ]
+    assert panel["by_host"] == [("n2", 33), ("n1", 11)]
+    assert [row["id"] for row in panel["others"]] == ["memory_mpi_share", "nfs_read_bytes"]
+    assert [(row["title"], row["on"]) for row in panel["absent"]] == [("RAPL 2", ""), ("Fabric ports", "")]
+    assert (panel["ready"], panel["sources"]) == (2, 4)
+
+
+def test_samples_hold_counters_with_gaps(counted):
+    samples = samples_of(counted)
+    assert samples.quantities[-1] == "package_W"
+    assert samples.mean[0, :, -1].tolist() == [10, 12]
+    assert samples.mean[1, 0, -1] == 30
+    assert str(samples.mean[1, 1, -1]) == "nan"
+
+
+def test_page_has_a_tab_of_counters(page, counted):
+    response = page.get(f"{counted.get_absolute_url()}?tab=counters")
+    assert response.context["tab"] == "counters"
+    later = page.get(reverse("trial-hosts", args=[counted.pk]), {"of": "counters"})
+    assert [name for name, _ in later.context["views"]] == ["Packages"]
+
+
+def test_page_without_counters_has_no_tab(page, submit, run):
+    experiment = submit(repetitions=1)
+    run()
+    response = page.get(experiment.trials.first().get_absolute_url())
+    assert "counters" not in [name for name, _, _ in response.context["tabs"]]

@@ -1,0 +1,46 @@
+"""Counters in the check of a cluster: on some hosts, with a fix, on none."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from workers.cluster_check.counters import counters
+from workers.launchers import Session
+
+
+class Counted:
+    """A session whose hosts report these sources."""
+
+    def __init__(self, **hosts: dict[str, Any]) -> None:
+        self.hosts = hosts
+
+    def begin_counters(self) -> None:
+        pass
+
+    def end_counters(self) -> dict[str, Any]:
+        return self.hosts
+
+
+def ready(title: str) -> dict[str, Any]:
+    return {"state": "ready", "title": title, "details": "2 packages", "missing": {}, "read_s": 0.0001}
+
+
+def absent(title: str, reason: str, fix: str = "") -> dict[str, Any]:
+    return {"state": "absent", "title": title, "reason": reason, "fix": fix}
+
+
+def test_counters_name_the_hosts_and_the_fix() -> None:
+    root_only = absent("RAPL", "readable by root only", "chmod")
+    session = Counted(
+        n1={"rapl": ready("RAPL"), "ports": absent("Ports", "none")},
+        n2={"rapl": root_only, "ports": absent("Ports", "none")},
+    )
+    rapl, others = counters(cast(Session, session))
+    assert (rapl.state, rapl.value, rapl.commands) == ("warning", "1 of 2 hosts", ("chmod",))
+    assert rapl.seen.startswith("On n2: readable by root only.")
+    assert (others.name, others.state, others.seen) == ("Counters not available", "skipped", "Fabric ports: none.")
+
+
+def test_counters_that_all_hosts_have_are_well() -> None:
+    (step,) = counters(cast(Session, Counted(n1={"rapl": ready("RAPL")}, n2={"rapl": ready("RAPL")})))
+    assert (step.state, step.value) == ("ok", "2 of 2 hosts")

@@ -1,0 +1,52 @@
+"""Checks of the counter sources of hosts: what each reported there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.numbers import amount, plural
+from workers.cluster_check.step import Step, ok, skipped, warning
+from workers.hosts.counters.sources import SOURCES
+from workers.launchers import Session
+
+NAME = "Counters"
+
+
+def counters(session: Session) -> list[Step]:
+    """Return a step for each source that is there or has a fix, and one for others."""
+    session.begin_counters()
+    counted = session.end_counters()
+    steps, lacking = [], []
+    for source in SOURCES:
+        reports = {host: of_host[source.key] for host, of_host in counted.items() if source.key in of_host}
+        ready = {host: report for host, report in reports.items() if report["state"] == "ready"}
+        absent = {host: report for host, report in reports.items() if host not in ready}
+        fix = next((report["fix"] for report in absent.values() if report.get("fix")), "")
+        if ready or fix:
+            steps.append(_step(source.title, ready, absent, fix))
+        elif absent:
+            lacking.append(f"{source.title}: {_reason(absent)}.")
+    if lacking:
+        steps.append(skipped(f"{NAME} not available", " ".join(lacking)))
+    return steps or [skipped(NAME, "Because no host reported any.")]
+
+
+def _step(title: str, ready: Mapping[str, Any], absent: Mapping[str, Any], fix: str) -> Step:
+    name = f"{NAME}: {title}"
+    number = f"{len(ready)} of {plural(len(ready) + len(absent), 'host')}"
+    details = dict.fromkeys(report["details"] for report in ready.values())
+    missing = dict.fromkeys(reason for report in ready.values() for reason in report["missing"].values())
+    slowest = max((report["read_s"] for report in ready.values()), default=0.0)
+    seen = [*details, *missing, *([f"{amount(slowest, 's', 2)} for a read"] if ready else [])]
+    if not absent:
+        return ok(name, number, f"{'; '.join(seen)}.")
+    because = f"On {', '.join(absent)}: {_reason(absent)}."
+    if fix:
+        remedy = "The how-to “Let users read RAPL” names the risk and a permanent rule. Until the next restart:"
+        return warning(name, number, " ".join([because, *([f"{'; '.join(seen)}."] if ready else [])]), remedy, fix)
+    return warning(name, number, f"{because} {'; '.join(seen)}.")
+
+
+def _reason(absent: Mapping[str, Any]) -> str:
+    return "; ".join(dict.fromkeys(report.get("reason") or "it did not answer" for report in absent.values()))
