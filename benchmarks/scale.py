@@ -1,4 +1,4 @@
-"""Cost of pages, lists and exports before and after a change, in one run.
+"""Times of pages, lists and exports before and after a change, in one run.
 
     python -m benchmarks.scale [--before REVISION] [--trials 100000] [--tracker PYTHON]
 
@@ -52,8 +52,8 @@ def main() -> int:
     before = _before(options.before, options.trials) if options.before else {}
     after = _measured(HERE, options.trials)
     print(f"{'':64}{'before':>20}{'after':>20}  wanted")
-    for name, wanted in WANTED.items():
-        print(f"{name:64}{before.get(name, '-'):>20}{after.get(name, '-'):>20}  {wanted}")
+    for name, bound in WANTED.items():
+        print(f"{name:64}{before.get(name, '-'):>20}{after.get(name, '-'):>20}  {bound}")
     if options.tracker:
         command = [options.tracker, str(HERE / "benchmarks" / "tracker.py")]
         print("the same search of 50 000 runs by MLflow, ms and CPU ms:", subprocess.check_output(command, text=True))

@@ -40,10 +40,21 @@ def store(address: str, directory: str, count: int) -> None:
     chance, now = random.Random(2007), int(time.time() * 1000)
     for first in range(0, count, BATCH):
         rows: dict[Any, list[dict[str, Any]]] = {}
-        for number in range(first, min(first + BATCH, count)):
-            key = f"{number:032x}"
-            run = {"run_uuid": key, "name": key, "source_type": "LOCAL", "entry_point_name": "", "user_id": "benchmark"}
-            run |= {"status": "FINISHED", "start_time": now + number, "end_time": now + number, "source_version": ""}
+        for key_number in range(first, min(first + BATCH, count)):
+            key = f"{key_number:032x}"
+            run: dict[str, Any] = {
+                "run_uuid": key,
+                "name": key,
+                "source_type": "LOCAL",
+                "entry_point_name": "",
+                "user_id": "benchmark",
+            }
+            run |= {
+                "status": "FINISHED",
+                "start_time": now + key_number,
+                "end_time": now + key_number,
+                "source_version": "",
+            }
             run |= {"lifecycle_stage": "active", "artifact_uri": directory, "experiment_id": 0, "source_name": ""}
             rows.setdefault(models.SqlRun, []).append(run)
             hosts = chance.choice((1, 2, 4, 8, 12, 16))

@@ -127,7 +127,7 @@ def _visible(user: Any, rows: QuerySet[Any], shared: Q, allowed: Q) -> QuerySet[
 
 
 def visible_trials(user: Any, among: QuerySet[Trial] | None = None, *, by_keys: bool = False) -> QuerySet[Trial]:
-    """Return the trials that ``user`` may see; ``by_keys`` as above."""
+    """Return the trials of experiments that ``user`` may see; ``by_keys`` as above."""
     trials = Trial.objects.all() if among is None else among
     projects = _projects(user, by_keys=by_keys)
     allowed = Q(experiment__published=True) | Q(experiment__project__in=projects)
@@ -188,7 +188,10 @@ def may_submit(user: Any, project: Project, specification: Mapping[str, Any] | N
 
 
 def restricted_field(specification: Mapping[str, Any]) -> Literal["workload", "transport"] | None:
-    """Return the field of a valid specification that chooses what is executed; None if submitters may start it."""
+    """Return the field that chooses what is executed; None if submitters may start it.
+
+    ``specification`` is valid.
+    """
     workload, constants = specification["workload"], specification.get("parameters") or {}
     definition = workloads.find(workload, constants)
     if definition is not None and definition.restricted:

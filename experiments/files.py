@@ -20,7 +20,7 @@ ANALYSIS_NAME: Final = "analysis.json.zst"
 MPI_PROFILE_NAME: Final = "mpi-profile.json.zst"
 """The tables of `analysis.mpi.profile.tables`."""
 COUNTERS_NAME: Final = "counters.json.zst"
-"""What every counter source of every host reported, by host and source (`workers.hosts.counters`)."""
+"""Reports of all counter sources, by host and source (`workers.hosts.counters`)."""
 MPI_CALLS_NAME: Final = "mpi-calls.zst"
 """All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
@@ -44,7 +44,7 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
 
 
 def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield trials with stored analyses, without missing or changed ones. One query."""
+    """Yield trials with their stored analyses, without missing or changed ones."""
     for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
         if (content := _believed(artifact)) is not None:
             yield artifact.trial_id, _unpacked(content)
@@ -57,7 +57,7 @@ def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
 
 
 def read_counters(trial: Trial) -> dict[str, Any] | None:
-    """Return what the counters of a trial's hosts reported; None if missing or changed."""
+    """Return the reports of a trial's counters; None if missing or changed."""
     content = _believed(trial.artifacts.filter(name=COUNTERS_NAME, removed_at=None).first())
     return None if content is None else _unpacked(content)
 

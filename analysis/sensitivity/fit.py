@@ -154,7 +154,7 @@ def fit(runs: Runs) -> Fit:
 
 
 def _weights(parts: _Parts, links: _Links, centre: Floats, cells: _Cells) -> Floats:
-    """Return the weight of each link's mean.
+    """Return the weight of each link's mean: its trials have one error in common.
 
     Trials on one link share the error of its certificate: seconds of messages x error of the delay, and of bytes x error of the rate.
     """

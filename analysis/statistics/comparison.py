@@ -250,7 +250,7 @@ def differs_anywhere(samples: Sequence[Sequence[float]]) -> float:
 def _equal_ranks(groups: Sequence[Floats]) -> float:
     """Return the p-value of Kruskal and Wallis (1952), with ties.
 
-    SciPy's takes 20 ms for its checks.
+    The function of scipy takes 20 ms for its checks.
     """
     sizes = np.array([len(g) for g in groups])
     _, places, ties = np.unique(np.concatenate(groups), return_inverse=True, return_counts=True)

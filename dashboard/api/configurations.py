@@ -1,4 +1,4 @@
-"""``/api/v1/configurations/``: points of designs with summaries of their metrics."""
+"""``/api/v1/configurations/``: points of designs with summaries of metrics."""
 
 from __future__ import annotations
 

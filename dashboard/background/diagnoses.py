@@ -1,4 +1,4 @@
-"""Diagnoses of large experiments, made by the background worker with progress."""
+"""Diagnoses of large experiments by the background worker, with progress."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _computing(request: HttpRequest, experiment: Experiment, share: float) -> HttpResponse:
-    """Render the progress, or nothing if the page shows an earlier answer."""
+    """Render the progress; the page asks again and keeps an answer that it has."""
     if cached_diagnosis(experiment)[0] is not None:
         return trigger_client_event(HttpResponse(status=204), "rankwire:diagnosing")
     context = {"experiment": experiment, "percent": round(100 * share)}

@@ -93,7 +93,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
 
 
 def _clusters() -> list[ClusterRow]:
-    """Return the clusters with their running and waiting trials."""
+    """Return the clusters with their running and waiting trials, without ended ones."""
     counts: dict[int | None, Counter[str]] = defaultdict(Counter)
     unfinished = Trial.objects.unfinished().order_by().values_list("cluster_id", "state")
     for cluster, state, count in unfinished.annotate(count=Count("pk")):

@@ -102,7 +102,7 @@ def by_value(
 ) -> Listing:
     """Return rows by a metric in another table's ``column``.
 
-    ``values_of`` selects the values of the row of an outer query.
+    ``values_of`` selects it for the row of a query.
     """
     table = column.partition("__")[0]
     # An annotation, so that the position of a row needs no query.

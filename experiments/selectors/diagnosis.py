@@ -117,7 +117,7 @@ def cached_diagnosis(experiment: Experiment) -> tuple[CachedDiagnosis | None, bo
 
 
 def diagnosis_of(experiment: Experiment, *, progress: Progress = lambda share: None) -> CachedDiagnosis:
-    """Return the current diagnosis, computed with ``progress`` if it is not cached."""
+    """Return the current diagnosis, computed if not cached; report the ``progress``."""
     cached, fresh = cached_diagnosis(experiment)
     if cached is not None and fresh:
         return cached

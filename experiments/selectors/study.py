@@ -46,7 +46,7 @@ _NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDE
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Facts of a trial that a study reads."""
+    """Part of a trial that a study needs, without long columns."""
 
     pk: int
     configuration: int
@@ -98,26 +98,26 @@ class _Values:
         seconds = float(self.numbers[self.rows[trial.pk], self.metrics.index("elapsed_s")])
         return None if np.isnan(seconds) else seconds
 
-    def of(self, trials: Sequence[_Trial], places: Mapping[int, int]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return metric -> values of these trials, and metric -> their ``places``.
+    def of(self, trials: Sequence[_Trial], positions: Mapping[int, int]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return metric -> values of these trials, and metric -> their positions.
 
-        No places if a trial has none.
+        Without positions if one trial has none.
         """
         rows = [self.rows[trial.pk] for trial in trials]
         numbers, is_known = self.numbers[rows], self.is_known[rows]
-        everywhere = [places[trial.pk] for trial in trials] if all(t.pk in places for t in trials) else None
+        everywhere = [positions[trial.pk] for trial in trials] if all(t.pk in positions for t in trials) else None
         values: dict[str, Any] = {}
         order: dict[str, Any] = {}
         for column, metric in enumerate(self.metrics):
-            known = is_known[:, column]
-            if not known.any():
+            is_present = is_known[:, column]
+            if not is_present.any():
                 continue
-            values[metric] = array("d", numbers[known, column].tobytes())
+            values[metric] = array("d", numbers[is_present, column].tobytes())
             if everywhere is not None:
                 order[metric] = (
                     everywhere
-                    if known.all()
-                    else [place for place, there in zip(everywhere, known, strict=True) if there]
+                    if is_present.all()
+                    else [position for position, present in zip(everywhere, is_present, strict=True) if present]
                 )
         return values, order
 
@@ -240,8 +240,8 @@ def _why_not_counted(trial: _Trial) -> str:
 def _has_certified_links(configurations: Iterable[Configuration], trials: Mapping[int, Sequence[_Trial]]) -> bool:
     """Return whether every counted trial has a certified link; single hosts need none."""
     of_hosts = (t for c in configurations if c.hosts > 1 for t in trials.get(c.pk, ()))
-    kept = [t.link_kept for t in of_hosts if t.state == State.FINISHED and t.kind == Kind.MEASURED]
-    return bool(kept) and all(kept)
+    certified = [t.link_kept for t in of_hosts if t.state == State.FINISHED and t.kind == Kind.MEASURED]
+    return bool(certified) and all(certified)
 
 
 def _makes_links(cluster: Cluster | None) -> bool:

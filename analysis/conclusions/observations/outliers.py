@@ -38,8 +38,8 @@ def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
     sent = [np.asarray(group, dtype=np.float64).tobytes() for group in groups]
     order = sorted(range(len(sent)), key=sent.__getitem__)
     masks: list[Mask] = [np.zeros(0, dtype=bool)] * len(sent)
-    for place, mask in zip(order, _masks(tuple(sent[place] for place in order)), strict=True):
-        masks[place] = mask
+    for index, mask in zip(order, _masks(tuple(sent[index] for index in order)), strict=True):
+        masks[index] = mask
     return masks
 
 
@@ -47,22 +47,25 @@ def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
 def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
     """Return the outliers of groups of doubles.
 
-    Each slice of an experiment asks for those of all slices.
+    Cached: each slice of an experiment needs those of all.
     """
     groups = [np.frombuffer(group) for group in sent]
     masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
-    repeated = [place for place, group in enumerate(groups) if len(group) > 1]
-    sizes = [len(groups[place]) for place in repeated]
+    repeated = [index for index, group in enumerate(groups) if len(group) > 1]
+    sizes = [len(groups[index]) for index in repeated]
     if repeated:
         is_outlier = np.zeros(sum(sizes), dtype=bool)
-        is_outlier[_farthest(np.log(np.concatenate([groups[place] for place in repeated])), np.array(sizes))] = True
-        for place, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
-            masks[place] = mask
+        is_outlier[_farthest(np.log(np.concatenate([groups[index] for index in repeated])), np.array(sizes))] = True
+        for index, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
+            masks[index] = mask
     return tuple(masks)
 
 
 def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
-    """Return the positions of the outliers; ``sizes`` counts the values of each point."""
+    """Return the positions of the outliers.
+
+    ``sizes`` are the numbers of values of the points, in order.
+    """
     starts = np.cumsum(sizes) - sizes
     means = np.add.reduceat(logs, starts) / sizes
     total, freedom = float(((logs - np.repeat(means, sizes)) ** 2).sum()), len(logs) - len(sizes)
@@ -75,24 +78,27 @@ def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
     removed: list[int] = []
     outliers = 0
     while worst and len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
-        below, place, number = worst[0]
+        below, index, number = worst[0]
         if below == 0:  # values that repeat exactly have no outlier
             break
         point = points[number]
         rest = max(total + below, (freedom - 1) * least)
         t = (-below / (rest / (freedom - 1))) ** 0.5
-        removed.append(place)
+        removed.append(index)
         if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
             outliers = len(removed)
         candidates -= 2 if point.n == 3 else 1
-        point.remove(place)
+        point.remove(index)
         heapreplace(worst, (*point.worst(), number))
         total, freedom = rest, freedom - 1
     return removed[:outliers]
 
 
 class _Remaining:
-    """Values of one point that are left; the farthest is the smallest or the largest."""
+    """Values of one point that are not removed.
+
+    The farthest is the smallest or the largest.
+    """
 
     def __init__(self, logs: np.ndarray, first: int) -> None:
         order = np.argsort(logs, kind="stable")
@@ -100,16 +106,16 @@ class _Remaining:
         self._mean, self.n = float(logs.mean()), len(logs)
 
     def worst(self) -> tuple[float, int]:
-        """Return minus the scatter that the farthest value adds, and its position."""
+        """Return what the farthest value adds to the scatter, negative, and its position."""
         if self.n < 2:
             return 0.0, self._values[0][1]
         low, high = self._values[0], self._values[-1]
         below, above = (low[0] - self._mean) ** 2, (high[0] - self._mean) ** 2
-        square, place = max((below, -low[1]), (above, -high[1]))
-        return -square * self.n / (self.n - 1), -place
+        square, index = max((below, -low[1]), (above, -high[1]))
+        return -square * self.n / (self.n - 1), -index
 
-    def remove(self, place: int) -> None:
+    def remove(self, index: int) -> None:
         """Remove the smallest or the largest value, whichever has this position."""
-        value, _ = self._values.popleft() if self._values[0][1] == place else self._values.pop()
+        value, _ = self._values.popleft() if self._values[0][1] == index else self._values.pop()
         self._mean = (self._mean * self.n - value) / (self.n - 1)
         self.n -= 1

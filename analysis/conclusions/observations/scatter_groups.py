@@ -114,7 +114,10 @@ class ScatterGroups:
 
 @dataclass(frozen=True, slots=True)
 class _Spreads:
-    """Variance and freedom of every point, on logarithms; a single value has none."""
+    """Variance and freedom of the logarithms of every point.
+
+    A single value has no freedom.
+    """
 
     variances: Floats
     freedom: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -24,7 +24,7 @@ LOCK: Final = 0x52616E6B  # an arbitrary constant
 
 class Command(BaseCommand):
     help = __doc__
-    requires_system_checks: ClassVar[list[str]] = []  # they import all pages, a second that each start would wait
+    requires_system_checks = ()  # they import all pages, a second that each start would wait
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--no-demo", action="store_true", help="do not queue the demo experiment")

@@ -8,7 +8,7 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -35,7 +35,7 @@ class Command(BaseCommand):
     """``manage.py run_experiment SPEC.yaml``: exit status 0 if all trials finished."""
 
     help = __doc__
-    requires_system_checks: ClassVar[list[str]] = []  # they import all pages, which the first trial would wait for
+    requires_system_checks = ()  # they import all pages, which the first trial would wait for
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("specification", type=Path, help="a YAML file")

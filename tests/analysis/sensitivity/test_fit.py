@@ -118,7 +118,7 @@ def test_impossible_links_and_times_are_refused(run: Run) -> None:
 
 
 def test_a_mean_per_link_has_the_likelihood_of_all_its_trials() -> None:
-    """Compare with generalised least squares over all trials."""
+    """Generalised least squares over all trials, which share one error per link."""
     runs = Program(hidden_delay_s=0.2e-3).runs(0.03, repetitions=4)
     parts, links = _Parts.of(runs), _Links.of(runs)
     first = _cells(parts, links, links.at.elapsed, links.counts)

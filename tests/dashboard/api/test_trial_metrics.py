@@ -1,4 +1,4 @@
-"""REST: lists of trials and configurations with metrics, sorted by them."""
+"""Metrics in REST lists of trials and configurations, in filters and orders."""
 
 from __future__ import annotations
 
@@ -109,6 +109,9 @@ def test_conditions_on_metrics_select_trials(client: Client, trials: list[int]) 
         ({"where_metrics": "hosts < 4"}, "where_metrics"),
         ({"where_metrics": "elapsed_s < packets"}, "where_metrics"),
         ({"where_metrics": "elapsed_s"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in 1"}, "where_metrics"),
+        ({"where_metrics": "elapsed_s in (1)"}, "where_metrics"),
+        ({"where_metrics": "not elapsed_s not in (1, 2)"}, "where_metrics"),
     ],
 )
 def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
@@ -121,7 +124,7 @@ def test_wrong_metrics_orders_and_conditions_are_refused_at_their_name(
 
 @pytest.fixture
 def points() -> list[int]:
-    """Four points: medians of 2, 1 and 1 s, the second with packets."""
+    """Four points: medians 2, 1 and 1 s, packets on the second, nothing on the last."""
     experiment = factories.experiment(sweep={"hosts": [1, 2, 3, 4]}, repetitions=1)
     keys = list(experiment.configurations.order_by("hosts").values_list("pk", flat=True))
     for key, seconds in zip(keys, (2.0, 1.0, 1.0), strict=False):

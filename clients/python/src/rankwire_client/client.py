@@ -151,7 +151,10 @@ class Client:
         return self._all("trials/", filters)
 
     def configurations(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Yield configurations; ``metrics`` (as medians) and ``ordering`` as for trials."""
+        """Yield configurations.
+
+        Filters, ``metrics`` (as medians) and ``ordering`` are those of trials.
+        """
         return self._all("configurations/", filters)
 
     def trial(self, number: int) -> dict[str, Any]:

@@ -146,12 +146,12 @@ def test_find_outliers_agrees_with_the_test_as_it_is_published() -> None:
         for _ in range(random.integers(0, 3)):
             group = groups[random.integers(len(groups))]
             group[random.integers(len(group))] *= random.uniform(1.2, 3)
-        found = {(i, k) for i, mask in enumerate(find_outliers(groups)) for k in np.flatnonzero(mask)}
-        assert found == _rosner([np.log(group) for group in groups]), groups
+        outliers = {(i, k) for i, mask in enumerate(find_outliers(groups)) for k in np.flatnonzero(mask)}
+        assert outliers == _rosner([np.log(group) for group in groups]), groups
 
 
 def _rosner(groups: list[np.ndarray]) -> set[tuple[int, int]]:
-    """Return the outliers with all residuals computed again after each removal."""
+    """Rosner's test: residuals and scatter are computed again after each removal."""
     left = {(i, k): float(value) for i, group in enumerate(groups) for k, value in enumerate(group)}
     removed: list[tuple[int, int]] = []
     outliers, most = 0, 0.2 * len(left)
