@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -29,6 +30,11 @@ from experiments.files import (
 from experiments.models import Artifact, Measurement, State, Trial, TrialResult
 from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.workloads import Parsed
+from experiments.workloads.command import programs_from
+from experiments.workloads.definition import ProgramDefinition
+
+TRIED: Final = 20
+"""Newest trials whose outputs are read before a definition changes."""
 
 
 @dataclass(slots=True)
@@ -92,6 +98,23 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
             continue
         forget_diagnosis(trial.experiment)
     return counts
+
+
+def newly_refused(definition: ProgramDefinition) -> tuple[dict[int, str], int]:
+    """Return the refusal of each newest finished trial that this definition could not read, and the trials tried."""
+    workload = programs_from([(1, definition)])[definition.name]
+    newest = candidates().filter(state=State.FINISHED, experiment__workload=definition.name)
+    refused: dict[int, str] = {}
+    tried = list(newest.select_related("configuration").order_by("-pk")[:TRIED])
+    for trial in tried:
+        texts = _texts(trial)
+        parameters = {**trial.configuration.parameters, "ranks": trial.configuration.ranks}
+        try:
+            if texts is not None:
+                workload.read(*texts, parameters)
+        except OutputError as error:
+            refused[trial.pk] = str(error)
+    return refused, len(tried)
 
 
 def _refuse(trial: Trial, message: str) -> None:

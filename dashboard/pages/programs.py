@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.contrib import messages
@@ -19,6 +20,7 @@ from experiments.access import may_register_programs
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program
 from experiments.models.program import read_definition
+from experiments.reparse import newly_refused
 from experiments.specification.yaml_lines import YamlDocument, dump
 from experiments.workloads.template import text_paths
 from workers import queue
@@ -38,6 +40,10 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
+        if latest is not None and "anyway" not in request.POST:
+            refused, tried = newly_refused(read_definition(definition))
+            if refused:
+                return _form(request, latest, texts, refused=refused, tried=tried)
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
@@ -101,15 +107,23 @@ def _uploaded(request: HttpRequest, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _form(
-    request: HttpRequest, latest: Program | None, texts: Mapping[str, str], error: InvalidSpec | None = None
+    request: HttpRequest,
+    latest: Program | None,
+    texts: Mapping[str, str],
+    error: InvalidSpec | None = None,
+    *,
+    refused: Mapping[int, str] = MappingProxyType({}),
+    tried: int = 0,
 ) -> HttpResponse:
     context = {
         "place": "workloads",
         "program": latest,
         "form": ProgramForm(texts, error),
+        "failing": sorted(refused.items(), reverse=True),
+        "tried": tried,
         **read_form(texts),
     }
-    return render(request, "workloads/program.html", context, status=422 if error else 200)
+    return render(request, "workloads/program.html", context, status=422 if error or refused else 200)
 
 
 @require_POST

@@ -12,8 +12,9 @@ from django.urls import reverse
 from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
-from experiments.models import Program
+from experiments.models import Program, TrialResult
 from tests.dashboard.texts import text_of
+from tests.experiments import factories
 
 pytestmark = pytest.mark.usefixtures("registered_programs")
 
@@ -317,3 +318,20 @@ def test_an_edited_experiment_keeps_its_version(maintainer):
     post = QueryDict(mutable=True)
     post.update({**made, "parameters.version": "1"})
     assert draft_from_post(post)["parameters"] == {"version": 1}
+
+
+def test_a_definition_that_fails_finished_trials_is_saved_only_after_confirmation(maintainer, session_directory):
+    maintainer.post(reverse("program-new"), FORM)
+    factories.experiment(workload="solver", parameters={}, sweep={"steps": [1]}, repetitions=1)
+    trial = factories.analysing()
+    output = factories.stored_file(trial, content=b"time 3.5 s\n")
+    trial.finish(TrialResult({"all": {"elapsed_s": 4.0, "solver.time_s": 3.5}}, {}, "good", artifacts=[output]))
+    address, changed = reverse("program", args=["solver"]), {**FORM, "extract.0.regex": r"seconds (\S+)"}
+
+    refused = maintainer.post(address, changed)
+    assert refused.status_code == 422
+    assert reverse("trial", args=[trial.pk]) in unescape(refused.content.decode())
+    assert Program.latest("solver").definition["extract"][0]["regex"] == r"time (\S+)"
+
+    assert maintainer.post(address, {**changed, "anyway": "on"}).status_code == 302
+    assert Program.latest("solver").definition["extract"][0]["regex"] == r"seconds (\S+)"

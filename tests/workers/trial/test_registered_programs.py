@@ -54,7 +54,7 @@ def test_it_runs_by_its_name(run_all: Callable[..., list[Trial]]) -> None:
     assert two.artifacts.get(name="notes.log").file.read_text() == "hello\n"
     assert two.measurements.get(metric="solver.speed").value == 20.0
     stored = [artifact.name for artifact in two.artifacts.filter(kind="other")]
-    assert stored == ["notes.log", "out/run20/result.json", "ranks.json"]
+    assert stored == ["counters.json.zst", "notes.log", "out/run20/result.json", "ranks.json"]
     assert two.configuration.parameters["version"] == 1
     assert two.experiment.specification["parameters"]["version"] == 1
 
@@ -67,7 +67,7 @@ def test_files_may_have_the_time_of_day_in_their_names(run_all: Callable[..., li
     assert trial.state == State.FINISHED, trial.message
     assert trial.measurements.get(metric="solver.rate").value == 7.0
     stored = [artifact.name for artifact in trial.artifacts.filter(kind="other")]
-    assert stored == ["n=4,m=2/a@b~", "ranks.json", "run.2026:11:22-16:43:01.yaml"]
+    assert stored == ["counters.json.zst", "n=4,m=2/a@b~", "ranks.json", "run.2026:11:22-16:43:01.yaml"]
 
 
 def test_what_is_run_begins_a_new_version_and_experiments_keep_theirs(run_all: Callable[..., list[Trial]]) -> None:
