@@ -28,6 +28,8 @@ class Chart:
     logarithm: bool = True
     log_first: bool = False
     """The initial axis is logarithmic."""
+    metric: str = ""
+    """Figure of a workload whose definition the title shows; "" for that of the title's words."""
 
     @property
     def is_named_at_length(self) -> bool:

@@ -121,7 +121,9 @@ def inside_mpi(
     if layout.by_hardware_threads:
         misplaced.pop("threads_as_cores", None)
     missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
-    in_words = places_in_words(places, hosts)
+    # Virtual hosts share the cores of one machine.
+    machine_of = {host: machine.name for machine in layout.machines for host in machine.hosts}
+    in_words = places_in_words(places, {rank: machine_of.get(host, host) for rank, host in hosts.items()})
     transport = observed_transport(texts, hosts)
     return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, transport, in_words, misplaced)
 

@@ -44,6 +44,7 @@ STRENGTH: Final = {
 MOST_FINDINGS: Final = 3
 """Findings on the first screen; the others are folded."""
 _CORES: Final = "oversubscribed"
+_OTHER_LOAD: Final = "other_load"
 _OFF: Final = ("descheduled", "off")
 """The rule that explains parts of a change in one plain sentence: ranks that share cores."""
 _ALONE: Final = 0.95
@@ -80,13 +81,15 @@ def diagnosis_context(
     study, answer = diagnosis.study, diagnosis.answer
     verdict, reason = sentence_and_rest(answer.sentence)
     plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
-    reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain))
+    slowed = [f"{fact.statement} {fact.next_step}" for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
+    reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain), *slowed)
     causes = [
         *(_cause(cause, panels) for cause in causes_of(answer)),
         *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
     ]
     folded = [
-        (f"More on {title}", [fact for fact in diagnosis.facts if fact.fold == fold]) for fold, title in FOLDS.items()
+        (f"More on {title}", [f for f in diagnosis.facts if f.fold == fold and f.rule != _OTHER_LOAD])
+        for fold, title in FOLDS.items()
     ]
     details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
     more = [("", details)] if details else []

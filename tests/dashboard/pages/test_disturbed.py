@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from experiments.models import Experiment, Trial
 from tests.experiments import factories
@@ -38,3 +39,14 @@ def test_pages_list_the_excluded_trial_and_name_the_repeat(page: Any, trials: tu
     assert page.get(disturbed.get_absolute_url()).context["apart"] == REASON
     title = page.get(repeat.get_absolute_url()).context["title"]
     assert title.endswith("attempt 2, repeated after a disturbed trial")
+
+
+def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
+    experiment = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+    for _ in range(4):
+        factories.analysing().finish(
+            replace(factories.RESULT, trust="degraded", conditions={"disturbances": ["the clock was set"]})
+        )
+    diagnosis = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]
+    assert "Other load slowed 4 of 4 trials." in diagnosis["reason"]
+    assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
