@@ -50,7 +50,7 @@ from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
 COUNTERS_LIMIT_S = 3.0
-COUNTERS_PAUSE_S = 0.02
+COUNTERS_PAUSE_S = 0.005
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
 
 
