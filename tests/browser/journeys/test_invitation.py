@@ -26,6 +26,6 @@ def test_invitation_waits_through_sign_in_and_other_pages(page: Page, page_error
     page.get_by_role("link", name="Home", exact=True).click()
     page.get_by_role("link", name="Open the invitation").click()
     page.get_by_role("button", name="Join as guest").click()
-    expect(page.locator("#messages")).to_contain_text(f"submitter of {project.name}")
+    expect(page.locator("#notices")).to_contain_text(f"submitter of {project.name}")
     assert Membership.objects.get(user=guest, project=project).role == "submitter"
     assert page_errors == []
