@@ -10,7 +10,7 @@ Key = tuple[int, int]
 LOOKS = 3
 """A process that has just been forked has its parent's variables still."""
 MOST_RANKS = 256
-RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
+RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "FLUX_TASK_RANK", "PALS_RANKID")
 """Variables that identify a rank, equal to those of workers.launchers.rank, which is not sent to other hosts.
 
 Variables of the agent itself identify no rank.
