@@ -100,10 +100,10 @@ def reparse(trials: Iterable[Trial]) -> Reparsed:
     return counts
 
 
-def newly_refused(definition: ProgramDefinition) -> tuple[dict[int, str], int]:
-    """Return the refusal of each newest finished trial that this definition could not read, and the trials tried."""
+def newly_refused(definition: ProgramDefinition, trials: QuerySet[Trial]) -> tuple[dict[int, str], int]:
+    """Return the refusals of the newest finished ``trials``, and how many were tried."""
     workload = programs_from([(1, definition)])[definition.name]
-    newest = candidates().filter(state=State.FINISHED, experiment__workload=definition.name)
+    newest = candidates().filter(state=State.FINISHED, experiment__workload=definition.name, pk__in=trials.values("pk"))
     refused: dict[int, str] = {}
     tried = list(newest.select_related("configuration").order_by("-pk")[:TRIED])
     for trial in tried:

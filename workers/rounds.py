@@ -49,13 +49,14 @@ def decide_due() -> int:
 
 def decide_patiently(experiment_id: int) -> bool:
     """Decide the open round of an experiment if it ended; no exception escapes."""
+    open_round = None
     try:
+        open_round = Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
         return decide_round(experiment_id)
     except DatabaseError as error:
         outage.note(error)  # the next sweep decides
     except Exception:
         log.exception("round_undecided", experiment=experiment_id)
-        open_round = Round.objects.filter(experiment=experiment_id, outcome="").first()
         if open_round is not None:
             reason = "The decision failed unexpectedly. The administrator finds the reason in the log."
             with transaction.atomic():
@@ -74,7 +75,7 @@ def decide_round(experiment_id: int) -> bool:
     _cancel_over_budget(experiment, goal)
     if not _is_due(experiment):
         return False
-    ended = _ended(experiment, goal)
+    ended = _ended(row, goal)
     try:
         with quotas.within_quotas(experiment.project, capturing=experiment.spec.capture.enabled):
             return _store(row, ended)
@@ -88,7 +89,7 @@ def decide_round(experiment_id: int) -> bool:
 
 def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None) -> int:
     """Add ``budget`` and run one more round; return its trials. Raise InvalidSpec."""
-    spec = experiment.spec
+    spec, spec_version = experiment.spec, experiment.version
     if spec.goal is None:
         raise InvalidSpec([FieldError("goal", "the experiment has no goal")])
     if experiment.rounds.filter(outcome="").exists():
@@ -103,6 +104,9 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
         raise InvalidSpec([FieldError("budget", "is too small for one more trial")])
     extended = {**experiment.specification, "goal": goal.model_dump(mode="json", exclude_defaults=True)}
     with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
+        experiment.wait_for_others()
+        if experiment.version != spec_version or experiment.rounds.filter(outcome="").exists():
+            raise InvalidSpec([FieldError("goal", "a round is running")])
         # A changed budget opens the round.
         experiment.revise(parse(extended, max_trials=settings.MAX_TRIALS), author=author)
         row = experiment.rounds.select_for_update().filter(outcome="").first() or Round.open(
@@ -127,12 +131,16 @@ def _decision(experiment: Experiment, goal: Goal) -> Decision:
     return decide(_question(experiment), precision=goal.precision, at_most=experiment.spec.at_most)
 
 
-def _ended(experiment: Experiment, goal: Goal) -> _Ended:
+def _ended(row: Round, goal: Goal) -> _Ended:
     """Return the decision of a round whose trials have ended, within the budget."""
+    experiment = row.experiment
     stamp = _stamp(experiment)
     decision, spent = _decision(experiment, goal), spent_of(experiment)
     if decision.outcome != "continue":
         return _Ended(Round.Outcome(decision.outcome), decision, {}, stamp)
+    if row.queued and not experiment.trials.filter(state=State.FINISHED, ended_at__gte=row.started_at).exists():
+        nothing = Decision("no_result", "No trial of the round gave a result.", decision.numbers)
+        return _Ended(Round.Outcome.NO_RESULT, nothing, {}, stamp)
     repetitions = affordable(experiment, decision.more, goal.budget, spent)
     if not repetitions:
         return _Ended(Round.Outcome.BUDGET, _without_budget(decision, goal, spent), {}, stamp)
@@ -176,7 +184,7 @@ def _store(row: Round, ended: _Ended) -> bool:
 
 def _cancel_over_budget(experiment: Experiment, goal: Goal) -> None:
     """Cancel the waiting trials of a round that used up its time; the round then ends."""
-    if not experiment.trials.filter(state=State.QUEUED).exists():
+    if experiment.hold in BLOCKING or not experiment.trials.filter(state=State.QUEUED).exists():
         return
     limits = goal.budget.model_copy(update={"trials": None})
     if (used := spent_of(experiment).reached(limits)) and (

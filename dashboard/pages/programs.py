@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_of, rows_of, texts_of
 from dashboard.panels.program.form import ProgramForm
 from dashboard.panels.program.output import read_form
-from experiments.access import may_register_programs
+from experiments.access import may_register_programs, may_replace_program, visible_trials
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program
 from experiments.models.program import read_definition
@@ -40,8 +40,8 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
-        if latest is not None and "anyway" not in request.POST:
-            refused, tried = newly_refused(read_definition(definition))
+        if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
+            refused, tried = newly_refused(read_definition(definition), visible_trials(request.user))
             if refused:
                 return _form(request, latest, texts, refused=refused, tried=tried)
         program = queue.register_program(definition, author=request.user, name=name or None)

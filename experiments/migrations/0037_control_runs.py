@@ -1,5 +1,7 @@
 """Keep one control run in stored specifications, in which `true` meant one."""
 
+import hashlib
+import json
 from typing import Any
 
 from django.db import migrations
@@ -10,7 +12,10 @@ def name_the_number(apps: Any, _editor: Any) -> None:
         rows = apps.get_model("experiments", name).objects
         stored = rows.extra(where=["specification ->> 'control' = 'true'"]).values_list("pk", "specification")
         for key, specification in stored:
-            rows.filter(pk=key).update(specification={**specification, "control": 1})
+            changed = {**specification, "control": 1}
+            digest = hashlib.sha256(json.dumps(changed, sort_keys=True).encode()).hexdigest()
+            field = "specification_hash" if name == "Experiment" else "hash"
+            rows.filter(pk=key).update(specification=changed, **{field: digest})
 
 
 class Migration(migrations.Migration):

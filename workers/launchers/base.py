@@ -12,6 +12,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -49,6 +50,8 @@ from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
 from workers.testbed.plan import Topology
 
+SIDE_BY_SIDE = 16
+"""Hosts that are asked at once."""
 COUNTERS_LIMIT_S = 3.0
 COUNTERS_PAUSE_S = 0.005
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
@@ -189,10 +192,15 @@ class Session(ABC):
 
         ``trees``: a directory with trees of /sys and /proc by host, instead of the hosts' own.
         """
-        for host, agent in self._counting_agents.items():
+
+        def begin(host: str, agent: Agent) -> None:
             names = [host] if self.remote_agents else self.hosts
             roots = {name: str(Path(trees, name)) for name in names if trees and Path(trees, name).is_dir()}
             agent.ask("count", roots=roots or {host: "/"}, networks=bool(roots or self.remote_agents))
+
+        agents = self._counting_agents
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:  # the last host must not wait for all others
+            list(pool.map(begin, agents.keys(), agents.values()))
 
     def end_counters(self) -> dict[str, Any]:
         """Return what every source of every host reported, by host."""

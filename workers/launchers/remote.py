@@ -38,12 +38,11 @@ from workers.hosts.processes import Process
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers import direct, mpi, mpi_choice, openmpi
-from workers.launchers.base import PASSED_ON, Launcher, Recording, Rehearsal, Session
+from workers.launchers.base import PASSED_ON, SIDE_BY_SIDE, Launcher, Recording, Rehearsal, Session
 from workers.launchers.job import BTL_PORTS, WRAPPER, Job, Launch
 from workers.launchers.limits import MOST_TEXT_BYTES, Limits, as_text
 
 _ADDRESS = re.compile(r"\binet6? ([0-9a-fA-F.:]+)/")
-SIDE_BY_SIDE = 16  # hosts that are asked at once what they are
 
 
 class HostsLauncher(Launcher):

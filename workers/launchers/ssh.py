@@ -15,8 +15,8 @@ from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
 from workers.hosts.programs import missing_programs
 from workers.hosts.remote_agent import RemoteAgent, in_shell, start_argv
-from workers.launchers.base import Launcher, Link, Reached, Session, Tell, ignore_progress
-from workers.launchers.remote import SIDE_BY_SIDE, HostsLauncher, RemoteSession
+from workers.launchers.base import SIDE_BY_SIDE, Launcher, Link, Reached, Session, Tell, ignore_progress
+from workers.launchers.remote import HostsLauncher, RemoteSession
 from workers.launchers.ssh_words import explain, why_unreached
 
 REACHED = "rankwire-reached"

@@ -238,14 +238,15 @@ def _has(report: Mapping[str, Any], total: str) -> bool:
 
 def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
     """Return the energy of a host's GPUs whose use was not 0, or not known."""
-    return sum(
-        float(row["value"])
-        for report in reports.values()
-        for row in report.get("values", ())
-        if row["total"] == "gpu_j" and "value" in row and _use(report, row["device"]) > 0
-    )
+    for report in reports.values():
+        rows = [row for row in report.get("values", ()) if row["total"] == "gpu_j" and "value" in row]
+        if rows:  # other sources read the same meters
+            return sum(float(row["value"]) for row in rows if _use(report, row["device"]) > 0)
+    return 0.0
 
 
 def _use(report: Mapping[str, Any], device: str) -> float:
+    if report.get("is_slow"):
+        return 1.0  # read before and after the program alone: its use is not known
     rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
     return next((float(row.get("peak", 1.0)) for row in rows if row["total"] == "gpu_share"), 1.0)

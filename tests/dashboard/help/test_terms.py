@@ -65,8 +65,8 @@ def test_a_metric_leads_to_the_catalogue() -> None:
 def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
     result = term("pingpong.latency_s")
     assert result is not None
-    text = html.fromstring(page.get(result.address).content.decode()).text_content()
-    assert " ".join(result.meaning.split()) in " ".join(text.split())
+    explained = html.fromstring(page.get(result.address).content.decode()).xpath("//@data-explains")
+    assert " ".join(result.meaning.split()) in [" ".join(meaning.split()) for meaning in explained]
 
 
 def test_the_terms_are_a_guide_of_their_own() -> None:

@@ -137,6 +137,7 @@ class Recorder:
         self.latest: dict[str, dict[str, list[float]]] = {host: {} for host in roots}
         """By host and total: the time of the last read and its value."""
         self.sources: dict[str, dict[str, dict[str, Any]]] = {host: {} for host in roots}
+        self._source_of: dict[tuple[str, str], str] = {}
         self.has_begun = self.is_done = False
         self._rest = b""
         self.output, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -177,8 +178,10 @@ class Recorder:
             return
         host = fields.pop("host")
         if "present" in fields:
+            source = fields["source"]
             for total, value in fields["present"].items():
-                self.latest[host][total] = [fields["at_s"], value]
+                if self._source_of.setdefault((host, total), source) == source:
+                    self.latest[host][total] = [fields["at_s"], value]
             return
         said = self.sources[host].setdefault(fields.pop("source"), {"state": "late"})
         if "late" in fields:
