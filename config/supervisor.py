@@ -270,8 +270,8 @@ class Supervisor:
             program.module, self.environment, name=program.name, log=program.log, pass_fds=program.pass_fds
         )
         if program.niceness:
-            own = os.getpriority(os.PRIO_PROCESS, 0)
-            os.setpriority(os.PRIO_PROCESS, program.process.pid, min(19, own + program.niceness))
+            inherited = os.getpriority(os.PRIO_PROCESS, 0)
+            os.setpriority(os.PRIO_PROCESS, program.process.pid, min(19, inherited + program.niceness))
 
     def _launch_again(self, program: Program) -> None:
         if program.process is not None:

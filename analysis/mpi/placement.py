@@ -181,7 +181,7 @@ def _ranks(rows: Sequence[Row]) -> str:
     named = _listed(numbers)
     if named.count(",") >= MOST_NAMES:
         return plural(len(numbers), "rank")
-    return f"rank{'' if len(numbers) == 1 else 's'} {named}"
+    return f"{'rank' if len(numbers) == 1 else 'ranks'} {named}"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -192,7 +192,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _sockets(sockets: frozenset[int]) -> str:
-    return f"socket{'' if len(sockets) == 1 else 's'} {_listed(sorted(sockets))}"
+    return f"{'socket' if len(sockets) == 1 else 'sockets'} {_listed(sorted(sockets))}"
 
 
 @dataclass(frozen=True, slots=True)

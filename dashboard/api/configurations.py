@@ -86,7 +86,9 @@ class ConfigurationViewSet(MetricRows, mixins.ListModelMixin, viewsets.GenericVi
         names = self.requested_metrics()
         summaries = _summaries(self._page, names, self.scope) if names else {}
         chosen = fields.chosen(self.request, ConfigurationSerializer)
-        return {**super().get_serializer_context(), fields.NAME: chosen, METRICS: (names, summaries)}
+        context = {**super().get_serializer_context(), fields.NAME: chosen}
+        is_schema = getattr(self, "swagger_fake_view", False)
+        return context if is_schema else {**context, METRICS: (names, summaries)}
 
     @extend_schema(
         parameters=[fields.parameter(ConfigurationSerializer), PARAMETER],

@@ -17,6 +17,9 @@ LAUNCHERS = ROOT / "workers" / "launchers"
 ALLOWED = {
     "experiments/specification/fields.py": {"testbed"},  # the cluster of a specification that names none; its slug
     "experiments/exchange/external_results.py": {"ssh"},  # the kind of a cluster of other installations: real hosts
+    "workers/cluster_check/launcher.py": {"flux"},  # a program
+    "workers/hosts/counters/board.py": {"slurm"},  # the accounting of a step, in any job of Slurm
+    "workers/launchers/direct.py": {"flux"},  # a program
     "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes
     "workers/launchers/openmpi.py": {"ssh"},  # a word in parameters of Open MPI 5

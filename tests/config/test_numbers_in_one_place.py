@@ -23,6 +23,7 @@ ALLOWED = {
     "experiments/common/quantities.py": "settings as people write them, without loss",
     "experiments/specification/": "settings as people write them, without loss",
     "experiments/workloads/": "arguments of programs, and limits as people write them",
+    "workers/hosts/counters/": "runs with every agent, on the standard library alone",
     "workers/testbed/emulation.py": "arguments of tc and of relays",
 }
 """Modules, or folders, that write numbers themselves, and why."""

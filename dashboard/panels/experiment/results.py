@@ -209,9 +209,9 @@ class Results:
             models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
             flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],
         )
-        own = metrics[0] if "." in metrics[0] else ""
+        figure_of = metrics[0] if "." in metrics[0] else ""
         left_out = max(0, len(groups) - MOST_SERIES)
-        return Chart(element, title, figure, figure.get("published"), left_out, metric=own)
+        return Chart(element, title, figure, figure.get("published"), left_out, metric=figure_of)
 
     def _name(self, name: str) -> str:
         return published_name(self.experiment) if self.experiment.published and name == "Measured" else name

@@ -112,7 +112,7 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
     at = f"{where}: " if where else ""
     if "half_width" in number:
         half = number["half_width"]
-        return f"{at}±{significant(100 * half, 2)} %" if half < _WIDEST else f"{at}over ±{100 * _WIDEST:g} %"
+        return f"{at}±{significant(100 * half, 2)} %" if half < _WIDEST else f"{at}over ±{significant(100 * _WIDEST)} %"
     return f"{at}{significant(number['value'])} ({significant(number['low'])} to {significant(number['high'])})"
 
 

@@ -180,8 +180,11 @@ def _time_text(name: str, value: Any) -> Any:
     """Return a limit of the budget as users write it."""
     if name != "time" or isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    minutes = value / 60
-    return f"{minutes:g} min" if minutes >= 1 else f"{value:g} s"
+    return (
+        f"{int(value // 60)} min"
+        if value >= 60 and value % 60 == 0
+        else f"{int(value) if value == int(value) else value} s"
+    )
 
 
 @dataclass(frozen=True)
