@@ -1,7 +1,7 @@
 """Cost of the search of an experiment tracker (MLflow), beside ``GET trials/``.
 
-    python3 -m venv /tmp/tracker && /tmp/tracker/bin/pip install mlflow-skinny sqlalchemy alembic sqlparse
-    /tmp/tracker/bin/python benchmarks/tracker.py [--runs 50000] [--searches 20]
+    python3 -m venv var/tracker && var/tracker/bin/pip install mlflow-skinny sqlalchemy alembic sqlparse
+    var/tracker/bin/python benchmarks/tracker.py [--runs 50000] [--searches 20]
 
 Runs with 60 metrics and 4 parameters are in its SQL store (SQLite), written as rows. A search returns 50 runs, filtered by a
 parameter and a metric and sorted by a metric. It needs none of Rankwire's packages; ``benchmarks.scale`` starts it.
