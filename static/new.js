@@ -61,6 +61,11 @@
   for (const type of ["input", "change"]) {
     form.addEventListener(type, e => { if (e.target.name === "workload") e.stopImmediatePropagation(); });
   }
+  // A preview of the fields that are replaced has no place for its errors.
+  form.addEventListener("htmx:beforeRequest", e => {
+    if (e.detail.target.id === "steps") htmx.trigger(form, "htmx:abort");
+    else if (e.target === form && form.querySelector("#steps .htmx-request")) e.preventDefault();
+  });
 
   // The preview follows what was edited last. Edits of the form would overwrite YAML that has errors.
   function holdForm(on) {

@@ -46,6 +46,27 @@ def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
 
 
+def test_choosing_another_workload_ends_the_preview_of_the_one_before(page, page_errors):
+    previews, fields = [], []
+    page.goto("/experiments/new/")
+    page.wait_for_load_state("networkidle")
+    page.route("**/experiments/new/preview/", lambda route: previews.append(route))
+    page.route("**/experiments/new/fields/", lambda route: fields.append(route))
+    with page.expect_request("**/experiments/new/preview/"):
+        page.locator("[name=name]").fill("Sent before")
+    page.locator("[name=name]").fill("Due while the fields are on their way")
+    with page.expect_event("requestfailed"):
+        page.evaluate("document.getElementById('wl-pingpong').click()")
+    page.wait_for_timeout(600)  # a preview is requested 250 ms after a key
+    assert len(previews) == 1
+    page.unroute("**/experiments/new/preview/")
+    fields[0].continue_()
+    expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
+    expect(page.locator("#preview")).to_contain_text("Configurations")
+    page.wait_for_load_state("networkidle")
+    assert page_errors == []
+
+
 def test_form_and_start_follow_the_typed_yaml(page):
     page.goto("/experiments/new/#yaml-pane")
     yaml = page.locator("#yaml")
