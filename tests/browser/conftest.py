@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -81,6 +82,9 @@ def page(browser: Browser, live_server, person: User, client, page_errors: list[
     page.on("pageerror", lambda error: page_errors.append(str(error)))
     yield page
     context.close()
+    for thread in threading.enumerate():  # the database is emptied next, which a request would hold up
+        if "process_request_thread" in thread.name:
+            thread.join(timeout=5)
 
 
 OpenEarly = Callable[[str], Callable[[], None]]
