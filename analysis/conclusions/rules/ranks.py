@@ -153,10 +153,10 @@ def _against_smallest(
     reading: Reading, name: str, metric: str, *, rises: bool = False, **words: str
 ) -> Iterator[Finding]:
     """Report a factor of the computation scalability that is low at the largest size."""
-    places = reading.series(metric)
-    if len({place.size for place in places}) < 2 or not reading.study.ranks_alike or not reading.moves(metric):
+    series = reading.series(metric)
+    if len({entry.size for entry in series}) < 2 or not reading.study.ranks_alike or not reading.moves(metric):
         return
-    first, last = places[0], places[-1]
+    first, last = series[0], series[-1]
     factor = first.median / last.median if rises else last.median / first.median
     if factor > 1 - _GROWN:
         return

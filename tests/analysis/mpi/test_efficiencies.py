@@ -32,7 +32,7 @@ def test_it_lets_work_grow_with_the_ranks():
 
 @pytest.mark.parametrize("weak", [False, True])
 def test_factors_of_computation_scalability_have_its_product(weak):
-    """Twice the instructions, half the IPC, 0.8 of the clock, 0.9 of the time on a core."""
+    """Twice the instructions, half the IPC, 0.8 of the clock, 0.9 on a core."""
     before = Counts(instructions=4e9, cycles=2e9, cpu_s=1.0)
     here = Counts(instructions=8e9, cycles=8e9, cpu_s=5.0)
     smallest, largest = scaled([Size(2, 1.0, 0.9, before), Size(8, 5.0 / 0.9, 0.5, here)], weak=weak)

@@ -47,7 +47,7 @@ def test_rest_has_the_same_numbers(page, library):
 
 
 def counted(parameters):
-    """Twice the instructions on each doubling; cores that are 5 % slower, on a core for 80 % of the time."""
+    """Twice the instructions on each doubling; 80 % of the time is on a core."""
     hosts, useful_s = parameters["hosts"], 8.0 + parameters["hosts"] - 1
     counts = {
         "processor_instructions": 1e10 * hosts,
