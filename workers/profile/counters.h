@@ -6,7 +6,7 @@
 
 #define READ_SHARE 100
 #define FREE_NS 1000000 /* readings for which a run need not be long yet */
-#define LEAST_FILE 960 /* numbers that programs do not use, of 1024 */
+#define LEAST_FILE 960 /* numbers that programs hardly use, of 1024 */
 #define GROUP_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
 struct reading {
@@ -29,16 +29,16 @@ static int read_group(struct reading *to) {
     return 0;
 }
 
-static void start_piece(u64 now) {
-    if (group < 0) return;
+static inline int start_piece(u64 now) {
+    if (group < 0) return 0;
     is_counting = counters->readings * counters->reading * READ_SHARE <= now - page->began + free_ticks;
     if (!is_counting) counters->skipped++;
     else if ((is_counting = read_group(&piece_start))) piece_tick = now;
+    return is_counting;
 }
 
-static void end_piece(u64 now) {
+static void count_piece(u64 now) {
     struct reading ended;
-    if (!is_counting) return;
     is_counting = 0;
     if (!read_group(&ended)) return;
     for (int i = 0; i < event_count; i++) counters->values[events[i]] += ended.values[i] - piece_start.values[i];
@@ -46,6 +46,10 @@ static void end_piece(u64 now) {
     counters->running += ended.running - piece_start.running;
     counters->counted += now - piece_tick;
     counters->readings += 2;
+}
+
+static inline void end_piece(u64 now) {
+    if (UNLIKELY(is_counting)) count_piece(now);
 }
 
 static void note_level(void) {
@@ -57,11 +61,13 @@ static void note_level(void) {
 
 /* The first that can be opened leads. It starts when all are open: the kernel adds those of another kind late to a group that runs. */
 static void open_event(int number) {
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
     struct perf_event_attr attributes = {
         .type = counted_events[number].type, .config = counted_events[number].config, .size = PERF_ATTR_SIZE_VER0,
         .read_format = GROUP_FORMAT, .disabled = group < 0, .exclude_kernel = 1, .exclude_hv = 1};
     int file = syscall(SYS_perf_event_open, &attributes, 0, -1, group, 0);
-    int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, LEAST_FILE);
+    int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, limit.rlim_cur > LEAST_FILE + COUNTED ? LEAST_FILE : (int)limit.rlim_cur / 2);
     if (moved < 0) counters->errors[number] = errno;
     else events[event_count++] = number;
     if (file >= 0) close(file);

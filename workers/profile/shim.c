@@ -314,8 +314,7 @@ static inline void leave(struct call *call) {
         if (is_main) without_core[0] = without_core[1] = 0;
     }
     if (LIKELY(is_main)) {
-        if (group >= 0) {
-            start_piece(now);
+        if (start_piece(now)) {
             u64 later = ticks();
             length += later - now;
             now = later;
