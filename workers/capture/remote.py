@@ -12,8 +12,8 @@ from pathlib import Path
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteAgent
+from workers.hosts.processes import ANSWER_LIMIT_BYTES, Process
+from workers.hosts.remote_agent import CHUNK_BYTES, RemoteAgent
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30
@@ -75,10 +75,13 @@ class RemoteCapture(Capture):
         """End the recording and fetch the packets. Raises ClusterUnavailable."""
         if not self._here:
             try:
-                for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
+                for name, local, most in (
+                    (PACKETS, self._packets, REMOTE_LIMIT_BYTES + CHUNK_BYTES),  # the last packets may exceed the limit
+                    (MESSAGES, self._messages, ANSWER_LIMIT_BYTES),
+                ):
                     if name == PACKETS:
                         super().stop(quiet_s)
-                    for part in self._host_agent.read(name):
+                    for part in self._host_agent.read(name, most=most):
                         os.write(local, part)
             except OSError as error:
                 raise ClusterUnavailable(
@@ -97,6 +100,7 @@ class RemoteCapture(Capture):
 
     def _read_messages(self) -> str:
         try:
-            return b"".join(self._host_agent.read(MESSAGES)).decode(errors="replace")
+            messages = self._host_agent.read(MESSAGES, most=ANSWER_LIMIT_BYTES)
+            return b"".join(messages).decode(errors="replace")
         except (OSError, ClusterUnavailable):
             return ""

@@ -13,17 +13,20 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from pydantic import ValidationError
+
 from analysis.mpi.placement import Machine
 from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import MPIRUN, Settings
+from experiments.common.counter_reports import checked_reports
 from experiments.errors import InvalidSettings
 from experiments.specification.placement import DEFAULTS
 from experiments.specification.transport import TCP, Transport, transport_of
@@ -210,8 +213,11 @@ class Session(ABC):
             is_last = time.monotonic() >= deadline
             for host, agent in list(waiting.items()):
                 answer, _ = agent.ask("counted", is_first=is_first, is_last=is_last)
-                if answer["is_done"] or is_last:
-                    counted |= answer["sources"]
+                if answer.get("is_done") or is_last:
+                    with suppress(
+                        ValidationError
+                    ):  # of another machine, which may be hostile: its counters are not read
+                        counted |= checked_reports(answer.get("sources"))
                     del waiting[host]
             is_first = False
             time.sleep(COUNTERS_PAUSE_S if waiting else 0.0)

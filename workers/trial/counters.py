@@ -100,8 +100,8 @@ def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]
     """Return the rows of a total, or why this source has none on this host."""
     if report.get("state") != "ready":
         return [], report.get("reason") or "it did not answer"
-    if total in report["missing"]:
-        return [], report["missing"][total]
+    if reason := report.get("missing", {}).get(total):
+        return [], reason
     rows = [row for row in report.get("values", ()) if row["total"] == total]
     failed = next((f"{row['name']}: {row['absent']}" for row in rows if "absent" in row), "")
     if "values" not in report:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from experiments.common import plain_files
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
+from workers.launchers.limits import Limits
 from workers.launchers.remote import RemoteSession
 from workers.trial.rank_usage import ranks_by_address, read_rank_usage
 
@@ -45,6 +49,28 @@ def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
     assert all(usage.cpu_s > 0 for usage in usages)
     assert report.captured == capinfos(stored)[0] > 0
+
+
+def test_output_that_is_printed_faster_than_fetched_does_not_hold_the_worker(
+    session: Session, make_job: Callable[..., Job]
+) -> None:
+    job = make_job(
+        session, "sh", "-c", "echo first; yes 'a line of output' & sleep 1; kill $!; sleep 0.5; echo last", hosts=1
+    )
+    job = dataclasses.replace(job, limits=Limits(output_bytes=10_000))
+    process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+    while process.wait(0.2) is None:
+        begun = time.monotonic()
+        session.sample()
+        assert time.monotonic() - begun < 2
+    printed = job.workdir / "out"
+    assert printed.stat().st_size > 5 << 20
+    assert printed.stat().st_blocks * 512 < 1 << 20
+    plain_files.shorten(printed, limit_bytes=10_000)
+    lines = printed.read_text().splitlines()
+    assert lines[0] == "first"
+    assert lines[-1].endswith("last")
+    assert "\0" not in printed.read_text()
 
 
 def test_it_launches_as_the_open_mpi_of_the_first_host_wants(session: Session) -> None:
