@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions import wording
+from analysis.conclusions.wording import lower_first
 from analysis.statistics import Comparison, Interval
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from experiments.metrics import described
@@ -226,8 +227,3 @@ def setting(difference: Difference, index: int) -> str:
 
 def _joined(clauses: Sequence[str]) -> str:
     return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
-
-
-def lower_first(text: str) -> str:
-    """Return a metric name inside a sentence: acronyms keep their capitals."""
-    return text if text[:2].isupper() else text[:1].lower() + text[1:]
