@@ -91,7 +91,7 @@ class Division:
 
     @property
     def exceeds_the_whole(self) -> bool:
-        """Return whether the parts that grew are more than the change: others fell, or are outside it."""
+        """Return whether the parts that grew are more than the change."""
         return sum(part.change_s for part in self.grown) > self.change_s * (1 + 1e-9)
 
     @property
