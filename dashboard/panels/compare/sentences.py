@@ -71,7 +71,7 @@ def answer(compared: Compared) -> Answer:
 def _strength(compared: Compared, member: Member) -> tuple[str, str]:
     """Return the strength of a member against the baseline, over all common points.
 
-    Tentative if some points do not decide, or if other load slowed trials of either side.
+    Tentative if some points do not decide, or if other load slowed half of a side's trials at one.
     """
     sides, number = (compared.baseline, member), compared.members.index(member)
     if any(side.experiment.published for side in sides):
@@ -80,12 +80,17 @@ def _strength(compared: Compared, member: Member) -> tuple[str, str]:
     clear = sum(c is not None and c.verdict in ("higher", "lower") for c in changed)
     if not clear:
         return STRENGTH["open"]
-    slowed = any(_slowed(compared, side)[0] for side in sides)
+    names = compared.names
+    slowed = any(
+        2 * side.disturbed_at(names, point) >= len(side.trials_at(names, point)) > 0
+        for side in sides
+        for point in compared.points
+    )
     return STRENGTH["moderate" if slowed or clear < len(changed) else "firm"]
 
 
 def _slowed(compared: Compared, member: Member) -> tuple[int, int]:
-    """Return how many trials other load slowed, and all counted ones, of all common points."""
+    """Return how many counted trials other load slowed, of how many, at all points."""
     names, points = compared.names, compared.points
     return (
         sum(member.disturbed_at(names, point) for point in points),

@@ -85,7 +85,7 @@ def test_the_strength_of_a_comparison_follows_its_intervals_and_its_trials(libra
 def test_each_of_several_members_has_its_own_strength(library, page):
     runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 1.0))]
     answer = opened(page, *tokens(*runs)).context["answer"]
-    assert [each.strength[1] for each in answer.against] == ["Conclusive", "Inconclusive"]
+    assert [row.strength[1] for row in answer.against] == ["Conclusive", "Inconclusive"]
     assert answer.strength == ("", "")
 
 
