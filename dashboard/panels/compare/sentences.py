@@ -13,7 +13,7 @@ from analysis.conclusions import wording
 from analysis.conclusions.wording import lower_first
 from analysis.statistics import Comparison, Interval
 from dashboard.labels import parameter_label, parameters_sentence, value_words
-from dashboard.panels.experiment.diagnosis import STRENGTH
+from dashboard.states import STRENGTH
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared, verdict_words

@@ -19,6 +19,7 @@ from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label, parameters_sentence, sentence_and_rest, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
+from dashboard.states import STRENGTH
 from experiments.metrics import described, find
 from experiments.selectors.diagnosis import CachedDiagnosis
 
@@ -34,13 +35,6 @@ _PANELS: Final = {
     "interarrival": ("interarrival_mean_s",),
 }
 """Panels that show a chart named by a finding, the best first."""
-STRENGTH: Final = {
-    "firm": ("ok", "Conclusive"),
-    "moderate": ("warn", "Tentative"),
-    "printed": ("", "As printed"),
-    "open": ("warn", "Inconclusive"),
-}
-"""(Tone, word) of the strength of an answer."""
 MOST_FINDINGS: Final = 3
 """Findings on the first screen; the others are folded."""
 _CORES: Final = "oversubscribed"
