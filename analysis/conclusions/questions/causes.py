@@ -73,8 +73,8 @@ def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, abov
     outside_s = divided.outside_s
     return (
         *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in divided.grown),
-        *([Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)] if outside_s else ()),
         *(Cause(words.fallen(question, divided, p, bad), None, "s", _CHART) for p in fallen),
+        *([Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)] if outside_s else ()),
     )
 
 

@@ -107,6 +107,8 @@ def outliers(total: int, trials: int) -> tuple[str, str]:
 def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
     """Return the number of trials that other load slowed and the suggested next step."""
     words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
+    if excluded == slowed:
+        return f"{words}: excluded, as clean trials of the same points count.", ""
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
     return f"{words}.", "Measure again on idle machines."

@@ -75,7 +75,7 @@ def diagnosis_context(
     study, answer = diagnosis.study, diagnosis.answer
     verdict, reason = sentence_and_rest(answer.sentence)
     plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
-    slowed = [f"{fact.statement} {fact.next_step}" for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
+    slowed = [f"{fact.statement} {fact.next_step}".strip() for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
     reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain), *slowed)
     causes = [
         *(_cause(cause, panels) for cause in causes_of(answer)),
