@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -84,6 +84,12 @@ class TrialQuerySet(models.QuerySet["Trial"]):
     def counted(self) -> TrialQuerySet:
         """Return the trials in statistics."""
         return self.filter(counted() & ~excluded_as_disturbed())
+
+    def repeats(self) -> TrialQuerySet:
+        """Return the trials that repeat a disturbed one, which is not replaced."""
+        same = {name: OuterRef(name) for name in _REPETITION}
+        earlier = Trial.objects.filter(**same, superseded=False, attempt__lt=OuterRef("attempt"))
+        return self.filter(Exists(earlier), attempt__gt=1)
 
     def flagged(self) -> TrialQuerySet:
         """Return the counted trials whose traffic is not in statistics."""
