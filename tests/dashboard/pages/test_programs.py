@@ -12,7 +12,9 @@ from django.urls import reverse
 from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
+from experiments.errors import InvalidSpec
 from experiments.models import Program, TrialResult
+from experiments.models.program import read_definition
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
 
@@ -131,6 +133,30 @@ def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field
     assert page.xpath("//input[@name='title']/@value") == ["A solver"]
     assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None
+
+
+def test_all_errors_are_shown_at_once(maintainer):
+    wrong = {
+        "name": "Solver",
+        "program": "/opt/solver {steps} {size}",
+        "placeholders.0.default": "many",
+        "extract.0.regex": "no group",
+        "extract.1.name": "rate",
+        "extract.1.regex": "",
+        "deciding": "speed",
+        "threads": "many",
+    }
+    page = html.fromstring(maintainer.post(reverse("program-new"), {**FORM, **wrong}).content)
+    fields = {"name", "program", "placeholders.0.default", "extract.0.regex", "extract.1.regex", "deciding", "threads"}
+    assert {field.get("name") for field in page.xpath("//*[@aria-invalid='true']")} == fields
+    errors = [e.path for e in refusal({"name": "water", "program": ["a", "{x}"], "deciding": "b", "threads": "c"})]
+    assert sorted(errors) == ["deciding", "name", "program", "threads"]
+
+
+def refusal(data):
+    with pytest.raises(InvalidSpec) as refused:
+        read_definition(data)
+    return refused.value.errors
 
 
 def test_errors_under_advanced_open_it(maintainer):
