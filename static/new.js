@@ -15,7 +15,7 @@
   // A swept parameter has no constant: its field is disabled and keeps its value.
   function markSwept() {
     const swept = new Set(rows().map(row => row.querySelector("select").value));
-    for (const input of form.querySelectorAll("input[data-parameter]")) {
+    for (const input of form.querySelectorAll("[data-parameter]")) {
       const on = swept.has(input.dataset.parameter);
       if (on && !input.disabled) { input.dataset.kept = input.value; input.value = "swept"; }
       if (!on && input.disabled) input.value = input.dataset.kept;

@@ -21,6 +21,7 @@ from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
 from experiments.specification.ranges import expand_values
+from experiments.workloads.fields import choices_of
 
 Texts = Sequence[str]
 Choices = Sequence[tuple[str, str]]
@@ -297,7 +298,12 @@ class Form:
             extra = info.json_schema_extra
             unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
             label, hint = info.title or parameter_label(name), info.description or ""
-            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
+            choices = [(str(choice), str(choice)) for choice in choices_of(info)]
+            if choices and value is None:
+                choices.insert(0, ("", "choose one"))
+            elif choices and str(value) not in dict(choices):
+                choices.append((str(value), f"{value} (unknown)"))
+            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint, choices=choices))
         return fields
 
     def _model_fields(self) -> Mapping[str, Any]:
