@@ -23,6 +23,13 @@
     }
   }
 
+  // Settings that the chosen cluster cannot apply are neither shown nor sent.
+  function fitCluster() {
+    for (const part of form.querySelectorAll("[data-without]")) {
+      part.disabled = part.hidden = part.dataset.without.split(" ").includes(form.elements.cluster.value);
+    }
+  }
+
   function markInvalid() {
     for (const place of form.querySelectorAll(".err")) {
       const input = place.id && form.querySelector(`[aria-describedby~="${place.id}"]`) || (place.closest("tr") || place).querySelector("[name=sweep_values]");
@@ -56,6 +63,7 @@
     if (remove) { remove.closest("tr").remove(); renumber(); markSwept(); changed(); }
   });
   form.addEventListener("change", markSwept);
+  form.addEventListener("change", fitCluster);
 
   // Another workload brings its fields first, and then its preview, which has errors for these fields.
   for (const type of ["input", "change"]) {
@@ -96,6 +104,7 @@
   const settled = () => {
     renumber();
     markSwept();
+    fitCluster();
     markInvalid();
     holdForm(source.value === "yaml" && document.querySelector("#yaml-errors .note") !== null);
   };

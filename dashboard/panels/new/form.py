@@ -330,6 +330,15 @@ class Form:
         return self._field("cluster", "Cluster", chosen, choices=choices)
 
     @property
+    def without_link(self) -> str:
+        """Return the clusters that make no link: the form hides its settings."""
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.emulates)
+
+    @property
+    def without_scheduler(self) -> str:
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.allots)
+
+    @property
     def link_fields(self) -> list[Field]:
         """Return link values with their unit in the text, like the specification."""
         values = self._mapping("link")
