@@ -131,7 +131,7 @@ class Relabelled:
 
 
 def relabelled(before: ProgramDefinition, after: ProgramDefinition) -> list[Relabelled]:
-    """Return the figures of ``before`` with stored values that have another unit ``after``."""
+    """Return the figures with stored values whose unit changes."""
     figures, changed = _figures(before), []
     for name, figure in _figures(after).items():
         old = figures.get(name, figure)

@@ -185,14 +185,14 @@ def wake_workers(cluster_id: int) -> None:
 
 
 def request_check(cluster: Cluster) -> bool:
-    """Request a check of a cluster, which waits for its hosts; False while one waits or runs."""
+    """Request a check, which waits for the hosts; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
 
 
 def cancel_check(cluster: Cluster) -> bool:
-    """Cancel a waiting check and wake workers for the trials behind it; False if none waits."""
+    """Cancel a waiting check and wake workers; return False if none waits."""
     if cancelled := ClusterTest.cancel(cluster):
         transaction.on_commit(wake_all_waiting)
     return cancelled

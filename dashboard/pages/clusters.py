@@ -111,7 +111,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def test(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the progress of the last check; on POST request one, or ``cancel`` the waiting one."""
+    """Show the last check; on POST request one, or ``cancel`` the waiting one."""
     cluster = get_object_or_404(Cluster, slug=slug)
     if request.method != "POST":
         return render(request, "clusters/_test.html", {**_test_of(request, cluster), "is_update": True})

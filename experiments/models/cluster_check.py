@@ -6,16 +6,13 @@ import datetime
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 
 from experiments.common.storable import storable
 from experiments.models.cluster import Cluster, Lease
-
-if TYPE_CHECKING:
-    from experiments.models.trial import Trial
 
 LONGEST: Final = datetime.timedelta(minutes=15)
 """Time limit after which the worker of a running check is considered dead."""
@@ -71,7 +68,7 @@ class ClusterTest(models.Model):
 
     @classmethod
     def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
-        """Claim the waiting check with its hosts; return None if none waits or they are in use."""
+        """Claim the waiting check with its hosts, or return None if they are in use."""
         try:
             with transaction.atomic():
                 fields = {"begun_at": Now(), "ended_at": None, "worker": worker, "steps": []}
@@ -112,7 +109,7 @@ class ClusterTest(models.Model):
         return not self.worker
 
     @property
-    def running_trial(self) -> Trial | None:
+    def running_trial(self) -> Any:
         """Return a trial that has a host of the cluster, for which a waiting check waits."""
         leases = Lease.objects.filter(resource__in=self.cluster.resources(), trial__isnull=False)
         lease = leases.select_related("trial__experiment", "trial__configuration").first()

@@ -90,7 +90,7 @@ def read_definition(data: Any) -> ProgramDefinition:
 
 
 def _errors_in(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield all errors of a definition: pydantic checks fields together only if each is valid."""
+    """Yield all errors: pydantic checks fields together only if each is valid."""
     failing = set()
     try:
         ProgramDefinition.model_validate(data)

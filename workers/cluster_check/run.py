@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 def run_requested(cluster: Cluster) -> bool:
-    """Run the waiting check and store its steps; return False if its hosts are in use or none waits."""
+    """Run the waiting check; return False without one or while hosts are in use."""
     test = ClusterTest.begin(cluster, identity())
     if test is None:
         return False

@@ -82,7 +82,7 @@ _BOUND = {
     "hwthread": "Hardware thread",
     "numa": "NUMA node",
 }
-# Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
+# Plain fields: path -> (label, hint, choices). Without a hint, that of the specification is shown.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
     "description": ("Description", "", ()),
@@ -214,7 +214,7 @@ class Form:
             choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
-        return self._field(name, label, text, hint=info.description or hint, choices=choices)
+        return self._field(name, label, text, hint=hint or info.description, choices=choices)
 
     def _repetitions(self, value: Any, bound: str) -> Field:
         """Return the field of ``at_least``, or of a goal's ``at_most``."""

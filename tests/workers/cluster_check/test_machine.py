@@ -84,8 +84,8 @@ def test_cancelled_check_leaves_the_last_results_and_lets_trials_pass(testbed_cl
     test.end([ok("Start", "1 host").to_dict()])
     ClusterTest.ask(testbed_cluster)
     assert ClusterTest.cancel(testbed_cluster)
-    kept = ClusterTest.objects.get()
-    assert (kept.is_over, kept.ended_at, kept.counts) == (True, test.ended_at, {"ok": 1})
+    last = ClusterTest.objects.get()
+    assert (last.is_over, last.ended_at, last.counts) == (True, test.ended_at, {"ok": 1})
     assert Trial.claim_next(testbed_cluster, "host:1:1") is not None
 
 

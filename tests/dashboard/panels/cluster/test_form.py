@@ -151,6 +151,7 @@ def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Clien
         ("hosts", "", "is missing"),
         ("hosts", "n1 n1", "named more than once"),
         ("port", "many", "must be a whole number"),
+        ("key", "-----BEGIN OPENSSH PRIVATE KEY-----", "is the key itself"),
         ("name", "…", "needs letters or digits"),
         ("name", "New", "is in use"),
         ("name", "Testbed", "is in use"),
