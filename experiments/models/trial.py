@@ -17,6 +17,7 @@ from experiments.common.storable import storable
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
 from experiments.models.cluster import Cluster, Lease
+from experiments.models.cluster_check import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
@@ -251,12 +252,14 @@ class Trial(models.Model):
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
         """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
-        Return None if no trial waits, the hosts are taken, or the cluster is disabled.
+        Return None if no trial waits, the hosts are taken or a check waits for them, or the cluster is disabled.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
         # Cheap check; the unique key stops concurrent claims.
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
+            return None
+        if ClusterTest.waits_for(resources):
             return None
         with transaction.atomic():
             trial = cls.objects.next_waiting(cluster.pk, rather)

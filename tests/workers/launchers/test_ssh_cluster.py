@@ -199,6 +199,8 @@ def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: P
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
+    missing = str(tmp_path / "missing")
+    assert refusal(ssh_hosts.settings(key=missing)) == f"Host n1 cannot be used: the key {missing} cannot be read."
 
 
 def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
