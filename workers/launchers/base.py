@@ -30,7 +30,7 @@ from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.environment import describe
+from workers.hosts.environment import answers_to, describe, questions_about
 from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
@@ -263,6 +263,7 @@ class MachineSession(Session):
         super().__init__(launcher, hosts, facts)
         self.agent = agent
         self._disk = DiskUse(0, 0, 0)
+        self._of_interface: dict[str, str] | None = None
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
@@ -353,7 +354,10 @@ class MachineSession(Session):
     ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
-        return describe(self.agent, self.first_host, self.interface, argv, mpirun, self.environment_variables())
+        if self.confined and self._of_interface is None:  # only the agent can change an interface of its own
+            self._of_interface = answers_to(questions_about(self.interface), self.agent, self.first_host)
+        variables, known = self.environment_variables(), self._of_interface
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, variables, of_interface=known)
 
 
 @dataclass(frozen=True)
