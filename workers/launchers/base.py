@@ -48,6 +48,7 @@ from workers.launchers.limits import (
 )
 from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
+from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
 from workers.testbed.plan import Topology
 
 SIDE_BY_SIDE = 16
@@ -171,8 +172,11 @@ class Session(ABC):
     def read_text(self, path: str, limits: Limits) -> str:
         """Return a file of the first host that trials may read. Raises LaunchFailed."""
 
-    def certify(self) -> Certificate | None:
-        """Return the measured link, cached while the hosts exist; None if not applicable."""
+    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+        """Return the measured link, cached while the hosts exist; None if not applicable.
+
+        ``kept`` returns a certificate that was stored for an equal network on this machine.
+        """
         return None
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:

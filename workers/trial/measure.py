@@ -36,6 +36,7 @@ from workers.launchers.base import MachineSession
 from workers.launchers.job import job_of
 from workers.launchers.limits import Limits
 from workers.launchers.pool import SharedJob
+from workers.testbed.kept_certificate import KEPT_FOR
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, cause, out_of_memory, tail, with_output
@@ -140,12 +141,12 @@ class TrialRun:
                 raise TrialFailed(singletons)
             addresses = session.addresses_by_name if self.plan.hosts > 1 else {}
             machines = session.machines() if profile else ()
+            command, conditions = session.argv(job), self._conditions(session, environment)
+            patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             recordings, recorded = self._await_captures(session, started, refused)
             capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            command, conditions = session.argv(job), self._conditions(session, environment)
-            patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             traffic = stack.enter_context(_live(capture))
             session.begin_counters(settings.COUNTER_TREES)
             counted: dict[str, Any] = {}
@@ -205,7 +206,7 @@ class TrialRun:
         if self.spec.certificate == "skip":
             return ()
         self.tell("measuring the link")
-        certificate = session.certify()
+        certificate = session.certify(lambda made_on: patiently(lambda: Trial.kept_certificate(made_on, KEPT_FOR)))
         if certificate is None:
             return ()
         record = certificate.to_dict()
