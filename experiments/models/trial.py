@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
@@ -287,6 +288,13 @@ class Trial(models.Model):
         if not mine.update(certificate=storable(certificate)):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
         self.certificate = storable(certificate)
+
+    @classmethod
+    def kept_certificate(cls, made_on: str, within: timedelta) -> Mapping[str, Any] | None:
+        """Return the newest certificate of a link as requested that was made on an equal network."""
+        lately = cls.objects.filter(ended_at__gte=timezone.now() - within)
+        equal = lately.filter(certificate__made_on=made_on, certificate__kept=True)
+        return equal.order_by("-ended_at").values_list("certificate", flat=True).first()
 
     def start_running(
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
