@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from analysis.catalogue import METRICS
+from analysis.mpi.counters import METRICS as OF_RANKS
 from analysis.numbers import plural
 from workers.trial.inside_mpi import sent_between_hosts
 from workers.trial.rank_usage import RankUsage
@@ -14,7 +15,9 @@ from workers.trial.rank_usage import RankUsage
 Counted = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Reports by host and source."""
 _SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
-_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
+_IDENTIFIERS: Final = tuple(
+    metric.id for metric in METRICS.values() if metric.section in _SECTIONS and metric.id not in OF_RANKS
+)
 NOT_READ: Final = "the counters of the hosts were not read"
 METERS: Final = ("rapl", "cray")
 _PORTS, _NET, _GPUS = ("ports",), ("ethernet",), ("nvml", "rocm", "cray")
