@@ -246,7 +246,5 @@ def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def _use(report: Mapping[str, Any], device: str) -> float:
-    if report.get("is_slow"):
-        return 1.0  # read before and after the program alone: its use is not known
     rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
     return next((float(row.get("peak", 1.0)) for row in rows if row["total"] == "gpu_share"), 1.0)

@@ -155,13 +155,14 @@ def test_cray_meters_must_move(tmp_path: Path) -> None:
     assert values == {"energy": 50, "cpu_energy": 20, "accel0_energy": 15}
 
 
-def test_ipmi_gives_estimated_energy_of_two_reads(tmp_path: Path) -> None:
+def test_ipmi_gives_estimated_energy(tmp_path: Path) -> None:
     assert why_absent(Ipmi(str(tmp_path))) == "ipmitool is not installed"
     command(tmp_path, "ipmitool", "echo '    Instantaneous power reading:                   200 Watts'")
     source = Ipmi(str(tmp_path))
     source.probe()
     source.begin()
     time.sleep(0.1)
+    source.sample()
     (row,) = source.end()
     assert row["trust"] == "estimated"
     assert row["value"] == pytest.approx(200 * row["seconds"])
@@ -295,9 +296,9 @@ def test_processor_sources_read_their_files(tmp_path: Path) -> None:
     chip = {"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": 61000}
     disk = {"sys/class/hwmon/hwmon1/name": "nvme", "sys/class/hwmon/hwmon1/temp1_input": 90000}
     root = str(write(tmp_path, {**cpus, **thread, throttle: 4, **chip, **disk}))
-    assert set(measured(Frequency(root)).values()) == {3e9}
+    assert set(measured(Frequency(root), {}).values()) == {3e9}
     assert measured(Throttling(root), {throttle: 9}) == {"cpu0": 5}
-    assert measured(Temperature(root)) == {"hwmon0 temp1_input": 61}
+    assert measured(Temperature(root), {}) == {"hwmon0 temp1_input": 61}
     assert "virtual machines" in why_absent(Frequency(str(tmp_path / "none")))
 
 
@@ -320,7 +321,7 @@ def test_nvml_reads_what_each_gpu_supports(tmp_path: Path) -> None:
     library = tmp_path / "usr/lib/libnvidia-ml.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "nvml.c"], check=True)
     source = Nvml(str(tmp_path))
-    values = measured(source)
+    values = measured(source, {})
     assert values["GPU 0 energy"] > 0
     assert values["GPU 0 use"] == pytest.approx(0.4)
     assert "GPU 1 use" not in values  # MIG
@@ -335,6 +336,7 @@ def test_rocm_leaves_out_what_is_not_available(tmp_path: Path) -> None:
     source = Rocm(str(tmp_path))
     later = json.dumps({"card0": {**fields, "Accumulated Energy (uJ)": "4000000"}})
     assert measured(source, {"said": later}) == {"card0 energy": 3.0, "card0 memory": 2048}
+    assert "before and after" in measured(Rocm(str(tmp_path)))["card0 memory"]
     assert source.missing == {"gpu_share": "card0 does not report it"}
 
 
