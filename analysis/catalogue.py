@@ -192,6 +192,9 @@ _FABRIC: Final[list[Row]] = [
     ("memory_mpi_share", "MPI bytes within hosts", SHARE, "neutral", "Bytes of messages between ranks of one host / of all messages.", _NETWORKS),
     ("fabric_mpi_share", "MPI bytes over the fabric", SHARE, "neutral", "Bytes of messages between hosts / of all messages, times the fabric's share of the bytes that ports and interfaces sent.", _NETWORKS),
     ("ethernet_mpi_share", "MPI bytes over Ethernet", SHARE, "neutral", "The same for Ethernet.", _NETWORKS),
+    ("slingshot_mpi_share", "MPI bytes over Slingshot", SHARE, "neutral", "The same for Slingshot.", _NETWORKS),
+    ("mpi_between_hosts_bytes", "MPI bytes between hosts", "B", "neutral", "Bytes of point-to-point messages between ranks of different hosts; those that a library sends for collectives are not seen.", _INSIDE),
+    ("networks_per_mpi_byte", "Bytes of networks per MPI byte", "1", "neutral", "Bytes that ports and interfaces of all hosts sent / mpi_between_hosts_bytes: 1 to 1.1 with headers alone; below 0.95 the counters miss a network, far above it collectives, files or other programs used them. Absent below 100 kB.", _NETWORKS),
 ]
 
 _PROCESSOR: Final[list[Row]] = [

@@ -73,6 +73,8 @@ def test_a_trial_measures_the_energy_of_its_hosts(
     assert [host for host, _ in page.context["host_counters"]["by_host"]] == ["n1", "n2"]
     rest = browser.get(f"/api/v1/trials/{trial.pk}/").json()
     assert rest["metrics"]["energy_j"] == values["energy_j"]
+    assert rest["metric_sources"]["energy_j"] == {"source": "Energy, processor (RAPL)", "trust": "measured"}
+    assert "metric_sources" not in rest["conditions"]
     assert "NVML" in rest["not_available"]["energy_gpu_j"]
 
 
