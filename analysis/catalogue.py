@@ -218,6 +218,7 @@ _FILES: Final[list[Row]] = [
     ("io_wait_s", "Time waiting for storage", "s", "lower", "Block I/O delay summed over ranks.", "field 42 of /proc/PID/stat, with kernel.task_delayacct=1"),
     ("nfs_read_bytes", "Read from NFS", "B", "lower", "Bytes that NFS mounts of all hosts fetched from servers; other programs included.", "/proc/self/mountstats"),
     ("nfs_written_bytes", "Written to NFS", "B", "lower", "Bytes that they sent to servers.", "/proc/self/mountstats"),
+    ("nfs_wait_s", "Time of NFS operations", "s", "lower", "From request to end, summed over all requests of all hosts: more than the elapsed time if several wait at once.", "/proc/self/mountstats, per-op statistics"),
     ("lustre_read_bytes", "Read from Lustre", "B", "lower", "read_bytes of Lustre mounts of all hosts.", "llite.*.stats"),
     ("lustre_written_bytes", "Written to Lustre", "B", "lower", "write_bytes of the same mounts.", "llite.*.stats"),
 ]

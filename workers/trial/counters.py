@@ -42,6 +42,7 @@ _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "throttle_events": ("throttle_events", ("throttling",)),
     "nfs_read_bytes": ("nfs_read_bytes", ("nfs",)),
     "nfs_written_bytes": ("nfs_written_bytes", ("nfs",)),
+    "nfs_wait_s": ("nfs_wait_s", ("nfs",)),
     "lustre_read_bytes": ("lustre_read_bytes", ("lustre",)),
     "lustre_written_bytes": ("lustre_written_bytes", ("lustre",)),
 }
@@ -233,10 +234,8 @@ def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | N
     """
     if tables is None:
         return {}
-    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
-    everything = sum(pair[3] for pair in tables["pairs"])
-    between = sent_between_hosts(tables)
-    if not everything or len(host_of) < 2:
+    everything, between = sum(row["sent_bytes"] for row in tables["ranks"]), sent_between_hosts(tables)
+    if not everything or len(tables["ranks"]) < 2:
         return {}
     shares = {"memory_mpi_share": 1 - between / everything, "mpi_between_hosts_bytes": float(between)}
     crossed = sum(sent or 0.0 for sent in sent_by.values())

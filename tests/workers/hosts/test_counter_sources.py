@@ -344,13 +344,16 @@ def test_nfs_and_lustre_count_bytes_of_their_mounts(tmp_path: Path) -> None:
     mountstats = (
         "device rootfs mounted on / with fstype rootfs\n"
         "device srv:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {} {} 7 8\n"
+        "\tper-op statistics\n\t        READ: 9 9 0 1500 41000 5 20 {} 0\n\t       WRITE: 4 4 0 1500 41000 5 20 30 0\n"
+        "device tmpfs mounted on /tmp with fstype tmpfs\n"
     )
     stats = "snapshot_time 1 s\nread_bytes 5 samples [bytes] 1 4096 {}\n"
     file = "proc/fs/lustre/llite/scratch-1/stats"
-    write(tmp_path, {"proc/self/mountstats": mountstats.format(100, 50), file: stats.format(1000)})
-    assert measured(Nfs(str(tmp_path)), {"proc/self/mountstats": mountstats.format(300, 90)}) == {
+    write(tmp_path, {"proc/self/mountstats": mountstats.format(100, 50, 70), file: stats.format(1000)})
+    assert measured(Nfs(str(tmp_path)), {"proc/self/mountstats": mountstats.format(300, 90, 570)}) == {
         "/home read": 200,
         "/home written": 40,
+        "/home time": 0.5,
     }
     assert measured(Lustre(str(tmp_path)), {file: stats.format(5000)}) == {
         "scratch-1 read": 4000,

@@ -91,10 +91,7 @@ def test_ports_give_waits_peaks_and_the_worst_port() -> None:
 
 
 def test_shares_of_networks_need_bytes_that_cover_the_messages() -> None:
-    tables = {
-        "ranks": [{"rank": rank, "host": host} for rank, host in enumerate("aabb")],
-        "pairs": [[0, 1, 1, 600], [0, 2, 1, 400]],
-    }
+    tables = {"ranks": [{"sent_bytes": sent} for sent in (1000, 0, 0, 0)], "between_hosts_bytes": 400}
     sent_by = {"fabric_mpi_share": 900.0, "ethernet_mpi_share": 100.0}
     shares = {"memory_mpi_share": 0.6, "fabric_mpi_share": 0.36, "ethernet_mpi_share": 0.04}
     assert mpi_shares(tables, sent_by) == pytest.approx({**shares, "mpi_between_hosts_bytes": 400})
@@ -104,7 +101,7 @@ def test_shares_of_networks_need_bytes_that_cover_the_messages() -> None:
 
 
 def test_bytes_of_networks_are_compared_with_those_of_calls() -> None:
-    tables = {"ranks": [{"rank": 0, "host": "a"}, {"rank": 1, "host": "b"}], "pairs": [[0, 1, 1, 1_000_000]]}
+    tables = {"ranks": [{"sent_bytes": 1_000_000}, {"sent_bytes": 0}], "between_hosts_bytes": 1_000_000}
     assert mpi_shares(tables, {"fabric_mpi_share": 1_030_000.0})["networks_per_mpi_byte"] == pytest.approx(1.03)
     assert mpi_shares(tables, {"ethernet_mpi_share": 5_000.0})["networks_per_mpi_byte"] == pytest.approx(0.005)
     assert "networks_per_mpi_byte" not in mpi_shares(tables, {"fabric_mpi_share": None})
@@ -114,7 +111,7 @@ def test_every_metric_names_its_source_and_trust() -> None:
     usage = RankUsage(0, "a", 1.0, 0.0, 1, 0, 0, 0, None, 0, 1, 0.0, io={"read_bytes": 5})
     estimated = {**ready(row("host_estimated_j", 700.0, trust="estimated")), "title": "IPMI"}
     rapl = {**ready(row("package_j", 60.0, trust="measured")), "title": "RAPL"}
-    tables = {"ranks": [{"rank": 0, "host": "a"}, {"rank": 1, "host": "a"}], "pairs": [[0, 1, 1, 100]]}
+    tables = {"ranks": [{"sent_bytes": 100}, {"sent_bytes": 0}], "between_hosts_bytes": 0}
     made = known({"a": {"rapl": rapl, "ipmi": estimated}}, tables=tables, usages=[usage])
     assert set(made.provenance) == set(made.values)
     assert made.provenance["energy_j"] == Provenance("RAPL", "measured")
