@@ -162,7 +162,8 @@ _ENERGY: Final[list[Row]] = [
     ("energy_dram_j", "Energy of memory", "J", "lower", "Memory of all hosts.", _RAPL),
     ("energy_gpu_j", "Energy of GPUs", "J", "lower", "All GPUs of all hosts, idle ones included.", _NVML),
     ("energy_host_j", "Energy of whole hosts", "J", "lower", "Meters of whole hosts, shown apart and never added to others.", "/sys/cray/pm_counters/energy"),
-    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Mean of the first and the last power reading x time, or the scheduler's account; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading, or sacct ConsumedEnergyRaw"),
+    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Power of the board x time, read every 10 s; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading"),
+    ("energy_job_estimated_j", "Energy of the job, estimated", "J", "lower", "The scheduler's account of the whole job, from before the program to after it; lags by its sampling interval.", "sacct ConsumedEnergyRaw"),
     ("power_host_max_w", "Power of the hungriest host", "W", "lower", "Largest mean power of packages and memory of one host.", _RAPL),
     ("power_host_min_w", "Power of the most frugal host", "W", "lower", "Smallest mean power of packages and memory of one host.", _RAPL),
 ]
@@ -187,6 +188,8 @@ _FABRIC: Final[list[Row]] = [
     ("ethernet_errors", "Errors of Ethernet", "1", "lower", "rx_errors + tx_errors.", _NET),
     ("ethernet_peak_share", "Peak use of an interface", SHARE, "neutral", "Largest rate of an interface in one second / its speed.", _NET),
     ("ethernet_pauses", "Ethernet pause frames", "1", "lower", "Pause frames received, of all priorities.", "ethtool -S, names of known drivers"),
+    ("ethernet_discards", "Ethernet discards", "1", "lower", "Packets that interfaces dropped for want of buffers.", "ethtool -S, names of known drivers"),
+    ("ethernet_ecn_marks", "ECN marks of Ethernet", "1", "lower", "Packets received with a congestion mark.", "ethtool -S, names of known drivers"),
     ("slingshot_sent_bytes", "Sent by Slingshot", "B", "neutral", "Octets of frames that the cxi devices sent without error.", "/sys/class/cxi/*/device/telemetry"),
     ("slingshot_received_bytes", "Received by Slingshot", "B", "neutral", "Octets of frames that the cxi devices received without error.", "/sys/class/cxi/*/device/telemetry"),
     ("memory_mpi_share", "MPI bytes within hosts", SHARE, "neutral", "Bytes of messages between ranks of one host / of all messages.", _NETWORKS),

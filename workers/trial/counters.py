@@ -19,7 +19,9 @@ _SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
 _IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
 NOT_READ: Final = "the counters of the hosts were not read"
 METERS: Final = ("rapl", "cray")
-_PORTS, _NET, _GPUS = ("ports",), ("ethernet",), ("nvml", "rocm", "cray")
+_PORTS, _NET = ("ports",), ("ethernet",)
+_CARDS = ("nvml", "rocm", "amdgpu")
+_GPUS = (*_CARDS, "cray")
 _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "energy_package_j": ("package_j", METERS),
     "energy_dram_j": ("dram_j", METERS),
@@ -36,7 +38,7 @@ _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         f"ethernet_{name}": (f"ethernet_{name}", _NET)
         for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "drops", "errors")
     },
-    "ethernet_pauses": ("ethernet_pauses", ("ethtool",)),
+    **{name: (name, ("ethtool",)) for name in ("ethernet_pauses", "ethernet_discards", "ethernet_ecn_marks")},
     "slingshot_sent_bytes": ("slingshot_sent_bytes", ("slingshot",)),
     "slingshot_received_bytes": ("slingshot_received_bytes", ("slingshot",)),
     "throttle_events": ("throttle_events", ("throttling",)),
@@ -52,9 +54,9 @@ _OTHERS: Final[Mapping[str, tuple[str, tuple[str, ...], str, Callable[[Sequence[
     "ethernet_peak_share": ("ethernet_sent_bytes", _NET, "use", max),
     "frequency_mean_hz": ("frequency_hz", ("frequency",), "value", statistics.fmean),
     "temperature_max_c": ("temperature_c", ("temperature",), "peak", max),
-    "gpu_used_share": ("gpu_share", ("nvml", "rocm"), "value", statistics.fmean),
-    "gpu_memory_bytes": ("gpu_memory_bytes", ("nvml", "rocm"), "peak", max),
-    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml",), "value", statistics.fmean),
+    "gpu_used_share": ("gpu_share", _CARDS, "value", statistics.fmean),
+    "gpu_memory_bytes": ("gpu_memory_bytes", _CARDS, "peak", max),
+    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml", "amdgpu"), "value", statistics.fmean),
     "gpu_throttled_share": ("gpu_throttled_share", ("nvml",), "value", statistics.fmean),
 }
 """Metrics of another field of the rows, joined otherwise."""
@@ -183,6 +185,11 @@ def counter_metrics(
         if numbers := [value for value in values if value is not None]:
             metrics[name], provenance[name] = joined(numbers), totals.used[total]
         reasons[name] = totals.reasons.get(total, _NO_PEAK)
+    if job := [row for reports in counted.values() for row in _rows(reports.get("slurm", {}), "job_estimated_j")[0]]:
+        # The job's first host reads it for all.
+        metrics["energy_job_estimated_j"] = job[0]["value"]
+        provenance["energy_job_estimated_j"] = Provenance("Energy, job (Slurm)", ESTIMATED)
+    reasons["energy_job_estimated_j"] = _no_job_energy(counted)
     waits, energy = _waits(totals), _energy(totals, elapsed_s, rate)
     metrics |= waits | energy
     provenance |= {
@@ -199,6 +206,11 @@ def counter_metrics(
     if "energy_per_result_j" in absent and "energy_j" in metrics:
         absent["energy_per_result_j"] = "the deciding metric is no rate"
     return CounterMetrics(metrics, absent, provenance)
+
+
+def _no_job_energy(counted: Counted) -> str:
+    reasons = [_rows(reports.get("slurm", {}), "job_estimated_j")[1] for reports in counted.values()]
+    return next((f"Energy, job (Slurm): {reason}" for reason in reasons if "first host" not in reason), NOT_READ)
 
 
 _OF_PORTS: Final = ("fabric_wait_share", "fabric_worst_port_errors")

@@ -19,6 +19,7 @@ _ENERGY: Final = (
     ("energy_gpu_j", "GPUs, idle ones included"),
     ("energy_host_j", "Whole hosts"),
     ("energy_host_estimated_j", "Whole hosts"),
+    ("energy_job_estimated_j", "Whole job, by Slurm"),
 )
 _NETWORKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "ports": ("fabric_sent_bytes", "fabric_received_bytes", "fabric_mpi_share"),

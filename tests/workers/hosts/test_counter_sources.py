@@ -15,9 +15,9 @@ import pytest
 from tests.workers.hosts.trees import RANGE_UJ, energy, rapl, replace, write
 from workers.hosts.counters.board import Ipmi, Papi, Slurm
 from workers.hosts.counters.cray import Cray
-from workers.hosts.counters.ethernet import Ethernet, Pauses
+from workers.hosts.counters.ethernet import Drivers, Ethernet
 from workers.hosts.counters.filesystems import Lustre, Nfs
-from workers.hosts.counters.gpu import Nvml, Rocm
+from workers.hosts.counters.gpu import Amdgpu, Nvml, Rocm
 from workers.hosts.counters.ports import Ports, Slingshot
 from workers.hosts.counters.processor import Frequency, Temperature, Throttling
 from workers.hosts.counters.rapl import OPEN, Rapl
@@ -212,14 +212,33 @@ def test_ethernet_takes_an_unknown_speed(tmp_path: Path) -> None:
     assert why_absent(Ethernet(str(tmp_path))) == "no physical Ethernet interface is up"
 
 
-def test_pauses_come_from_known_names_of_ethtool(tmp_path: Path) -> None:
+def test_drivers_report_pauses_discards_and_marks_under_known_names(tmp_path: Path) -> None:
     write(tmp_path, {**interface("eth0"), "count": 10})
-    command(
-        tmp_path, "ethtool", f"echo '     rx_prio3_pause: '$(cat {tmp_path}/count); echo '     rx_pause_strange: 900'"
-    )
-    assert measured(Pauses(str(tmp_path)), {"count": 25}) == {"eth0": 15}
+    named = "     rx_prio3_pause: $n\n     tx_discards_phy: $n\n     rx_out_of_buffer: 5\n     rx_ecn_mark: 2\n     rx_pause_strange: 900"
+    command(tmp_path, "ethtool", f'n=$(cat {tmp_path}/count)\nprintf "{named}\\n"')
+    assert measured(Drivers(str(tmp_path)), {"count": 25}) == {
+        "eth0 ethernet_pauses": 15,
+        "eth0 ethernet_discards": 15,
+        "eth0 ethernet_ecn_marks": 0,
+    }
     command(tmp_path, "ethtool", "echo '     rx_pause_strange: 900'")
-    assert "known name" in why_absent(Pauses(str(tmp_path)))
+    assert "known name" in why_absent(Drivers(str(tmp_path)))
+
+
+def test_amdgpu_reads_each_card_and_estimates_its_energy(tmp_path: Path) -> None:
+    assert why_absent(Amdgpu(str(tmp_path))) == "this host has no AMD GPU"
+    cards = {"hwmon3/name": "amdgpu", "hwmon3/power1_average": 200_000_000, "hwmon3/device/gpu_busy_percent": 50}
+    cards |= {"hwmon4/name": "amdgpu", "hwmon4/power1_input": 90_000_000, "hwmon4/device/mem_info_vram_used": 1 << 30}
+    source = Amdgpu(str(write(tmp_path, {f"sys/class/hwmon/{name}": value for name, value in cards.items()})))
+    source.probe()
+    source.begin()
+    time.sleep(0.05)
+    source.sample()
+    rows = {row["name"]: row for row in source.end()}
+    assert rows["GPU 0 energy"]["value"] == pytest.approx(200 * rows["GPU 0 energy"]["seconds"])
+    assert rows["GPU 0 energy"]["trust"] == "estimated"
+    assert rows["GPU 0 use"]["value"] == 0.5
+    assert (rows["GPU 1 energy"]["peak"], rows["GPU 1 memory"]["value"]) == (90, 1 << 30)
 
 
 def port(folder: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (4X EDR)", **counts: object) -> Values:

@@ -77,6 +77,15 @@ def test_node_meters_are_no_part_of_the_energy() -> None:
     assert (values["energy_j"], values["energy_host_j"], values["energy_host_estimated_j"]) == (66, 500, 700)
 
 
+def test_the_scheduler_s_account_is_read_on_the_first_host_alone() -> None:
+    first = ready(row("job_estimated_j", 900.0, trust="estimated"))
+    values, _ = metrics({"a": {"slurm": first}, "b": {"slurm": absent("read on the first host of the job")}})
+    assert values["energy_job_estimated_j"] == 900
+    values, reasons = metrics({"a": {"slurm": absent("AcctGatherEnergyType is not set")}})
+    assert "energy_job_estimated_j" not in values
+    assert reasons["energy_job_estimated_j"] == "Energy, job (Slurm): AcctGatherEnergyType is not set"
+
+
 def test_ports_give_waits_peaks_and_the_worst_port() -> None:
     sent = row("fabric_sent_bytes", 4000.0, peak=5.0, limit=10.0, device="p1")
     errors = [row("fabric_errors", 2.0, device="p1"), row("fabric_errors", 3.0, device="p1")]

@@ -200,7 +200,8 @@ class Source:
         if meter.reason or not meter.is_sampled:
             return {**row, "absent": meter.reason or "it was read before and after the program alone"}
         values = {"value": meter.value, "peak": meter.peak, "limit": quantity.limit, "wraps": meter.wraps}
-        return {**row, **values, "trust": self.trust}
+        # Power that was read once a second misses what happens in between.
+        return {**row, **values, "trust": ESTIMATED if quantity.kind == "power" else self.trust}
 
     def add(self, quantity: Quantity) -> None:
         """Add a quantity that was found."""
