@@ -79,7 +79,7 @@ _NO_DELAYS: Final = "the kernel counts no delays of storage (kernel.task_delayac
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a metric comes from, and how sure it is: measured, estimated or from calls."""
+    """Source of a metric and its trust: measured, estimated or from calls."""
 
     source: str
     trust: str
@@ -101,8 +101,8 @@ class CounterMetrics:
     def by_source(self) -> dict[str, dict[str, Any]]:
         """Return trust and metrics of each source, as trials store them."""
         sources: dict[str, dict[str, Any]] = {}
-        for metric, known in self.provenance.items():
-            sources.setdefault(known.source, {"trust": known.trust, "metrics": []})["metrics"].append(metric)
+        for metric, origin in self.provenance.items():
+            sources.setdefault(origin.source, {"trust": origin.trust, "metrics": []})["metrics"].append(metric)
         return sources
 
 
@@ -240,7 +240,7 @@ _WORD_BYTES: Final = 4
 
 
 def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the shares of the bytes of messages by network, and the networks' bytes against the calls'.
+    """Return shares of the bytes of messages, and bytes of networks per such byte.
 
     ``sent_by``: bytes that each network's devices sent, by the metric of its share.
     """

@@ -53,7 +53,7 @@ def _points(
     points = []
     for row, name, (time_s, energy_j) in zip(rows, names, medians, strict=True):
         beaten = any(t <= time_s and e <= energy_j and (t, e) != (time_s, energy_j) for t, e in medians)
-        time, energy = (known.value(row.parameters) for known in intervals)
+        time, energy = (of_metric.value(row.parameters) for of_metric in intervals)
         points.append(Compromise(name, row.pk, time_s, energy_j, time, energy, not beaten))
     return points
 

@@ -122,7 +122,7 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
 
 
 def _files(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases) -> dict[str, Any] | None:
-    """Return bytes and waiting time of a rank (mean), and those of the NFS mounts of all hosts; None without any."""
+    """Return bytes and waiting time of a mean rank, and of NFS; None without any."""
     everything = [row for rows in by_method.values() for row in rows]
     columns = [metric for metric in _FILES if any(row.values.get(metric) for row in everything)]
     rows = [

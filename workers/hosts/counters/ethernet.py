@@ -67,7 +67,7 @@ def physical(source: Source) -> list[Path]:
 
 
 class Drivers(Source):
-    """Pause frames, discards and ECN marks of interfaces, from the statistics of their drivers."""
+    """Pause frames, discards and ECN marks that drivers of interfaces count."""
 
     key = "ethtool"
     title = "Ethernet drivers (ethtool)"

@@ -70,7 +70,7 @@ class Meter:
 
     @property
     def is_sampled(self) -> bool:
-        """Return whether it was read while the program ran, without which a gauge says nothing about it."""
+        """Return whether it was read while the program ran, as a gauge must be."""
         return self.quantity.kind == "counter" or self.reads > 2
 
     @property
