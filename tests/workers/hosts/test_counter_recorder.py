@@ -67,24 +67,43 @@ def test_recorder_keeps_the_reason_of_a_failing_source(tmp_path: Path) -> None:
 
 
 class Slow(Source):
-    key, title = "slow", "Slow"
+    key, title, period_s = "slow", "Slow", 0.02
 
     def probe(self) -> None:
         self.reads = 0
         self.add(Quantity("a", "a", "1"))
+        self.add(Quantity("b", "b", "W", "power"))
 
     def read(self) -> dict[str, float]:
         time.sleep(0.01)
         self.reads += 1
-        return {"a": self.reads}
+        return {"a": self.reads, "b": 100.0}
 
 
 def test_recorder_reads_slow_sources_at_begin_and_end_alone(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", (Slow,))
-    monkeypatch.setattr("workers.hosts.counters.recorder.PERIOD_S", 0.02)
     sources, _, _ = recorded(tmp_path, seconds=0.3)
     assert sources["slow"]["is_slow"]
-    assert sources["slow"]["values"][0]["value"] < 6
+    counted, power = sources["slow"]["values"]
+    assert counted["value"] < 6
+    assert "value" not in power
+    assert power["absent"] == "it was read before and after the program alone"
+
+
+def test_recorder_loses_values_whose_first_read_came_late(tmp_path: Path, monkeypatch: Any) -> None:
+    def begin_late(source: Source) -> None:
+        time.sleep(2 * BEGIN_LIMIT_S)
+        Source.begin(source)
+
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", (Slow,))
+    monkeypatch.setattr(Slow, "begin", begin_late)
+    sources, _, _ = recorded(tmp_path, seconds=0.6)
+    assert sources["slow"]["state"] == "ready"
+    assert all("value" not in row for row in sources["slow"]["values"])
+    assert "after the program's start" in sources["slow"]["values"][0]["absent"]
+    monkeypatch.setattr("workers.hosts.counters.recorder.LATE_SHARE", 2.0)
+    sources, _, _ = recorded(tmp_path, seconds=0.8)
+    assert sources["slow"]["values"][0]["value"] > 0
 
 
 def test_recorder_ends_with_its_agent() -> None:

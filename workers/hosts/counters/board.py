@@ -11,12 +11,12 @@ _WATTS = re.compile(r"Instantaneous power reading:\s+(\d+) Watts")
 
 
 class Ipmi(Source):
-    """Power of the whole host, some seconds late; read at begin and end alone."""
+    """Power of the whole host, some seconds late; each read starts a program."""
 
     key = "ipmi"
     title = "Power, whole host (IPMI)"
     trust = ESTIMATED
-    is_slow = True
+    period_s = 10.0
 
     def probe(self) -> None:
         self._argv = [self.command("ipmitool"), "dcmi", "power", "reading"]

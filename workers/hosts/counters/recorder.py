@@ -20,9 +20,10 @@ from typing import Any
 from workers.hosts.counters.source import Absent, AbsentNow, Meter, Source
 from workers.hosts.counters.sources import SOURCES  # before the fork, which closes the archive of a remote agent
 
-PERIOD_S = 1.0
 SLOW_READ_S = 0.005
-"""Sources whose read takes longer are read at begin and end alone."""
+"""Sources that are read every second and whose read takes longer are read at begin and end alone."""
+LATE_SHARE = 0.01
+"""Of the program's time that the values of a source may miss at its begin."""
 LOOKS = 3
 BEGIN_LIMIT_S = 0.3
 """For which the start of a program waits for the first values."""
@@ -41,6 +42,8 @@ class SourceThread(threading.Thread):
         self.host, self.source, self.lines = host, source, lines
         self.has_begun, self.shall_end, self.is_over = threading.Event(), threading.Event(), False
         self.is_probed = False
+        self.program_began_s: float | None = None
+        """Monotonic time at which the program was let start without the first values of this source."""
 
     def run(self) -> None:
         try:
@@ -61,17 +64,27 @@ class SourceThread(threading.Thread):
         self.is_probed = True
         source.begin()
         read_s = read_time_s(source)
-        is_slow = source.is_slow or read_s > SLOW_READ_S
+        is_slow = source.is_slow or (source.period_s <= 1 and read_s > SLOW_READ_S)
         facts = {"details": source.details, "missing": source.missing, "is_slow": is_slow, "read_s": read_s}
         self._tell(state="ready", **facts)
         self.has_begun.set()
-        while not self.shall_end.wait(None if is_slow else PERIOD_S):
+        while not self.shall_end.wait(None if is_slow else source.period_s):
             source.sample()
             self._tell(at_s=time.monotonic(), present=present(source.meters.values()))
-        self._tell(values=source.end())
+        rows = source.end()
+        began_s = max((meter.began_s for meter in source.meters.values()), default=0.0)
+        late_s = 0.0 if self.program_began_s is None else began_s - self.program_began_s
+        if late_s > LATE_SHARE * (time.monotonic() - began_s):
+            rows = [without_value(row, f"its first read came {late_s:.1f} s after the program's start") for row in rows]
+        self._tell(values=rows)
 
     def _tell(self, **fields: Any) -> None:
         self.lines.write({"host": self.host, "source": self.source.key, "title": self.source.title, **fields})
+
+
+def without_value(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Return a row of a value that is absent."""
+    return {**{name: row[name] for name in ("name", "total", "unit", "kind", "device", "seconds")}, "absent": reason}
 
 
 def present(meters: Iterable[Meter]) -> dict[str, float]:
@@ -121,7 +134,8 @@ def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) 
         thread.start()
     deadline_s = time.monotonic() + BEGIN_LIMIT_S
     for thread in threads:
-        thread.has_begun.wait(max(0.0, deadline_s - time.monotonic()))
+        if not thread.has_begun.wait(max(0.0, deadline_s - time.monotonic())):
+            thread.program_began_s = time.monotonic()
     lines.write({"begun": True})
     if not os.read(control, 1):
         return  # the agent is gone

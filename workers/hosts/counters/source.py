@@ -20,6 +20,8 @@ NO_VALUE = (1 << 64) - 1
 LONGEST_GAP_S = 60.0
 """Between two reads of a counter that wraps; later it may have wrapped more than once."""
 LONGEST_GAP_32_BIT_S = 3.0
+PEAK_GAPS_S = (0.5, 3.0)
+"""Between two reads whose rate is one of a second: neither noise nor a mean of the trial."""
 COMMAND_LIMIT_S = 5.0
 
 
@@ -66,8 +68,19 @@ class Meter:
         """Largest rate of a counter, largest value of a gauge."""
         self.reason = ""
         self.wraps = 0
+        self.reads = 0
         self._last: float | None = None
         self._began_s = self._at_s = self._integral = 0.0
+
+    @property
+    def is_sampled(self) -> bool:
+        """Return whether it was read while the program ran, as a gauge must be."""
+        return self.quantity.kind == "counter" or self.reads > 2
+
+    @property
+    def began_s(self) -> float:
+        """Monotonic time of the first read."""
+        return self._began_s
 
     @property
     def seconds(self) -> float:
@@ -80,6 +93,7 @@ class Meter:
             return
         if self._last is None:
             self._began_s = at_s
+        self.reads += 1
         if raw is None:
             self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
         elif raw == NO_VALUE:
@@ -110,7 +124,7 @@ class Meter:
                 self.reason = "the counter was reset while the trial ran"
                 return
         self.value += step * self.quantity.scale
-        if gap_s > 0.5:
+        if PEAK_GAPS_S[0] < gap_s < PEAK_GAPS_S[1]:
             self.peak = max(self.peak, step * self.quantity.scale / gap_s)
 
     def _gauge(self, value: float, at_s: float) -> None:
@@ -139,6 +153,8 @@ class Source:
     trust = MEASURED
     is_slow = False
     """True if it is read at begin and end alone."""
+    period_s = 1.0
+    """Between two reads of a source that is not slow. Above a second, a read may take its time."""
     is_network = False
     """True if it counts traffic, which hosts of a test-bed do not share with their machine."""
 
@@ -185,10 +201,11 @@ class Source:
             "kind": quantity.kind,
         }
         row.update({"device": quantity.device, "seconds": meter.seconds})
-        if meter.reason:
-            return {**row, "absent": meter.reason}
+        if meter.reason or not meter.is_sampled:
+            return {**row, "absent": meter.reason or "it was read before and after the program alone"}
         values = {"value": meter.value, "peak": meter.peak, "limit": quantity.limit, "wraps": meter.wraps}
-        return {**row, **values, "trust": self.trust}
+        # Power that was read once a second misses what happens in between.
+        return {**row, **values, "trust": ESTIMATED if quantity.kind == "power" else self.trust}
 
     def add(self, quantity: Quantity) -> None:
         """Add a quantity that was found."""
