@@ -20,7 +20,7 @@ from analysis.conclusions.goals import Decision, decide, further_round
 from analysis.numbers import plural
 from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import BLOCKING, UNFINISHED, Experiment, Round, State
+from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Round, State
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of
 from experiments.selectors.question import question_of
@@ -120,7 +120,8 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
 
 
 def _is_due(experiment: Experiment) -> bool:
-    return experiment.hold not in BLOCKING and not experiment.trials.filter(state__in=UNFINISHED).exists()
+    # Failures hold the waiting trials, not the decision once none waits.
+    return experiment.hold != Hold.PAUSED and not experiment.trials.filter(state__in=UNFINISHED).exists()
 
 
 def _question(experiment: Experiment) -> Any:

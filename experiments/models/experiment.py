@@ -180,7 +180,8 @@ class Experiment(OfProject, models.Model):
             self.version = locked.version + 1
             self.name, self.workload, self.cluster, self.tags = spec.name, spec.workload, cluster, list(spec.tags)
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
-            self.hold = Hold.NONE
+            stays_paused = locked.hold == Hold.PAUSED and spec.goal is not None
+            self.hold = Hold.PAUSED if stays_paused else Hold.NONE
             self.save()
             self._store_version(author)
             extra_repetitions = self._waiting_beyond(old.at_least)
@@ -202,10 +203,9 @@ class Experiment(OfProject, models.Model):
         if spec.goal is not None and not rounds.filter(outcome="").exists():
             rounds.model.open(self, why=why, queued=queued)
 
-    def _end_open_round(self, reason: str) -> None:
-        """Stop the rounds of the goal, in the caller's transaction."""
-        for last in self.rounds.filter(outcome=""):
-            last.decide(last.Outcome.STOPPED, reason)
+    def _end_open_round(self, reason: str) -> bool:
+        """Stop the rounds of the goal, in the caller's transaction; return if any was open."""
+        return any(last.decide(last.Outcome.STOPPED, reason) for last in self.rounds.filter(outcome=""))
 
     def pause_rounds(self) -> bool:
         """Start and decide nothing until ``resume_rounds``; running trials end."""
@@ -222,6 +222,12 @@ class Experiment(OfProject, models.Model):
             self.hold = after
             note(self, "paused rounds" if after == Hold.PAUSED else "resumed rounds", "")
         return bool(changed)
+
+    def allows_another_trial(self) -> bool:
+        """Return whether the budget of the goal has room for a trial that none requested."""
+        most = self.specification.get("goal", {}).get("budget", {}).get("trials")
+        used = models.Q(preparing_at__isnull=False) | models.Q(state__in=UNFINISHED)
+        return most is None or self.trials.filter(used).count() < most
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """Return waiting further repetitions by configuration hash."""
@@ -482,9 +488,9 @@ class Experiment(OfProject, models.Model):
         with transaction.atomic():
             self.wait_for_others()
             type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
-            self._end_open_round("Stopped by a user.")
+            stopped = self._end_open_round("Stopped by a user.")
             cancelled = int(self.trials.unfinished().cancel())
-            if cancelled:
+            if cancelled or stopped:
                 self.note_end()
         note(self, "cancelled trials", str(cancelled))
         return cancelled

@@ -16,7 +16,7 @@ from django.db.models import Count
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
-from experiments.models import Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
+from experiments.models import DISTURBANCES, Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
 from experiments.selectors import progress_of
 from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
@@ -137,6 +137,48 @@ def test_cancelled_experiment_stops_its_rounds(db: None) -> None:
 
     assert experiment.rounds.get().outcome == "stopped"
     assert not rounds.decide_due()
+
+
+def test_cancelled_pause_between_rounds_ends_with_an_event(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    end_trials(experiment)
+    experiment.pause_rounds()
+
+    assert experiment.cancel() == 0
+
+    assert experiment.rounds.get().outcome == "stopped"
+    assert Event.objects.filter(kind=Event.Kind.ENDED).count() == 1
+
+
+def test_changed_specification_keeps_rounds_paused(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    experiment.pause_rounds()
+
+    experiment.revise(parse({**experiment.specification, "description": "longer"}))
+
+    assert Experiment.objects.get().hold == Hold.PAUSED
+
+
+def test_lost_and_disturbed_trials_are_not_repeated_beyond_the_budget(db: None) -> None:
+    submit({"until": "3 %", "budget": {"trials": 9}})
+    assert factories.running().mark_lost("Its worker ended.") is None
+
+    disturbed = factories.analysing()
+    result = TrialResult({"all": {"elapsed_s": 9.0}}, {}, "degraded", conditions={DISTURBANCES: ["other load"]})
+    assert disturbed.finish(result, may_repeat=True) is None
+
+    assert Trial.objects.count() == 9
+
+
+def test_round_whose_held_trials_were_cancelled_is_decided(db: None) -> None:
+    experiment = submit({"until": "answered"})
+    factories.running().fail("the program ended with status 1")
+    Experiment.objects.update(hold=Hold.HELD)
+    experiment.trials.filter(state=State.QUEUED).cancel()
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "no_result"
 
 
 def test_one_more_round_extends_the_budget(db: None) -> None:
