@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
@@ -169,7 +169,7 @@ class Experiment(OfProject, models.Model):
         """
         self.require_editable()
         spec = design.pinned(spec)
-        plan = design.expand(spec)
+        plan = self.plan_of(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
             # No key: workers store events, which refer to this row.
@@ -197,6 +197,21 @@ class Experiment(OfProject, models.Model):
                 self.note_end()
             return queued
 
+    def plan_of(self, spec: ExperimentSpec) -> design.Design:
+        """Return the design of a specification with the points that rounds chose."""
+        return design.expand(spec, self.configurations.filter(in_design=True).values_list("parameters", flat=True))
+
+    def add_points(self, points: Iterable[Mapping[str, Any]]) -> None:
+        """Add configurations that a round chose to the design."""
+        last = self.configurations.aggregate(last=models.Max("position"))["last"] or 0
+        for number, parameters in enumerate(points, start=1):
+            digest = design.configuration_hash(self.workload, parameters)
+            new = {"parameters": dict(parameters), "hosts": int(parameters["hosts"]), "position": last + number}
+            new["ranks"] = design.ranks_of(parameters)
+            row, is_new = self.configurations.get_or_create(hash=digest, defaults={**new, "in_design": True})
+            if not is_new and not row.in_design:
+                self.configurations.filter(pk=row.pk).update(in_design=True)
+
     def _open_round(self, spec: ExperimentSpec, why: str, queued: int) -> None:
         """Store a round of the goal unless one is open, in the caller's transaction."""
         rounds = self.rounds
@@ -204,7 +219,7 @@ class Experiment(OfProject, models.Model):
             rounds.model.open(self, why=why, queued=queued)
 
     def _end_open_round(self, reason: str) -> bool:
-        """Stop the rounds of the goal, in the caller's transaction; return if any was open."""
+        """Stop open rounds in the caller's transaction; return whether one was open."""
         return any(last.decide(last.Outcome.STOPPED, reason) for last in self.rounds.filter(outcome=""))
 
     def pause_rounds(self) -> bool:

@@ -41,6 +41,23 @@ def test_rounds_repeat_open_sizes_until_the_question_is_answered(db: None) -> No
     assert made[1].why == made[0].reason
 
 
+def test_rounds_choose_sizes_that_may_be_best(db: None) -> None:
+    sweep = {"hosts": {"from": 1, "to": 4, "explore": True}}
+    experiment = submit({"until": "answered", "matters": "4 %"}, sweep=sweep, where="hosts != 2")
+    assert sorted(experiment.configurations.values_list("hosts", flat=True)) == [1, 3, 4]
+    experiment = submit({"until": "answered", "matters": "4 %"}, sweep=sweep, name="explored")
+    experiment.configurations.filter(hosts=4).delete()
+
+    made = run_to_end(experiment)
+
+    assert made[-1].outcome == "answered"
+    added = experiment.configurations.get(hosts=4)
+    assert made[0].repetitions == {}
+    assert any(added.hash in row.repetitions for row in made)
+    assert added.in_design
+    assert experiment.plan_of(experiment.spec).configurations[-1].hash == added.hash
+
+
 def test_rounds_stop_at_the_precision(db: None) -> None:
     experiment = submit({"until": "3 %"}, repetitions={"at_least": 3, "at_most": 60})
 
