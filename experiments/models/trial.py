@@ -416,6 +416,8 @@ class Trial(models.Model):
     def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
         """End a trial of a dead worker; return its new attempt, if one is allowed."""
         with transaction.atomic():
+            # Two lost trials must not both take the last one of a budget.
+            self.experiment.wait_for_others()
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
             if self._deserves_another_attempt():
@@ -454,7 +456,8 @@ class Trial(models.Model):
         if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
             return False
         lost = self._same_repetition().filter(cluster=self.cluster_id, state=State.LOST).count()
-        return lost <= int(self.experiment.specification.get("retries", 1))
+        is_allowed = lost <= int(self.experiment.specification.get("retries", 1))
+        return is_allowed and self.experiment.allows_another_trial()
 
     def next_attempt(self) -> Trial:
         """Return an unsaved new attempt."""
@@ -483,8 +486,8 @@ class Trial(models.Model):
     def _queue_repeat(self) -> Trial | None:
         """Queue a repeat of a disturbed trial, last in order, when it ends.
 
-        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, or its
-        repetition has another trial. The caller holds the lock of the experiment.
+        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, its
+        repetition has another trial, or the budget has no room. The caller holds the lock of the experiment.
         """
         is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
         is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
@@ -492,6 +495,8 @@ class Trial(models.Model):
             return None
         trials = self.experiment.trials
         if self._same_repetition().filter(superseded=False).exclude(pk=self.pk).exists():
+            return None
+        if not self.experiment.allows_another_trial():
             return None
         repeat = self.next_attempt()
         repeat.position = 1 + (trials.aggregate(last=models.Max("position"))["last"] or 0)
