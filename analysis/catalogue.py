@@ -163,7 +163,8 @@ _ENERGY: Final[list[Row]] = [
     ("energy_dram_j", "Energy of memory", "J", "lower", "Memory of all hosts.", _RAPL),
     ("energy_gpu_j", "Energy of GPUs", "J", "lower", "All GPUs of all hosts, idle ones included.", _NVML),
     ("energy_host_j", "Energy of whole hosts", "J", "lower", "Meters of whole hosts, shown apart and never added to others.", "/sys/cray/pm_counters/energy"),
-    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Mean of the first and the last power reading x time, or the scheduler's account; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading, or sacct ConsumedEnergyRaw"),
+    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Power of the board x time, read every 10 s; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading"),
+    ("energy_job_estimated_j", "Energy of the job, estimated", "J", "lower", "The scheduler's account of the whole job, from before the program to after it; lags by its sampling interval.", "sacct ConsumedEnergyRaw"),
     ("power_host_max_w", "Power of the hungriest host", "W", "lower", "Largest mean power of packages and memory of one host.", _RAPL),
     ("power_host_min_w", "Power of the most frugal host", "W", "lower", "Smallest mean power of packages and memory of one host.", _RAPL),
 ]
@@ -188,11 +189,16 @@ _FABRIC: Final[list[Row]] = [
     ("ethernet_errors", "Errors of Ethernet", "1", "lower", "rx_errors + tx_errors.", _NET),
     ("ethernet_peak_share", "Peak use of an interface", SHARE, "neutral", "Largest rate of an interface in one second / its speed.", _NET),
     ("ethernet_pauses", "Ethernet pause frames", "1", "lower", "Pause frames received, of all priorities.", "ethtool -S, names of known drivers"),
+    ("ethernet_discards", "Ethernet discards", "1", "lower", "Packets that interfaces dropped for want of buffers.", "ethtool -S, names of known drivers"),
+    ("ethernet_ecn_marks", "ECN marks of Ethernet", "1", "lower", "Packets received with a congestion mark.", "ethtool -S, names of known drivers"),
     ("slingshot_sent_bytes", "Sent by Slingshot", "B", "neutral", "Octets of frames that the cxi devices sent without error.", "/sys/class/cxi/*/device/telemetry"),
     ("slingshot_received_bytes", "Received by Slingshot", "B", "neutral", "Octets of frames that the cxi devices received without error.", "/sys/class/cxi/*/device/telemetry"),
     ("memory_mpi_share", "MPI bytes within hosts", SHARE, "neutral", "Bytes of messages between ranks of one host / of all messages.", _NETWORKS),
     ("fabric_mpi_share", "MPI bytes over the fabric", SHARE, "neutral", "Bytes of messages between hosts / of all messages, times the fabric's share of the bytes that ports and interfaces sent.", _NETWORKS),
     ("ethernet_mpi_share", "MPI bytes over Ethernet", SHARE, "neutral", "The same for Ethernet.", _NETWORKS),
+    ("slingshot_mpi_share", "MPI bytes over Slingshot", SHARE, "neutral", "The same for Slingshot.", _NETWORKS),
+    ("mpi_between_hosts_bytes", "MPI bytes between hosts", "B", "neutral", "Bytes of point-to-point messages between ranks of different hosts; those that a library sends for collectives are not seen.", _INSIDE),
+    ("networks_per_mpi_byte", "Bytes of networks per MPI byte", "1", "neutral", "Bytes that ports and interfaces of all hosts sent / mpi_between_hosts_bytes: 1 to 1.1 with headers alone; below 0.95 the counters miss a network, far above it collectives, files or other programs used them. Absent below 100 kB.", _NETWORKS),
 ]
 
 _PROCESSOR: Final[list[Row]] = [
@@ -224,6 +230,7 @@ _FILES: Final[list[Row]] = [
     ("io_wait_s", "Time waiting for storage", "s", "lower", "Block I/O delay summed over ranks.", "field 42 of /proc/PID/stat, with kernel.task_delayacct=1"),
     ("nfs_read_bytes", "Read from NFS", "B", "lower", "Bytes that NFS mounts of all hosts fetched from servers; other programs included.", "/proc/self/mountstats"),
     ("nfs_written_bytes", "Written to NFS", "B", "lower", "Bytes that they sent to servers.", "/proc/self/mountstats"),
+    ("nfs_wait_s", "Time of NFS operations", "s", "lower", "From request to end, summed over all requests of all hosts: more than the elapsed time if several wait at once.", "/proc/self/mountstats, per-op statistics"),
     ("lustre_read_bytes", "Read from Lustre", "B", "lower", "read_bytes of Lustre mounts of all hosts.", "llite.*.stats"),
     ("lustre_written_bytes", "Written to Lustre", "B", "lower", "write_bytes of the same mounts.", "llite.*.stats"),
 ]

@@ -104,6 +104,7 @@ def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -
         },
         "pairs": pairs[:MOST_PAIRS],
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
+        "between_hosts_bytes": sum(sent for source, to, _, sent in pairs if hosts.get(source) != hosts.get(to)),
         "inside": [{"rank": rank.rank, "bin_s": rank.bin_s, "shares": _shares(rank)} for rank in ranks],
     }
 

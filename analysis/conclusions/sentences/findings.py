@@ -77,6 +77,16 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Use fewer ranks per host, or send less: larger messages, another decomposition.",
             "The busiest second of one port; the mean may be far lower.",
         ),
+        "networks_disagree,fewer": (
+            "Ports and interfaces sent {share} of the bytes that ranks on different hosts sent each other{at}.",
+            "Find the network without counters on the tab Counters of a trial's page.",
+            "Messages of collectives are not in these bytes, so the missing part is a lower bound.",
+        ),
+        "networks_disagree,more": (
+            "Ports and interfaces sent {more} more than messages, headers and collectives explain{at}.",
+            "Look for files on the network or other programs, then measure when they are idle.",
+            "Bytes of collectives on the network depend on the library's algorithms.",
+        ),
         "fabric_congestion": (
             "Fabric ports had data and no credits in {share} of their ticks{at}: the fabric is congested.",
             "Place the hosts nearer to each other, or measure when other jobs are idle.",
