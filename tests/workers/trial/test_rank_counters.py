@@ -23,30 +23,30 @@ def trial_of(run_all: Callable[..., list[Trial]], directory: Path, *more: Path) 
     parameters = {"program": [str(program)], "extract": [ROUNDS], "ranks_per_host": 2}
     (trial,) = run_all(workload="command", cluster="local", parameters=parameters, sweep={"hosts": [1]})
     assert trial.state == State.FINISHED, trial.message
-    shown = inside_mpi(trial)
-    assert shown is not None
-    return trial, shown["counters"]
+    panel = inside_mpi(trial)
+    assert panel is not None
+    return trial, panel["counters"]
 
 
 def test_a_trial_counts_outside_mpi_in_its_sandbox(run_all: Callable[..., list[Trial]], tmp_path: Path) -> None:
-    trial, shown = trial_of(run_all, tmp_path)
+    trial, panel = trial_of(run_all, tmp_path)
     faults = trial.measurements.get(metric="processor_page_faults").value
     assert 2 * PAGES <= faults <= 2 * (PAGES + OTHERS)
-    assert [row["rank"] for row in shown["rows"]] == ["0", "1"]
+    assert [row["rank"] for row in panel["rows"]] == ["0", "1"]
     has_hardware = trial.measurements.filter(metric="processor_ipc").exists()
-    assert shown["has_hardware"] is has_hardware
+    assert panel["has_hardware"] is has_hardware
     assert ("processor_ipc" in trial.not_available) is not has_hardware
-    assert bool(shown["absent"]) is not has_hardware
+    assert bool(panel["absent"]) is not has_hardware
 
 
 def test_a_trial_with_a_processor_has_instructions_and_frequency(
     run_all: Callable[..., list[Trial]], tmp_path: Path
 ) -> None:
-    trial, shown = trial_of(run_all, tmp_path, PROGRAMS / "pmu.c")
+    trial, panel = trial_of(run_all, tmp_path, PROGRAMS / "pmu.c")
     values = dict(trial.measurements.values_list("metric", "value"))
     assert values["processor_instructions"] == 3000 * values["processor_page_faults"]
     assert values["processor_ipc"] == 2.0
     assert values["processor_frequency_hz"] == values["processor_cycles"] / values["processor_cpu_s"]
-    assert shown["has_hardware"]
-    assert not shown["absent"]
-    assert {str(row["ipc"]) for row in shown["rows"]} == {"2"}
+    assert panel["has_hardware"]
+    assert not panel["absent"]
+    assert {str(row["ipc"]) for row in panel["rows"]} == {"2"}
