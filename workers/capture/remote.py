@@ -28,6 +28,7 @@ class RemoteCapture(Capture):
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
         super().__init__(agent, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
         self._host_agent = agent
+        self.where = f"on host {agent.host} "
         self._here = False
 
     @classmethod
@@ -40,10 +41,7 @@ class RemoteCapture(Capture):
         command: Sequence[str],
         snap_length: int = DEFAULT_SNAP_LENGTH,
     ) -> RemoteCapture:
-        """Record from an interface of the host; return after the first packet can come.
-
-        Raises CaptureUnavailable.
-        """
+        """Start to record from an interface of the host. Raises CaptureUnavailable."""
         path = agent.search_path()
         try:
             answer, _ = agent.ask("find", program=command[0], path=path, directory="/")
@@ -63,13 +61,7 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(agent, process, interface, baseline)
-        try:
-            capture._wait_until_recording()
-        except (LaunchFailed, ClusterUnavailable) as error:
-            capture.close()
-            raise CaptureUnavailable(f"on host {agent.host} {error}") from error
-        return capture
+        return cls(agent, process, interface, baseline)
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         """End the recording and fetch the packets. Raises ClusterUnavailable."""

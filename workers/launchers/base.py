@@ -33,7 +33,7 @@ from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.environment import describe
+from workers.hosts.environment import answers_to, describe, questions_about
 from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
@@ -51,6 +51,7 @@ from workers.launchers.limits import (
 )
 from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
+from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
 from workers.testbed.plan import Topology
 
 SIDE_BY_SIDE = 16
@@ -174,8 +175,11 @@ class Session(ABC):
     def read_text(self, path: str, limits: Limits) -> str:
         """Return a file of the first host that trials may read. Raises LaunchFailed."""
 
-    def certify(self) -> Certificate | None:
-        """Return the measured link, cached while the hosts exist; None if not applicable."""
+    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+        """Return the measured link, cached while the hosts exist; None if not applicable.
+
+        ``kept`` returns a certificate that was stored for an equal network on this machine.
+        """
         return None
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
@@ -269,6 +273,7 @@ class MachineSession(Session):
         super().__init__(launcher, hosts, facts)
         self.agent = agent
         self._disk = DiskUse(0, 0, 0)
+        self._of_interface: dict[str, str] | None = None
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
@@ -359,7 +364,10 @@ class MachineSession(Session):
     ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
-        return describe(self.agent, self.first_host, self.interface, argv, mpirun, self.environment_variables())
+        if self.confined and self._of_interface is None:  # only the agent can change an interface of its own
+            self._of_interface = answers_to(questions_about(self.interface), self.agent, self.first_host)
+        variables, known = self.environment_variables(), self._of_interface
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, variables, of_interface=known)
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_jo
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
         assert session.addresses_by_name == session.addresses
-        captures = [session.capture(host) for host in session.recorded_hosts]
+        captures = [session.capture(host).__enter__() for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0
         reports = [capture.stop() for capture in captures]
@@ -199,6 +199,8 @@ def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: P
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
+    missing = str(tmp_path / "missing")
+    assert refusal(ssh_hosts.settings(key=missing)) == f"Host n1 cannot be used: the key {missing} cannot be read."
 
 
 def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
@@ -221,8 +223,9 @@ def test_it_reports_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path:
     with (
         launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session,
         pytest.raises(CaptureUnavailable, match=r"on host n1 .*a password is required"),
+        session.capture(),
     ):
-        session.capture()
+        pass
 
 
 def test_it_names_the_host_that_has_no_room(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:
