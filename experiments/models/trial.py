@@ -291,7 +291,7 @@ class Trial(models.Model):
 
     @classmethod
     def kept_certificate(cls, made_on: str, within: timedelta) -> Mapping[str, Any] | None:
-        """Return the newest certificate of a link as requested that was made on an equal network.
+        """Return the newest certificate of a link on an equal network, as requested.
 
         Of trials that a worker ran: certificates of imported ones may be forged.
         """
