@@ -320,9 +320,13 @@ def _setup(experiment: Experiment) -> dict[str, Any]:
 def diagnosis(request: HttpRequest, slug: str) -> HttpResponse:
     """Render the diagnosis; charts with models are replaced out of band."""
     experiment = find_experiment(request, slug)
-    if (share := share_done(experiment)) is not None:
+    share = share_done(experiment)
+    # A page without an answer gets the last one, although trials ended since.
+    gets_last = bool(query_value(request, "empty")) and cached_diagnosis(experiment)[0] is not None
+    if share is not None and not gets_last:
         return _computing(request, experiment, share)
-    diagnosis_of(experiment)
+    if share is None:
+        diagnosis_of(experiment)
     context = {"experiment": experiment, **results_of(experiment), "out_of_band": True}
     context["may_change"] = not experiment.published and may_run_more(request.user, experiment)
     return render(request, "experiment/_diagnosis.html", context)

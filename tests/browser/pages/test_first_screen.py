@@ -40,8 +40,8 @@ MAIN_PAGES = (
         "clusters/",
         "clusters/testbed/",
     ),
-    *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "changes/"),
-    *("account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
+    *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "help/terms/"),
+    *("changes/", "account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
 )
 """Main pages; with the page of each built-in workload, and of each published study."""
 

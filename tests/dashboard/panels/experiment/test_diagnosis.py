@@ -222,3 +222,14 @@ def test_a_silent_background_worker_leaves_the_diagnosis_to_the_request(page, me
 
     assert cached_diagnosis(measured)[1]
     assert woken == []
+
+
+def test_page_without_an_answer_gets_the_last_one_while_trials_end(page, measured, woken):
+    address = reverse("experiment-diagnosis", args=[measured.slug])
+    tasks.diagnose(measured.pk)
+    Trial.objects.filter(pk=measured.trials.latest("pk").pk).update(state=State.FAILED)
+
+    html = page.get(address, {"empty": "1"}).content.decode()
+
+    assert "best" in html
+    assert 'hx-trigger="load' in html, "the page asks again for the next answer"
