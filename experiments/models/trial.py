@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -85,6 +86,12 @@ class TrialQuerySet(models.QuerySet["Trial"]):
     def counted(self) -> TrialQuerySet:
         """Return the trials in statistics."""
         return self.filter(counted() & ~excluded_as_disturbed())
+
+    def repeats(self) -> TrialQuerySet:
+        """Return the trials that repeat a disturbed one, which is not replaced."""
+        same = {name: OuterRef(name) for name in _REPETITION}
+        earlier = Trial.objects.filter(**same, superseded=False, attempt__lt=OuterRef("attempt"))
+        return self.filter(Exists(earlier), attempt__gt=1)
 
     def flagged(self) -> TrialQuerySet:
         """Return the counted trials whose traffic is not in statistics."""
@@ -282,6 +289,13 @@ class Trial(models.Model):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
         self.certificate = storable(certificate)
 
+    @classmethod
+    def kept_certificate(cls, made_on: str, within: timedelta) -> Mapping[str, Any] | None:
+        """Return the newest certificate of a link as requested that was made on an equal network."""
+        lately = cls.objects.filter(ended_at__gte=timezone.now() - within)
+        equal = lately.filter(certificate__made_on=made_on, certificate__kept=True)
+        return equal.order_by("-ended_at").values_list("certificate", flat=True).first()
+
     def start_running(
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None
     ) -> None:
@@ -402,6 +416,8 @@ class Trial(models.Model):
     def mark_lost(self, message: str, artifacts: Sequence[Artifact] = ()) -> Trial | None:
         """End a trial of a dead worker; return its new attempt, if one is allowed."""
         with transaction.atomic():
+            # Two lost trials must not both take the last one of a budget.
+            self.experiment.wait_for_others()
             self._end(State.LOST, message=message)
             Artifact.objects.bulk_create(artifacts)
             if self._deserves_another_attempt():
@@ -440,7 +456,8 @@ class Trial(models.Model):
         if self.cancel_requested_at is not None or self.superseded or not self.configuration.in_design:
             return False
         lost = self._same_repetition().filter(cluster=self.cluster_id, state=State.LOST).count()
-        return lost <= int(self.experiment.specification.get("retries", 1))
+        is_allowed = lost <= int(self.experiment.specification.get("retries", 1))
+        return is_allowed and self.experiment.allows_another_trial()
 
     def next_attempt(self) -> Trial:
         """Return an unsaved new attempt."""
@@ -469,8 +486,8 @@ class Trial(models.Model):
     def _queue_repeat(self) -> Trial | None:
         """Queue a repeat of a disturbed trial, last in order, when it ends.
 
-        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, or its
-        repetition has another trial. The caller holds the lock of the experiment.
+        The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, its
+        repetition has another trial, or the budget has no room. The caller holds the lock of the experiment.
         """
         is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
         is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
@@ -478,6 +495,8 @@ class Trial(models.Model):
             return None
         trials = self.experiment.trials
         if self._same_repetition().filter(superseded=False).exclude(pk=self.pk).exists():
+            return None
+        if not self.experiment.allows_another_trial():
             return None
         repeat = self.next_attempt()
         repeat.position = 1 + (trials.aggregate(last=models.Max("position"))["last"] or 0)

@@ -20,7 +20,7 @@ from experiments.specification.fields import EACH
 from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
-from experiments.specification.ranges import expand_values
+from experiments.specification.ranges import as_written, expand_values
 from experiments.workloads.fields import choices_of
 
 Texts = Sequence[str]
@@ -63,16 +63,22 @@ class SweepRow:
     count: int | None = None
     expanded: str = ""
     errors: Texts = ()
+    explores: bool = False
+    """Rounds choose the sizes."""
 
     @classmethod
     def of(cls, name: str, written: Any, errors: Texts, *, is_text: bool = False) -> SweepRow:
-        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        explores = isinstance(written, Mapping) and "explore" in written
         try:
             values = expand_values(written, text=is_text)
+            written = as_written(written) if isinstance(written, Mapping) else written
         except ValueError:
-            return cls(name, text, errors=errors)
+            values = None
+        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        if values is None:
+            return cls(name, text, errors=errors, explores=explores)
         expanded = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
-        return cls(name, text, len(values), expanded, errors)
+        return cls(name, text, len(values), "" if explores else expanded, errors, explores)
 
 
 _BOUND = {

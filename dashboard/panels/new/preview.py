@@ -111,6 +111,10 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     """Return how later rounds are chosen."""
     if spec.goal is None:
         return []
+    if spec.explores:
+        top = spec.values()["hosts"][-1]
+        first = [f"More hosts, up to {top}, run only while the time falls.", "Sizes beside the best one are added."]
+        return [*first, f"Sizes within {FRACTION.format(spec.goal.matters)} count as equally good."]
     repeated = f"Each is repeated up to {spec.at_most} times, half as often again in each round."
     if spec.goal.precision is not None:
         return [f"Configurations whose interval is wider than ±{spec.goal.until} run again.", repeated]

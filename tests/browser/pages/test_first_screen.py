@@ -35,6 +35,7 @@ MAIN_PAGES = (
         "reports/",
         "explore/",
         "compare/?of=e:{slug},e:guster-2007-water",
+        "compare/?of=e:{slug}",
         "network/",
         "clusters/",
         "clusters/testbed/",
@@ -69,7 +70,7 @@ def test_experiment_has_a_verdict_three_charts_and_one_fold(page, experiment, pa
     expect(page.locator("#answer .js-plotly-plot")).to_have_count(3)
     buttons = page.locator(".head .acts :is(.btn, summary)").filter(visible=True)
     names = [text.strip() for text in buttons.all_inner_texts()]
-    assert names == ["Clone experiment", "Add repetitions", "More actions"]
+    assert names == ["Clone experiment", "Compare", "Add repetitions", "More actions"]
     page.get_by_text("More actions").click()
     expect(page.get_by_role("link", name="Export bundle")).to_be_visible()
     page.keyboard.press("Escape")
