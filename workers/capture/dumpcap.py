@@ -33,6 +33,7 @@ POLL_S = 0.02
 SETTLE_LIMIT_S = 2.0
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
+MOST_THREADS = 4
 CHUNK_BYTES = 1 << 20
 NOT_PERMITTED = (
     "this user may not record packets: run `dpkg-reconfigure wireshark-common` and add the worker's user to the group "
@@ -234,7 +235,8 @@ def store(packets: BinaryIO, path: Path, size: int) -> None:
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
-            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
+            threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True, threads=threads)
             for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
                 target.write(chunk)
             target.flush()
