@@ -291,7 +291,7 @@ class Trial(models.Model):
 
     @classmethod
     def kept_certificate(cls, made_on: str, within: timedelta) -> Mapping[str, Any] | None:
-        """Return the newest certificate of a link as requested that was made on an equal network."""
+        """Return the newest certificate of an equal link that was as requested."""
         lately = cls.objects.filter(ended_at__gte=timezone.now() - within)
         equal = lately.filter(certificate__made_on=made_on, certificate__kept=True)
         return equal.order_by("-ended_at").values_list("certificate", flat=True).first()

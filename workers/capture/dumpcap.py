@@ -115,7 +115,7 @@ class Capture:
             raise CaptureUnavailable(f"{self.where}{reason(error)}") from error
 
     def look(self) -> int | None:
-        """Return the frames on the interface so far; a silence is counted from the first look."""
+        """Return the frames so far; a silence is counted from the first look."""
         now, counters = time.monotonic(), (self._on_interface(), self._settling_bytes())
         if self._counters is None or counters[0] != self._counters[0]:
             self._sent = now
@@ -193,7 +193,7 @@ class Capture:
         """Work on what is recorded while no packet comes."""
 
     def _has_reported(self, limit_s: float) -> bool:
-        """Wait until the tool, told to end, has reported its counts."""
+        """Wait until the tool, which is ending, has reported its counts."""
         return self._process.wait(limit_s) is not None
 
     def _is_complete(self, on_interface: int | None) -> bool:
