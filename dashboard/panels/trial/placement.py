@@ -39,7 +39,7 @@ def placement(profile: Mapping[str, Any], conditions: Mapping[str, Any]) -> dict
 
 
 def _headline(machines: Sequence[Machine], conditions: Mapping[str, Any]) -> str:
-    """Return the placement in words, and that no rank moved between sockets if it could."""
+    """Return the placement in words, and whether all ranks stayed on their sockets."""
     moved = "migrated_rank" in conditions.get("placement_findings", {})
     stayed = "" if moved or all(len(machine.sockets) < 2 for machine in machines) else "no rank moved between sockets"
     return "; ".join(filter(None, (conditions.get("placement", ""), stayed)))

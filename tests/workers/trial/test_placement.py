@@ -102,7 +102,7 @@ def test_ranks_of_this_machine_are_bound(run_all: Callable[..., list[Trial]]) ->
 def test_a_sweep_over_binding_ends_with_an_answer_on_its_page(
     run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, admin_client: Client
 ) -> None:
-    """Hosts share the cores of one machine here: each binds its rank to the same core, on which both poll."""
+    """Hosts are one machine here: each binds its rank to the same core, and both poll."""
     settings = ssh_hosts.settings(shared_cores=False, transport="native")
     Cluster.objects.create(slug="real", name="Real hosts", kind="ssh", settings=settings)
     parameters = {"message_bytes": 8, "repetitions": 100, "hosts": 2}

@@ -65,8 +65,8 @@ def test_placement_is_small_on_many_different_hosts_and_names_what_did_not_happe
     many = profile(6)
     many["machines"] = stored([Machine((f"n{number:02}",), CORES, frozenset(range(3 + number))) for number in range(6)])
     assert placement(many, {"placement": "12 ranks"})["is_small"]
-    for found, headline in (({}, "no rank moved between sockets"), ({"migrated_rank": "rank 0"}, "")):
-        assert placement(profile(1), {"placement_findings": found})["headline"] == headline
+    for findings, headline in (({}, "no rank moved between sockets"), ({"migrated_rank": "rank 0"}, "")):
+        assert placement(profile(1), {"placement_findings": findings})["headline"] == headline
     assert not placement(profile(1), {})["is_filtered"], "all hosts have shared cores"
 
 
