@@ -32,7 +32,7 @@ SECTION_TITLES: Final[dict[Section, str]] = {
     "run": "Run metrics (from the launcher, not from packets)",
     "energy": "Energy (from the meters of the hosts)",
     "fabric": "Fabric (from the counters of ports)",
-    "processor": "Processor (from the counters of the hosts)",
+    "processor": "Processor (from the counters of hosts and ranks)",
     "gpu": "GPU (from its driver)",
     "files": "Files (from the kernel's counters)",
     "mpi": "Inside MPI (from every rank's own calls, not from packets)",
@@ -85,6 +85,7 @@ _NET = "/sys/class/net/*/statistics of physical interfaces"
 _NETWORKS = "counters of ports and interfaces; messages of the ranks' calls"
 _NVML = "NVML (nvmlDevice...), or rocm-smi --json"
 _PID_IO = "/proc/PID/io of every rank at its end"
+_EVENTS = "perf_event_open(2) in each rank, in user mode; the thread that began MPI"
 _WIRE = "frames of the capture, original length"
 _CHAIN = "time stamps and lengths of TCP data, handshakes"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
@@ -137,7 +138,7 @@ _MPI: Final[list[Row]] = [
     ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program requested.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "Bytes passed to collectives by each rank: count x size of the type.", _INSIDE),
-    ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
+    ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "(Calls x time that counting one takes + readings of counters x time of one), both measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
     ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and sends blocked by a closed window / windows of all ranks.", _CALLS),
     ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, or the last rank of a collective came, while that rank had a CPU core, of the time in long waits; the first of eight shares that add up to 1.", _CALLS),
     ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),
@@ -203,6 +204,14 @@ _FABRIC: Final[list[Row]] = [
 _PROCESSOR: Final[list[Row]] = [
     ("frequency_mean_hz", "Core frequency", "Hz", "neutral", "Mean over cores and seconds.", "cpufreq/scaling_cur_freq"),
     ("throttle_events", "Thermal throttling", "1", "lower", "Times that heat slowed a core.", "thermal_throttle/core_throttle_count"),
+    ("processor_instructions", "Instructions outside MPI", "1", "lower", "Instructions outside MPI, summed over ranks.", f"{_EVENTS}: instructions"),
+    ("processor_cycles", "Cycles outside MPI", "1", "lower", "Processor cycles outside MPI, summed over ranks.", f"{_EVENTS}: cycles"),
+    ("processor_ipc", "Instructions per cycle", "1", "higher", "processor_instructions / processor_cycles.", _EVENTS),
+    ("processor_frequency_hz", "Frequency outside MPI", "Hz", "higher", "processor_cycles / processor_cpu_s: the clock of the cores while the ranks compute; time in the kernel lowers it.", _EVENTS),
+    ("processor_cache_misses", "Cache misses outside MPI", "1", "lower", "What the kernel names cache-misses on this processor: on most, accesses that the last cache did not have; summed over ranks.", f"{_EVENTS}: cache-misses"),
+    ("processor_page_faults", "Page faults outside MPI", "1", "lower", "Pages that ranks touched outside MPI and that were not mapped: new memory, files, swap.", f"{_EVENTS}: page-faults"),
+    ("processor_cpu_s", "CPU time outside MPI", "s", "lower", "Time outside MPI on a CPU core, summed over ranks: as long as the kernel enabled the counters.", f"{_EVENTS}: time enabled"),
+    ("processor_counted_share", "Time that was counted", SHARE, "higher", "Time outside MPI in which the counters ran and were read / all of it, of the rank with least; below 1 the counts are scaled.", f"{_EVENTS}: time running / time enabled"),
     ("temperature_max_c", "Highest temperature", "°C", "lower", "Of any processor sensor.", "hwmon of coretemp, k10temp or zenpower"),
 ]
 

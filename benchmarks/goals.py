@@ -20,6 +20,7 @@ import numpy as np
 from scipy import special
 
 from analysis.conclusions import Answer, ExperimentQuestion, answer
+from analysis.conclusions.exploring import first_sizes
 from analysis.conclusions.goals import Decision, decide, share_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
 from analysis.scaling import Point
@@ -88,15 +89,17 @@ class Simulated:
         share = share_of(self.rounds)
         return ExperimentQuestion(points=points, deciding=TIME, factors=[HOSTS], share=share, equal=self.equal)
 
-    def to_end(self, *, precision: float | None, at_most: int, seen: list[bool] | None = None) -> Decision:
+    def to_end(
+        self, *, precision: float | None, at_most: int, seen: list[bool] | None = None, sizes: Sequence[int] = ()
+    ) -> Decision:
         """Run rounds to the end; ``seen`` gets whether each claims a best size."""
-        self.run(dict.fromkeys(self.truth, AT_LEAST))
+        self.run(dict.fromkeys(first_sizes(sizes) if sizes else self.truth, AT_LEAST))
         while True:
             question = self.question()
             if seen is not None:
                 result = answer(question)
                 seen.append(result.strength != "open" and 0 < len(best_sizes(result)) < len(self.truth))
-            decision = decide(question, precision=precision, at_most=at_most)
+            decision = decide(question, precision=precision, at_most=at_most, at_least=AT_LEAST, sizes=sizes)
             if decision.outcome != "continue":
                 return decision
             self.run({int(parameters["hosts"]): count for parameters, count in decision.more})
@@ -175,21 +178,35 @@ def _oracle(sd: float, precision: float) -> int:
 
 def knee(best: int) -> dict[int, float]:
     """Return times of Amdahl's law with a part that grows; ``best`` is fastest."""
-    return {size: 100 * (1 / size + size / best**2 + 0.1) for size in SIZES}
+    return {size: 100 * (1 / size + size / best**2 + 0.1) for size in range(1, SIZES[-1] + 1)}
 
 
-def answered(trials: int) -> bool:
+def powers(best: int) -> dict[int, float]:
+    """Return times that the scaling law of the policy does not describe."""
+    return {size: 100 * (size**-0.7 + 0.7 / 1.3 / best**2 * size**1.3) for size in range(1, SIZES[-1] + 1)}
+
+
+def listed(trials: int) -> bool:
+    return answered(trials, explores=False)
+
+
+def explored(trials: int) -> bool:
+    return answered(trials, explores=True)
+
+
+def answered(trials: int, *, explores: bool) -> bool:
     """Print how often the named size is right; return if all limits hold."""
     print("| best size | scatter | right | conclusive | trials | grid | share |\n|---|---|---|---|---|---|---|")
     right_rows, shares = [], []
-    for best in KNEES:
-        truth = knee(best)
+    for shape, best in [*((knee, k) for k in KNEES), *((powers, k) for k in KNEES if explores)]:
+        whole = shape(best)
+        truth = whole if explores else {size: whole[size] for size in SIZES}
         for sd in (0.01, 0.05, 0.1):
             right = conclusive = ran = grid = 0
             for seed in range(trials):
                 random = np.random.default_rng([3, best, round(1e3 * sd), seed])
                 made = Simulated(truth, _normal, sd, 0.0, random)
-                decision = made.to_end(precision=None, at_most=30)
+                decision = made.to_end(precision=None, at_most=30, sizes=range(1, 65) if explores else ())
                 named = best_sizes(answer(made.question()))
                 right += bool(named) and min(truth[int(size)] for size in named) <= (1 + MATTERS) * min(truth.values())
                 conclusive += decision.outcome == "answered"
@@ -198,14 +215,14 @@ def answered(trials: int) -> bool:
             right_rows.append(right / trials)
             shares.append(ran / grid)
             row = f"{100 * right / trials:.0f} % | {100 * conclusive / trials:.0f} % | {ran / trials:.0f} | {grid / trials:.0f}"
-            print(f"| {best} | {sd:.0%} | {row} | {ran / grid:.2f} |", flush=True)
+            print(f"| {shape.__name__} {best} | {sd:.0%} | {row} | {ran / grid:.2f} |", flush=True)
     print(f"\nleast right {min(right_rows):.0%}; trials of the grid, mean {np.mean(shares):.2f}\n")
     return min(right_rows) >= 0.95 and float(np.mean(shares)) <= 0.5
 
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = {"null": null, "precision": precise, "answered": answered}
+    parts = {"null": null, "precision": precise, "listed": listed, "explored": explored}
     parser.add_argument("parts", nargs="*", choices=[*parts, []], default=list(parts))
     parser.add_argument("--trials", type=int, default=100)
     options = parser.parse_args(arguments)

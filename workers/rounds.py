@@ -15,18 +15,20 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Max, Q
+from pydantic import ValidationError
 
 from analysis.conclusions.goals import Decision, decide, further_round
 from analysis.numbers import plural
 from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import BLOCKING, UNFINISHED, Experiment, Round, State
+from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Round, State
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of
 from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
-from experiments.specification import parse
+from experiments.specification import design, parse
 from experiments.specification.goal import Budget, Goal
+from experiments.specification.parameters import refusal
 from workers import queue
 
 log = structlog.get_logger()
@@ -94,9 +96,12 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
         raise InvalidSpec([FieldError("goal", "the experiment has no goal")])
     if experiment.rounds.filter(outcome="").exists():
         raise InvalidSpec([FieldError("goal", "a round is running")])
-    goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
+    try:
+        goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
+    except ValidationError as error:
+        raise refusal(error, "budget") from None
     decision = further_round(_question(experiment), _decision(experiment, goal), spec.at_most)
-    repetitions = affordable(experiment, decision.more, goal.budget, spent_of(experiment))
+    repetitions = affordable(experiment.workload, decision.more, goal.budget, spent_of(experiment))
     if not decision.more:
         text = f"every configuration has {spec.at_most} repetitions; edit repetitions.at_most first"
         raise InvalidSpec([FieldError("repetitions", text)])
@@ -112,6 +117,7 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
         row = experiment.rounds.select_for_update().filter(outcome="").first() or Round.open(
             experiment, why="", queued=0
         )
+        experiment.add_points(parameters for parameters, _ in decision.more)
         queued = experiment.queue_repetitions(repetitions, seed=row.seed)
         why = f"Requested by a user: {plural(queued, 'trial')}."
         Round.objects.filter(pk=row.pk).update(queued=queued, repetitions=repetitions, why=why)
@@ -120,7 +126,8 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
 
 
 def _is_due(experiment: Experiment) -> bool:
-    return experiment.hold not in BLOCKING and not experiment.trials.filter(state__in=UNFINISHED).exists()
+    # Failures hold the waiting trials, not the decision once none waits.
+    return experiment.hold != Hold.PAUSED and not experiment.trials.filter(state__in=UNFINISHED).exists()
 
 
 def _question(experiment: Experiment) -> Any:
@@ -128,7 +135,11 @@ def _question(experiment: Experiment) -> Any:
 
 
 def _decision(experiment: Experiment, goal: Goal) -> Decision:
-    return decide(_question(experiment), precision=goal.precision, at_most=experiment.spec.at_most)
+    spec = experiment.spec
+    sizes = design.allowed_sizes(spec)
+    return decide(
+        _question(experiment), precision=goal.precision, at_most=spec.at_most, at_least=spec.at_least, sizes=sizes
+    )
 
 
 def _ended(row: Round, goal: Goal) -> _Ended:
@@ -141,7 +152,7 @@ def _ended(row: Round, goal: Goal) -> _Ended:
     if row.queued and not experiment.trials.filter(state=State.FINISHED, ended_at__gte=row.started_at).exists():
         nothing = Decision("no_result", "No trial of the round gave a result.", decision.numbers)
         return _Ended(Round.Outcome.NO_RESULT, nothing, {}, stamp)
-    repetitions = affordable(experiment, decision.more, goal.budget, spent)
+    repetitions = affordable(experiment.workload, decision.more, goal.budget, spent)
     if not repetitions:
         return _Ended(Round.Outcome.BUDGET, _without_budget(decision, goal, spent), {}, stamp)
     return _Ended(Round.Outcome.CONTINUE, decision, repetitions, stamp)
@@ -174,6 +185,7 @@ def _store(row: Round, ended: _Ended) -> bool:
     if ended.repetitions:
         queued = sum(ended.repetitions.values())
         following = Round.open(experiment, why=ended.decision.reason, queued=queued, repetitions=ended.repetitions)
+        experiment.add_points(parameters for parameters, _ in ended.decision.more)
         experiment.queue_repetitions(ended.repetitions, seed=following.seed)
         _wake(experiment)
     else:

@@ -42,7 +42,7 @@ OUTLIERS: Final = "outlying trials"
 def answer(question: ExperimentQuestion) -> Answer:
     """Answer the experiment's question."""
     if not question.measured() and not question.accepted:
-        return Answer(kind_of(question), words.NO_TRIAL, "open")
+        return Answer(kind_of(question), words.no_answer(question), "open")
     question = _with_scatter(question)
     drift = drift_of(question)
     result = _answered(question) if drift is None else judged(question, drift, _answered)

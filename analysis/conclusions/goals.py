@@ -17,7 +17,8 @@ from scipy import special  # stdtrit is t.ppf without its checks
 from analysis.conclusions.answer import Answer
 from analysis.conclusions.answering import answer, experiment_intervals
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.grid import Grid
+from analysis.conclusions.exploring import next_sizes
+from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.grid import key as key_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
 from analysis.conclusions.wording import joined, percent, point_words
@@ -54,7 +55,14 @@ class Decision:
         return sum(count for _, count in self.more)
 
 
-def decide(question: ExperimentQuestion, *, precision: float | None, at_most: int) -> Decision:
+def decide(
+    question: ExperimentQuestion,
+    *,
+    precision: float | None,
+    at_most: int,
+    at_least: int = 2,
+    sizes: Sequence[int] = (),
+) -> Decision:
     """Return the decision after a round.
 
     Parameters
@@ -65,12 +73,16 @@ def decide(question: ExperimentQuestion, *, precision: float | None, at_most: in
         Largest half-width of the interval of each point, as a share; None: until the question is answered.
     at_most
         Largest number of repetitions of a point.
+    at_least
+        Repetitions of a new size.
+    sizes
+        Numbers of hosts that rounds may choose, ascending; empty if the design lists them.
     """
     if not question.measured():
         return Decision("no_result", "No trial of the round gave a result.")
     if precision is not None:
         return _to_precision(question, precision, at_most)
-    return _to_answer(question, at_most)
+    return (_to_new_sizes(question, at_least, sizes) if sizes else None) or _to_answer(question, at_most, sizes)
 
 
 def further_round(question: ExperimentQuestion, decision: Decision, at_most: int) -> Decision:
@@ -122,15 +134,32 @@ def _needed(grid: Grid, i: int, precision: float, at_most: int) -> int:
     return at_most
 
 
-def _to_answer(question: ExperimentQuestion, at_most: int) -> Decision:
-    result = answer(question)
-    numbers = [
+def _to_new_sizes(question: ExperimentQuestion, at_least: int, sizes: Sequence[int]) -> Decision | None:
+    """Return a round of sizes that may be better; None if the measured ones suffice."""
+    curve = SizeGrid(question, question.of_role("scale")[0])
+    following = next_sizes(curve, sizes, question.equal - 1)
+    if not following.sizes:
+        return None
+    like = curve.points[0].parameters
+    more = [({**like, curve.factor.name: size}, at_least) for size in following.sizes]
+    return Decision("continue", f"{following.why}.", _numbers(answer(question)), more)
+
+
+def _numbers(result: Answer) -> list[dict[str, Any]]:
+    return [
         {"name": f.name, "value": f.value, "unit": f.unit, "low": f.low, "high": f.high, "where": dict(f.where)}
         for f in result.figures
         if f.low is not None or f.high is not None
     ]
+
+
+def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int]) -> Decision:
+    result = answer(question)
+    numbers = _numbers(result)
     if result.strength == "firm" and result.missing is None:
-        return Decision("answered", result.sentence, numbers)
+        top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
+        beyond = f" More than {plural(top, 'host')} were not run: the time rises." if sizes and top < sizes[-1] else ""
+        return Decision("answered", f"{result.sentence}{beyond}", numbers)
     if result.missing is None and _drifts(result):
         return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)
     n = {key_of(p.parameters): (p, len(question.values(p))) for p in question.measured()}

@@ -36,6 +36,7 @@ from experiments.models import (
     Prediction,
     Report,
     ReportVersion,
+    Round,
     State,
     Trial,
 )
@@ -97,6 +98,8 @@ class ExperimentFilter(ListFilter):
     def filter_state(self, experiments: QuerySet[Experiment], name: str, value: str) -> QuerySet[Experiment]:
         states = FAILED if value == "failed" else UNFINISHED
         having = Q(pk__in=Trial.objects.current().filter(state__in=states).values("experiment_id"))
+        if value != "failed":  # between two rounds no trial is unfinished
+            having |= Q(pk__in=Round.objects.filter(outcome="").values("experiment_id"))
         return experiments.filter(~having if value == "over" else having)
 
 

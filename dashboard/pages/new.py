@@ -206,7 +206,7 @@ def form_context(
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
-            plan = design.expand(spec)
+            plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             made = make_preview(spec, plan, chosen, cluster_for(spec, plan))
             if editing is not None:
                 change = preview_of(editing, spec, plan)

@@ -16,6 +16,7 @@ from experiments.models import FAILED, Experiment
 from experiments.selectors import excluded_trials
 from experiments.selectors.diagnosis import CachedDiagnosis, diagnosis_of
 from experiments.specification import design
+from experiments.specification.ranges import as_written
 
 _MOST_CHARTS: Final = 4
 _MOST_LIMITATIONS: Final = 12
@@ -61,7 +62,11 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
     workload = experiment.workload
     rows += [(parameter_label(n, workload), value_words(n, value, workload)) for n, value in constants.items()]
     for name, values in experiment.specification.get("sweep", {}).items():
-        words = [value_words(name, value, workload) for value in values] if isinstance(values, list) else [str(values)]
+        words = (
+            [value_words(name, value, workload) for value in values]
+            if isinstance(values, list)
+            else [_range_words(values)]
+        )
         rows.append((parameter_label(name, workload), ", ".join(words)))
     try:
         spec = experiment.spec
@@ -114,3 +119,8 @@ def _list(lines: Iterable[str], *, ordered: bool = False) -> str:
 
 def _table(rows: Iterable[tuple[str, Any]]) -> str:
     return "\n".join(["| | |", "|---|---|", *(f"| {plain(name)} | {plain(value)} |" for name, value in rows)])
+
+
+def _range_words(written: Any) -> str:
+    """Return a range of values, or of sizes that rounds choose, as users write it."""
+    return f"chosen from {as_written(written)}" if isinstance(written, dict) else str(written)

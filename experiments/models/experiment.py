@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
@@ -169,7 +169,7 @@ class Experiment(OfProject, models.Model):
         """
         self.require_editable()
         spec = design.pinned(spec)
-        plan = design.expand(spec)
+        plan = self.plan_of(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
             # No key: workers store events, which refer to this row.
@@ -180,11 +180,16 @@ class Experiment(OfProject, models.Model):
             self.version = locked.version + 1
             self.name, self.workload, self.cluster, self.tags = spec.name, spec.workload, cluster, list(spec.tags)
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
-            self.hold = Hold.NONE
+            stays_paused = locked.hold == Hold.PAUSED and spec.goal is not None
+            self.hold = Hold.PAUSED if stays_paused else Hold.NONE
             self.save()
             self._store_version(author)
+            # Locked first: a trial that a worker claims meanwhile stays.
+            waiting = list(
+                self.trials.filter(state=State.QUEUED).select_for_update().values_list("pk", flat=True).order_by()
+            )
             extra_repetitions = self._waiting_beyond(old.at_least)
-            self.trials.filter(state=State.QUEUED).delete()
+            self.trials.filter(pk__in=waiting).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
             queued = self.add_design(plan) + self.queue_repetitions(extra_repetitions)
@@ -196,16 +201,30 @@ class Experiment(OfProject, models.Model):
                 self.note_end()
             return queued
 
+    def plan_of(self, spec: ExperimentSpec) -> design.Design:
+        """Return the design of a specification with the points that rounds chose."""
+        return design.expand(spec, self.configurations.filter(in_design=True).values_list("parameters", flat=True))
+
+    def add_points(self, points: Iterable[Mapping[str, Any]]) -> None:
+        """Add configurations that a round chose to the design."""
+        last = self.configurations.aggregate(last=models.Max("position"))["last"] or 0
+        for number, parameters in enumerate(points, start=1):
+            digest = design.configuration_hash(self.workload, parameters)
+            new = {"parameters": dict(parameters), "hosts": int(parameters["hosts"]), "position": last + number}
+            new["ranks"] = design.ranks_of(parameters)
+            row, is_new = self.configurations.get_or_create(hash=digest, defaults={**new, "in_design": True})
+            if not is_new and not row.in_design:
+                self.configurations.filter(pk=row.pk).update(in_design=True)
+
     def _open_round(self, spec: ExperimentSpec, why: str, queued: int) -> None:
         """Store a round of the goal unless one is open, in the caller's transaction."""
         rounds = self.rounds
         if spec.goal is not None and not rounds.filter(outcome="").exists():
             rounds.model.open(self, why=why, queued=queued)
 
-    def _end_open_round(self, reason: str) -> None:
-        """Stop the rounds of the goal, in the caller's transaction."""
-        for last in self.rounds.filter(outcome=""):
-            last.decide(last.Outcome.STOPPED, reason)
+    def _end_open_round(self, reason: str) -> bool:
+        """Stop open rounds in the caller's transaction; return whether one was open."""
+        return any(last.decide(last.Outcome.STOPPED, reason) for last in self.rounds.filter(outcome=""))
 
     def pause_rounds(self) -> bool:
         """Start and decide nothing until ``resume_rounds``; running trials end."""
@@ -222,6 +241,12 @@ class Experiment(OfProject, models.Model):
             self.hold = after
             note(self, "paused rounds" if after == Hold.PAUSED else "resumed rounds", "")
         return bool(changed)
+
+    def allows_another_trial(self) -> bool:
+        """Return whether the budget of the goal has room for a trial that none requested."""
+        most = self.specification.get("goal", {}).get("budget", {}).get("trials")
+        used = models.Q(preparing_at__isnull=False) | models.Q(state__in=UNFINISHED)
+        return most is None or self.trials.filter(used).count() < most
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """Return waiting further repetitions by configuration hash."""
@@ -482,9 +507,9 @@ class Experiment(OfProject, models.Model):
         with transaction.atomic():
             self.wait_for_others()
             type(self).objects.filter(pk=self.pk, hold__in=BLOCKING).update(hold=Hold.NONE)
-            self._end_open_round("Stopped by a user.")
+            stopped = self._end_open_round("Stopped by a user.")
             cancelled = int(self.trials.unfinished().cancel())
-            if cancelled:
+            if cancelled or stopped:
                 self.note_end()
         note(self, "cancelled trials", str(cancelled))
         return cancelled

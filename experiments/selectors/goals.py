@@ -62,15 +62,15 @@ def spent_of(experiment: Experiment) -> Spent:
 
 
 def affordable(
-    experiment: Experiment, more: Iterable[tuple[Mapping[str, Any], int]], budget: Budget, spent: Spent
+    workload: str, more: Iterable[tuple[Mapping[str, Any], int]], budget: Budget, spent: Spent
 ) -> dict[str, int]:
     """Return the repetitions by configuration hash that fit into the budget.
 
     One repetition of each is taken at a time.
     """
-    hosts = dict(experiment.configurations.filter(in_design=True).values_list("hash", "hosts"))
-    hashes = [(design.configuration_hash(experiment.workload, parameters), count) for parameters, count in more]
-    requested = {digest: count for digest, count in hashes if digest in hosts}
+    points = {design.configuration_hash(workload, parameters): (parameters, count) for parameters, count in more}
+    hosts = {digest: int(parameters["hosts"]) for digest, (parameters, _) in points.items()}
+    requested = {digest: count for digest, (_, count) in points.items()}
     usual_s = median(spent.trial_s.values()) if spent.trial_s else 0.0
     time_s, trials, host_s = spent.time_s, spent.trials, 3600 * spent.host_hours
     fitting: dict[str, int] = {}

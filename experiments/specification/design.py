@@ -6,12 +6,13 @@ import hashlib
 import itertools
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pydantic import ValidationError
 
+from analysis.conclusions.exploring import first_sizes
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
@@ -75,15 +76,39 @@ class Design:
     trials: tuple[TrialPlan, ...]
 
 
-def expand(spec: ExperimentSpec) -> Design:
-    """Return the design of a checked specification."""
-    plans = tuple(_plan(spec, values) for values in _points(spec))
-    return Design(plans, tuple(_order(spec, len(plans))))
+def expand(spec: ExperimentSpec, chosen: Iterable[Mapping[str, Any]] = ()) -> Design:
+    """Return the design of a checked specification.
+
+    ``chosen`` are parameters of points that rounds added to a design: those of this specification stay in it.
+    """
+    plans = [_plan(spec, values) for values in _first_round(spec)]
+    if spec.explores:
+        allowed, first = set(allowed_sizes(spec)), {plan.hosts for plan in plans}
+        added = {configuration_hash(spec.workload, p): p["hosts"] for p in chosen if p["hosts"] in allowed - first}
+        more = [_plan(spec, values) for values in _points(spec, sizes=sorted(added.values()))]
+        plans = sorted([*plans, *(plan for plan in more if plan.hash in added)], key=lambda plan: plan.hosts)
+    return Design(tuple(plans), tuple(_order(spec, len(plans))))
 
 
 def first_point(spec: ExperimentSpec) -> Mapping[str, Any]:
     """Return the parameters of the first configuration, without making the others."""
     return next(_points(spec))
+
+
+def allowed_sizes(spec: ExperimentSpec) -> list[int]:
+    """Return the numbers of hosts that rounds may choose; empty if listed."""
+    if not spec.explores:
+        return []
+    return [values["hosts"] for values in _points(spec) if next(_joint_problems(spec, values), None) is None]
+
+
+def _first_round(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of the points of the first round."""
+    if not spec.explores:
+        return _points(spec, limit=limit)
+    # A range without two possible sizes has its errors at its ends.
+    allowed = allowed_sizes(spec)
+    return _points(spec, sizes=first_sizes(allowed) if len(allowed) > 1 else [v["hosts"] for v in _points(spec)][:2])
 
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
@@ -96,7 +121,7 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     count = 0
     sizes: dict[int, list[Any]] = {}
     try:
-        for values in _points(spec, limit=20 * max_trials):
+        for values in _first_round(spec, limit=20 * max_trials):
             count += 1
             if count * per_configuration > max_trials:
                 return [too_many]
@@ -109,6 +134,8 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
         return list(error.errors)
     if not count:
         return [FieldError("where", "leaves no configuration")]
+    if spec.explores and count < 2:
+        errors.append(FieldError("sweep.hosts", "leaves one size; rounds choose between at least two"))
     most = None if spec.goal is None else spec.goal.budget.trials
     if most is not None and count * per_configuration > most:
         errors.append(FieldError("goal.budget.trials", f"round 1 alone has {count * per_configuration} trials"))
@@ -201,9 +228,14 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _points(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the parameters of every kept point, the last one changing fastest."""
-    swept = spec.values()
+def _points(
+    spec: ExperimentSpec, *, limit: int | None = None, sizes: Sequence[int] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of every kept point, the last one changing fastest.
+
+    ``sizes`` are numbers of hosts in place of the swept ones.
+    """
+    swept = spec.values() if sizes is None else {**spec.values(), "hosts": list(sizes)}
     keep = spec.condition()
     if keep is not None and limit is not None:
         limit = min(limit, MOST_WORK // keep.size)
@@ -246,12 +278,15 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
 def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
     """Return the largest number of hosts of a trial, and the field that requests it."""
     field = "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts"
-    return max(point.hosts for point in plan.configurations), field
+    sizes = allowed_sizes(spec)
+    return max([*(point.hosts for point in plan.configurations), *sizes[-1:]]), field
 
 
 def most_ranks(spec: ExperimentSpec, plan: Design) -> tuple[int, int, str]:
     """Return hosts and ranks of the largest trial, and the field that requests them."""
     largest = max(plan.configurations, key=lambda point: point.ranks)
+    if sizes := allowed_sizes(spec):
+        return sizes[-1], sizes[-1] * int(largest.parameters["ranks_per_host"]), "sweep.hosts"
     field = "sweep.ranks_per_host" if "ranks_per_host" in spec.sweep else "parameters.ranks_per_host"
     return largest.hosts, largest.ranks, field
 

@@ -21,7 +21,7 @@ from experiments.specification.parameters import (
     known_parameters,
 )
 from experiments.specification.placement import WantedBind, WantedDistribution
-from experiments.specification.ranges import expand_values
+from experiments.specification.ranges import as_written, expand_values
 from experiments.specification.transport import AS_CLUSTER, TransportOrCluster, as_swept
 from experiments.specification.tree import Vocabulary
 
@@ -54,6 +54,16 @@ _Controls = Annotated[
         }
     ),
 ]
+
+
+def _as_list_or_range(written: Any) -> Any:
+    """Return a mapping as a list or a range; one that is wrong, or explores, stays."""
+    if not isinstance(written, dict) or "explore" in written:
+        return written
+    try:
+        return as_written(written)
+    except ValueError:
+        return written  # reported at the parameter
 
 
 class ExperimentSpec(Part):
@@ -116,8 +126,9 @@ class ExperimentSpec(Part):
 
     @field_validator("sweep")
     @classmethod
-    def _transports_as_text(cls, sweep: dict[str, Any]) -> dict[str, Any]:
-        return {name: as_swept(written) if name == "transport" else written for name, written in sweep.items()}
+    def _in_usual_form(cls, sweep: dict[str, Any]) -> dict[str, Any]:
+        plain = {name: _as_list_or_range(written) for name, written in sweep.items()}
+        return {name: as_swept(written) if name == "transport" else written for name, written in plain.items()}
 
     @property
     def controls(self) -> int:
@@ -148,9 +159,16 @@ class ExperimentSpec(Part):
 
     def swept(self, name: str) -> list[Any]:
         """Return the written values of a swept parameter. Raise ValueError."""
-        if isinstance(self.sweep[name], dict):
-            raise ValueError("must be a list or a range: sizes that rounds choose (explore) are not supported yet")
+        written = self.sweep[name]
+        if isinstance(written, dict) and "explore" in written and (name != "hosts" or written["explore"] is not True):
+            raise ValueError("explore: true is for hosts; for other values choose the goal optimise")
         return expand_values(self.sweep[name], text=is_text(self.workload, name, self.parameters))
+
+    @property
+    def explores(self) -> bool:
+        """Return whether rounds choose the numbers of hosts out of a range."""
+        written = self.sweep.get("hosts")
+        return isinstance(written, dict) and "explore" in written
 
     def known_parameters(self) -> set[str]:
         """Return the names that ``parameters``, ``sweep`` and ``zip`` may use."""

@@ -1,11 +1,13 @@
 """Swept values: lists, ``2..12``, ``2..12 step 2``, ``2..12/2``, ``1..64 x2``.
 
 The values of a range may have units: ``1 KiB..4 MiB x4``, ``100..300 step 100 Mbit/s``.
+Mappings mean the same: ``{from: 2, to: 12, step: 2}``, ``{choose: [ring, tree]}``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -31,6 +33,8 @@ def expand_values(written: Any, *, text: bool = False) -> list[Any]:
     A list is taken item by item (items may be ranges themselves), a string is split at commas; a value may occur more than once, for
     parameters that advance together. With ``text`` the values are words without ranges, and ``007`` is not 7.
     """
+    if isinstance(written, Mapping):
+        written = as_written(written)
     items = written if isinstance(written, list) else str(written).split(",") if isinstance(written, str) else [written]
     values: list[Any] = []
     for item in items:
@@ -41,6 +45,16 @@ def expand_values(written: Any, *, text: bool = False) -> list[Any]:
         example = "" if text else " or a range such as 2..12 step 2"
         raise ValueError(f"no values; write a list such as [{'a, b' if text else '1, 2, 4'}]{example}")
     return values
+
+
+def as_written(written: Mapping[str, Any]) -> Any:
+    """Return a mapping as a list or the text of a range."""
+    if written.keys() == {"choose"} and isinstance(written["choose"], list):
+        return written["choose"]
+    if not {"from", "to"} <= written.keys() <= {"from", "to", "step", "explore"}:
+        raise ValueError("must be a list, a range, {from: 32, to: 256, step: 8} or {choose: [a, b]}")
+    step = f" step {written['step']}" if "step" in written else ""
+    return f"{written['from']}..{written['to']}{step}"
 
 
 def _expand_item(item: Any, is_text: bool) -> list[Any]:

@@ -18,6 +18,7 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.metrics import why_not_deciding
 from experiments.specification import design, network_study
 from experiments.specification.fields import ExperimentSpec
+from experiments.specification.goal import ANSWERED
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,
     LAUNCH_PARAMETERS,
@@ -129,6 +130,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
     yield from _check_repetitions(spec)
+    yield from _check_explored(spec)
     for name in LAUNCH_PARAMETERS:
         if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
             continue
@@ -149,6 +151,17 @@ def _check_repetitions(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield FieldError("repetitions", "must be a number: a range is for experiments with a goal")
     if spec.goal is not None and spec.at_least < 2:
         yield FieldError("repetitions", "must be at least 2 for a goal: one trial shows no scatter")
+
+
+def _check_explored(spec: ExperimentSpec) -> Iterator[FieldError]:
+    if not spec.explores:
+        return
+    if spec.goal is None or spec.goal.until != ANSWERED:
+        yield FieldError("sweep.hosts", f"explore needs a goal with until: {ANSWERED}; list the sizes otherwise")
+    if len(spec.sweep) > 1 or spec.scaling != "strong":
+        yield FieldError("sweep.hosts", "explore is for strong scaling, with hosts as the only swept parameter")
+    if spec.warmups or spec.controls or spec.ideal:
+        yield FieldError("sweep.hosts", "explore adds measured trials only: leave out warmups, control and ideal")
 
 
 def _check_value(

@@ -16,7 +16,7 @@ from django.db.models import Count
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
-from experiments.models import Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
+from experiments.models import DISTURBANCES, Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
 from experiments.selectors import progress_of
 from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
@@ -39,6 +39,23 @@ def test_rounds_repeat_open_sizes_until_the_question_is_answered(db: None) -> No
     assert sum(row.queued for row in made) == experiment.trials.count()
     assert made[-1].numbers
     assert made[1].why == made[0].reason
+
+
+def test_rounds_choose_sizes_that_may_be_best(db: None) -> None:
+    sweep = {"hosts": {"from": 1, "to": 4, "explore": True}}
+    experiment = submit({"until": "answered", "matters": "4 %"}, sweep=sweep, where="hosts != 2")
+    assert sorted(experiment.configurations.values_list("hosts", flat=True)) == [1, 3, 4]
+    experiment = submit({"until": "answered", "matters": "4 %"}, sweep=sweep, name="explored")
+    experiment.configurations.filter(hosts=4).delete()
+
+    made = run_to_end(experiment)
+
+    assert made[-1].outcome == "answered"
+    added = experiment.configurations.get(hosts=4)
+    assert made[0].repetitions == {}
+    assert any(added.hash in row.repetitions for row in made)
+    assert added.in_design
+    assert experiment.plan_of(experiment.spec).configurations[-1].hash == added.hash
 
 
 def test_rounds_stop_at_the_precision(db: None) -> None:
@@ -139,6 +156,48 @@ def test_cancelled_experiment_stops_its_rounds(db: None) -> None:
     assert not rounds.decide_due()
 
 
+def test_cancelled_pause_between_rounds_ends_with_an_event(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    end_trials(experiment)
+    experiment.pause_rounds()
+
+    assert experiment.cancel() == 0
+
+    assert experiment.rounds.get().outcome == "stopped"
+    assert Event.objects.filter(kind=Event.Kind.ENDED).count() == 1
+
+
+def test_changed_specification_keeps_rounds_paused(db: None) -> None:
+    experiment = submit({"until": "3 %"})
+    experiment.pause_rounds()
+
+    experiment.revise(parse({**experiment.specification, "description": "longer"}))
+
+    assert Experiment.objects.get().hold == Hold.PAUSED
+
+
+def test_lost_and_disturbed_trials_are_not_repeated_beyond_the_budget(db: None) -> None:
+    submit({"until": "3 %", "budget": {"trials": 9}})
+    assert factories.running().mark_lost("Its worker ended.") is None
+
+    disturbed = factories.analysing()
+    result = TrialResult({"all": {"elapsed_s": 9.0}}, {}, "degraded", conditions={DISTURBANCES: ["other load"]})
+    assert disturbed.finish(result, may_repeat=True) is None
+
+    assert Trial.objects.count() == 9
+
+
+def test_round_whose_held_trials_were_cancelled_is_decided(db: None) -> None:
+    experiment = submit({"until": "answered"})
+    factories.running().fail("the program ended with status 1")
+    Experiment.objects.update(hold=Hold.HELD)
+    experiment.trials.filter(state=State.QUEUED).cancel()
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "no_result"
+
+
 def test_one_more_round_extends_the_budget(db: None) -> None:
     experiment = submit({"until": "0.5 %", "budget": {"trials": 9}})
     assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
@@ -152,6 +211,14 @@ def test_one_more_round_extends_the_budget(db: None) -> None:
     assert experiment.rounds.count() == 2
     assert run_to_end(experiment, sd=0.1)[-1].outcome == "budget"
     assert experiment.trials.count() == 13
+
+
+def test_one_more_round_refuses_budgets_beyond_their_limits(db: None) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 9, "time": 1e308, "host_hours": 1e7}})
+    run_to_end(experiment, sd=0.1)
+    for more in (Budget(host_hours=1.0), Budget(time=1e308)):
+        with pytest.raises(InvalidSpec, match=r"budget\."):
+            rounds.one_more_round(experiment, more)
 
 
 def test_used_up_quota_ends_the_rounds(db: None) -> None:

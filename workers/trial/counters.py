@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import METRICS
+from analysis.mpi.counters import METRICS as OF_RANKS
 from analysis.numbers import plural
 from workers.hosts.counters.source import ESTIMATED, MEASURED
 from workers.trial.inside_mpi import LEAST_BYTES, sent_between_hosts
@@ -16,7 +17,9 @@ from workers.trial.rank_usage import RankUsage
 Counted = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Reports by host and source."""
 _SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
-_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
+_IDENTIFIERS: Final = tuple(
+    metric.id for metric in METRICS.values() if metric.section in _SECTIONS and metric.id not in OF_RANKS
+)
 NOT_READ: Final = "the counters of the hosts were not read"
 METERS: Final = ("rapl", "cray")
 _PORTS, _NET = ("ports",), ("ethernet",)
@@ -149,8 +152,8 @@ def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]
     """Return the rows of a total, or why this source has none on this host."""
     if report.get("state") != "ready":
         return [], report.get("reason") or "it did not answer"
-    if total in report["missing"]:
-        return [], report["missing"][total]
+    if reason := report.get("missing", {}).get(total):
+        return [], reason
     rows = [row for row in report.get("values", ()) if row["total"] == total]
     failed = next((f"{row['name']}: {row['absent']}" for row in rows if "absent" in row), "")
     if "values" not in report:

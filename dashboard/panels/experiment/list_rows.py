@@ -52,6 +52,8 @@ def chip_state(progress: Progress) -> str:
 
 def chip_words(progress: Progress) -> str:
     """Return the words of the chip if its state needs more than one."""
+    if progress.paused and progress.active:
+        return "Running, then paused"
     if not _is_incomplete(progress):
         return ""
     return f"Finished, {plural(progress.failed, 'trial')} failed"

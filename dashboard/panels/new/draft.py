@@ -167,7 +167,22 @@ def _typed(text: str) -> Any:
 def _sweep_from_post(post: QueryDict) -> dict[str, Any]:
     rows = zip(post.getlist("sweep_name"), post.getlist("sweep_values"), strict=False)
     sweep: dict[str, Any] = {name: values.strip() for name, values in rows if name}
+    if "explore" in post and "hosts" in sweep and _asks_for_the_answer(post):
+        sweep["hosts"] = _explored(sweep["hosts"])
     return {name: as_swept(text) if name == "transport" else text for name, text in sweep.items()}
+
+
+def _asks_for_the_answer(post: QueryDict) -> bool:
+    return post.get("goal.kind") == "until" and post.get("goal.until", ANSWERED) == ANSWERED
+
+
+def _explored(text: str) -> Any:
+    """Return a range of sizes to choose from; validation refuses other text."""
+    try:
+        sizes = expand_values(text)
+        return {"from": min(sizes), "to": max(sizes), "explore": True}
+    except (ValueError, TypeError):
+        return text
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:

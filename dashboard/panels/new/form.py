@@ -20,7 +20,8 @@ from experiments.specification.fields import EACH
 from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
-from experiments.specification.ranges import expand_values
+from experiments.specification.ranges import as_written, expand_values
+from experiments.workloads.fields import choices_of
 
 Texts = Sequence[str]
 Choices = Sequence[tuple[str, str]]
@@ -62,16 +63,22 @@ class SweepRow:
     count: int | None = None
     expanded: str = ""
     errors: Texts = ()
+    explores: bool = False
+    """Rounds choose the sizes."""
 
     @classmethod
     def of(cls, name: str, written: Any, errors: Texts, *, is_text: bool = False) -> SweepRow:
-        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        explores = isinstance(written, Mapping) and "explore" in written
         try:
             values = expand_values(written, text=is_text)
+            written = as_written(written) if isinstance(written, Mapping) else written
         except ValueError:
-            return cls(name, text, errors=errors)
+            values = None
+        text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+        if values is None:
+            return cls(name, text, errors=errors, explores=explores)
         expanded = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
-        return cls(name, text, len(values), expanded, errors)
+        return cls(name, text, len(values), "" if explores else expanded, errors, explores)
 
 
 _BOUND = {
@@ -81,7 +88,7 @@ _BOUND = {
     "hwthread": "Hardware thread",
     "numa": "NUMA node",
 }
-# Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
+# Plain fields: path -> (label, hint, choices). Without a hint, that of the specification is shown.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
     "description": ("Description", "", ()),
@@ -213,7 +220,7 @@ class Form:
             choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
-        return self._field(name, label, text, hint=info.description or hint, choices=choices)
+        return self._field(name, label, text, hint=hint or info.description, choices=choices)
 
     def _repetitions(self, value: Any, bound: str) -> Field:
         """Return the field of ``at_least``, or of a goal's ``at_most``."""
@@ -297,7 +304,12 @@ class Form:
             extra = info.json_schema_extra
             unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
             label, hint = info.title or parameter_label(name), info.description or ""
-            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
+            choices = [(str(choice), str(choice)) for choice in choices_of(info)]
+            if choices and value is None:
+                choices.insert(0, ("", "choose one"))
+            elif choices and str(value) not in dict(choices):
+                choices.append((str(value), f"{value} (unknown)"))
+            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint, choices=choices))
         return fields
 
     def _model_fields(self) -> Mapping[str, Any]:
@@ -322,6 +334,15 @@ class Form:
         if chosen not in {slug for slug, _ in choices}:
             choices.append((chosen, f"{chosen} (unknown)"))
         return self._field("cluster", "Cluster", chosen, choices=choices)
+
+    @property
+    def without_link(self) -> str:
+        """Return the clusters that make no link: the form hides its settings."""
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.emulates)
+
+    @property
+    def without_scheduler(self) -> str:
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.allots)
 
     @property
     def link_fields(self) -> list[Field]:

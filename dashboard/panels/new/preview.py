@@ -8,7 +8,7 @@ from analysis.numbers import duration, plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
-from experiments.models import Cluster
+from experiments.models import Cluster, ClusterTest
 from experiments.specification import ExperimentSpec, design
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
@@ -111,6 +111,10 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     """Return how later rounds are chosen."""
     if spec.goal is None:
         return []
+    if spec.explores:
+        top = spec.values()["hosts"][-1]
+        first = [f"More hosts, up to {top}, run only while the time falls.", "Sizes beside the best one are added."]
+        return [*first, f"Sizes within {FRACTION.format(spec.goal.matters)} count as equally good."]
     repeated = f"Each is repeated up to {spec.at_most} times, half as often again in each round."
     if spec.goal.precision is not None:
         return [f"Configurations whose interval is wider than ±{spec.goal.until} run again.", repeated]
@@ -121,7 +125,8 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
 
 def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
     """Return notes to read before the start."""
-    return [*_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
+    failure = ClusterTest.failure_of(cluster)
+    return [*([failure] if failure else []), *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:

@@ -190,7 +190,7 @@ def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             reasons = [report["reason"]] if report["state"] != "ready" and "reason" in report else []
             if report["state"] == "ready":
                 reasons += [f"{row['name']}: {row['absent']}" for row in report.get("values", ()) if "absent" in row]
-                reasons += report["missing"].values()
+                reasons += report.get("missing", {}).values()
             for reason in reasons:
                 row = found.setdefault(
                     (report["title"], reason),

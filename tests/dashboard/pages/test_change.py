@@ -55,7 +55,7 @@ def test_edit_form_shows_the_effects_of_the_change(page, experiment):
 
 def test_it_makes_the_design_once_for_a_preview_and_not_at_all_for_the_page(page, experiment, monkeypatch):
     made, expand = [], design.expand
-    monkeypatch.setattr(design, "expand", lambda spec: made.append(spec) or expand(spec))
+    monkeypatch.setattr(design, "expand", lambda spec, *chosen: made.append(spec) or expand(spec, *chosen))
     page.post(reverse("new-preview"), form(experiment, "1, 2, 8"))
     assert [spec.values()["hosts"] for spec in made] == [[1, 2, 8]]
     page.get(experiment.get_absolute_url())

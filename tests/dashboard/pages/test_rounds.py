@@ -62,6 +62,18 @@ def test_form_of_a_goal_is_its_specification() -> None:
     assert (written.goal, written.repetitions) == (spec.goal, spec.repetitions)
 
 
+def test_form_of_explored_sizes_is_their_specification() -> None:
+    draft = posted(**{"explore": "on", "goal.budget.trials": "50"})
+
+    spec = parse(draft)
+
+    assert spec.sweep == {"hosts": {"from": 1, "to": 2, "explore": True}}
+    assert parse_yaml(as_yaml(draft)).sweep == spec.sweep
+    row = Form(draft).sweep_rows[0]
+    assert (row.values, row.count, row.explores) == ("1..2", 2, True)
+    assert posted(**{"explore": "on", "goal.kind": "fixed"})["sweep"] == {"hosts": "1, 2"}
+
+
 def test_form_shows_the_goal_of_a_specification() -> None:
     spec = parse(
         {

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from experiments.errors import InvalidSpec
-from experiments.specification import parse, parse_yaml
+from experiments.specification import design, parse, parse_yaml
 
 GOAL: dict[str, Any] = {"until": "answered", "budget": {"trials": 50}}
+EXPLORED: dict[str, Any] = {"from": 1, "to": 8, "explore": True}
 BASE: dict[str, Any] = {"name": "goal", "workload": "water", "sweep": {"hosts": [1, 2]}}
 
 
@@ -66,7 +67,13 @@ def test_number_of_repetitions_keeps_its_meaning():
         ({"repetitions": {"at_least": 3}}, "repetitions"),
         ({"repetitions": "many"}, "repetitions"),
         ({"repetitions": 0}, "repetitions"),
-        ({"goal": GOAL, "sweep": {"hosts": {"from": 1, "to": 8, "explore": True}}}, "sweep.hosts"),
+        ({"sweep": {"hosts": EXPLORED}}, "sweep.hosts"),
+        ({"goal": {**GOAL, "until": "3 %"}, "sweep": {"hosts": EXPLORED}}, "sweep.hosts"),
+        ({"goal": GOAL, "sweep": {"hosts": EXPLORED, "molecules": [64, 512]}}, "sweep.hosts"),
+        ({"goal": GOAL, "sweep": {"hosts": EXPLORED}, "warmups": 1}, "sweep.hosts"),
+        ({"goal": GOAL, "sweep": {"hosts": EXPLORED}, "where": "hosts > 7"}, "sweep.hosts"),
+        ({"goal": GOAL, "sweep": {"hosts": {"from": 1, "explore": True}}}, "sweep.hosts"),
+        ({"goal": GOAL, "sweep": {"molecules": {**EXPLORED}}}, "sweep.molecules"),
     ],
 )
 def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], path: str):
@@ -75,4 +82,40 @@ def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], pa
 
 def test_unsupported_goals_are_named():
     assert "optimise is not supported yet" in errors(goal={"optimise": "hpl.gflops"})["goal"][0]
-    assert "explore" in errors(sweep={"hosts": {"from": 1, "to": 8, "explore": True}})["sweep.hosts"][0]
+
+
+def test_explored_sizes_begin_with_few_and_keep_those_that_rounds_chose():
+    spec = parse({**BASE, "goal": GOAL, "sweep": {"hosts": {"from": 1, "to": 64, "explore": True}}})
+
+    first = design.expand(spec)
+    chosen = {**first.configurations[0].parameters, "hosts": 7}
+    later = design.expand(spec, [chosen, {**chosen, "hosts": 9, "molecules": 64}, {**chosen, "hosts": 99}])
+
+    assert [point.hosts for point in first.configurations] == [1, 4, 16]
+    assert [point.hosts for point in later.configurations] == [1, 4, 7, 16]
+    assert len(later.trials) == 4 * spec.at_least
+    assert design.most_hosts(spec, first) == (64, "sweep.hosts")
+    assert parse(spec.to_dict()) == spec
+
+
+def test_explored_sizes_leave_out_what_the_filter_excludes():
+    sweep = {"hosts": {"from": 1, "to": 12, "explore": True}}
+    spec = parse({**BASE, "goal": GOAL, "sweep": sweep, "where": "hosts != 4 and hosts != 8"})
+
+    assert design.allowed_sizes(spec) == [1, 2, 3, 5, 6, 7, 9, 10, 11, 12]
+    assert [point.hosts for point in design.expand(spec).configurations] == [1, 2, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("written", "plain", "values"),
+    [
+        ({"from": 2, "to": 6, "step": 2}, "2..6 step 2", [2, 4, 6]),
+        ({"from": 1, "to": 3}, "1..3", [1, 2, 3]),
+        ({"choose": [3, 1]}, [3, 1], [3, 1]),
+    ],
+)
+def test_swept_values_can_be_mappings(written: Any, plain: Any, values: list[int]):
+    spec = parse({**BASE, "sweep": {"hosts": written}})
+
+    assert spec.sweep == {"hosts": plain}
+    assert spec.swept("hosts") == values

@@ -48,7 +48,7 @@ def test_expand_values_reads_lists_and_ranges(written: Any, values: list[Any]) -
         ([], "no values"),
         ("", "no values"),
         (None, "not a value"),
-        ({"from": 1}, "not a value"),
+        ({"from": 1}, "must be a list, a range"),
         ([[1]], "not a value"),
         ("9..2", "ends before it starts"),
         ("1..9 step 0", "must be positive"),

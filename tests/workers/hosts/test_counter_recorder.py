@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.workers.hosts.trees import rapl, write
-from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, Recorder
-from workers.hosts.counters.source import Quantity, Source
+from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, MissingSources, Recorder
+from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source
 from workers.hosts.counters.sources import SOURCES
 
 
-def recorded(root: Path, *, seconds: float = 0.1) -> tuple[dict[str, Any], float, float]:
+def recorded(
+    root: Path, *, seconds: float = 0.1, missing: MissingSources | None = None
+) -> tuple[dict[str, Any], float, float]:
     """Return the sources' reports, and how long begin and end took."""
     began = time.monotonic()
-    recorder = Recorder({"n1": str(root)}, networks=True)
+    recorder = Recorder({"n1": str(root)}, networks=True, missing=missing)
     recorder.await_begin()
     begin_s = time.monotonic() - began
     time.sleep(seconds)
@@ -126,3 +128,25 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     assert report["cost"]["cpu_s"] > 0
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "package-0: 0 J" in lines
+
+
+def test_recorder_probes_a_missing_source_once(tmp_path: Path, monkeypatch: Any) -> None:
+    probes = tmp_path / "probes"
+    answers = {"missing": Absent("it is not installed"), "busy": AbsentNow("it did not answer")}
+
+    def probe(source: Source) -> None:
+        with probes.open("a") as file:
+            file.write(f"{source.key}\n")
+        raise answers[source.key]
+
+    sources = tuple(type(key, (Source,), {"key": key, "title": key, "probe": probe}) for key in answers)
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", sources)
+    missing: MissingSources = {}
+    first, again = (recorded(tmp_path, seconds=0.0, missing=missing)[0] for _ in range(2))
+    assert first == again
+    assert first["missing"]["reason"] == "it is not installed"
+    assert sorted(probes.read_text().split()) == ["busy", "busy", "missing"]
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", sources[:1])
+    without_process = Recorder({"n1": str(tmp_path)}, networks=True, missing=missing)
+    assert (without_process.pid, without_process.is_done) == (0, True)
+    assert without_process.sources["n1"] == {"missing": first["missing"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, output
+from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source, number_of, numbers_of, output
 
 _ETHERNET = 1  # ARPHRD_ETHER; IPoIB is 32 and counted by its port
 _STATISTICS = (
@@ -41,7 +41,7 @@ class Ethernet(Source):
         self._files: dict[str, Path] = {}
         interfaces = physical(self)
         if not interfaces:
-            raise Absent("no physical Ethernet interface is up")
+            raise AbsentNow("no physical Ethernet interface is up")
         for interface in interfaces:
             speed_mbps = number_of(interface / "speed") or 0  # EINVAL or -1: unknown
             for file, total, unit in _STATISTICS:
@@ -78,7 +78,7 @@ class Drivers(Source):
         program = self.command("ethtool")
         self._commands = {interface.name: [program, "-S", interface.name] for interface in physical(self)}
         if not self._commands:
-            raise Absent("no physical Ethernet interface is up")
+            raise AbsentNow("no physical Ethernet interface is up")
         for name in self.read():
             interface, _, total = name.partition(" ")
             self.add(Quantity(name, total, "1", device=interface))

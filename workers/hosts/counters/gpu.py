@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import re
 from typing import Any
 
@@ -166,8 +167,9 @@ class Amdgpu(Files):
 
 
 def _number(text: Any) -> float | None:
-    """Return a printed number; None for "N/A"."""
+    """Return a printed number; None for "N/A" and "nan"."""
     try:
-        return float(text)
+        value = float(text)
     except (TypeError, ValueError):
         return None
+    return value if math.isfinite(value) else None

@@ -33,6 +33,10 @@ class Absent(Exception):
         self.reason, self.fix, self.guide = reason, fix, guide
 
 
+class AbsentNow(Absent):
+    """Reason that may have passed when the next trial starts, which probes again."""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """One value of a source.
@@ -262,17 +266,17 @@ def numbers_of(files: Iterable[tuple[str, Path]]) -> dict[str, float]:
 
 
 def output(argv: list[str], limit_s: float = COMMAND_LIMIT_S) -> str:
-    """Return standard output of a command. Raises Absent."""
+    """Return standard output of a command. Raises AbsentNow."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False, env=environment
         )
     except subprocess.TimeoutExpired:
-        raise Absent(f"{Path(argv[0]).name} did not answer within {limit_s:.0f} s") from None
+        raise AbsentNow(f"{Path(argv[0]).name} did not answer within {limit_s:.0f} s") from None
     except OSError as error:
-        raise Absent(f"{Path(argv[0]).name} cannot be started: {error.strerror}") from None
+        raise AbsentNow(f"{Path(argv[0]).name} cannot be started: {error.strerror}") from None
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip().splitlines()
-        raise Absent(f"{Path(argv[0]).name} failed: {words[-1][:200] if words else f'status {done.returncode}'}")
+        raise AbsentNow(f"{Path(argv[0]).name} failed: {words[-1][:200] if words else f'status {done.returncode}'}")
     return done.stdout

@@ -130,3 +130,29 @@ def test_page_without_counters_has_no_tab(page, submit, run):
     run()
     response = page.get(experiment.trials.first().get_absolute_url())
     assert "counters" not in [name for name, _, _ in response.context["tabs"]]
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        {"n1": {"rapl": {**ready("RAPL"), "state": ["ready"]}}},
+        {"n1": {"rapl": ready("RAPL", value("package_j", 1.0, seconds=0.0))}},
+        {"n1": {"rapl": ready("RAPL", value("package_j", float("inf")))}},
+        {"n1": {"rapl": ready("RAPL", {"name": "x", "total": "package_j", "device": "", "seconds": 1.0})}},
+        {"n1": {"rapl": {"state": "ready"}}},
+        {"n1": []},
+        [],
+    ],
+)
+def test_panel_is_absent_if_the_file_is_malformed(counted, hosts):
+    counted.artifacts.filter(name=COUNTERS_NAME).delete()
+    file = trial_directory(counted) / COUNTERS_NAME
+    write_analysis(file, hosts)
+    Artifact.describe(counted.pk, "other", file).save()
+    assert counters_panel(counted) is None
+
+
+def test_panel_is_absent_if_the_file_is_a_bomb(counted, monkeypatch):
+    assert counters_panel(counted) is not None
+    monkeypatch.setattr("experiments.files._MOST_BYTES", 100)
+    assert counters_panel(counted) is None
