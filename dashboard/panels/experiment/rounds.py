@@ -12,6 +12,7 @@ from analysis.numbers import duration, grouped, plural, significant
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more
+from experiments.metrics import described
 from experiments.models import Experiment, Hold, Kind, Round, State
 from experiments.selectors.goals import Spent, spent_of
 from experiments.specification.goal import Goal
@@ -65,6 +66,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def _goal_words(goal: Goal) -> str:
+    if goal.optimise:
+        return f"best {described(goal.optimise).label}, differences above {significant(100 * goal.matters)} % matter"
     if goal.precision is not None:
         return f"every interval within ±{significant(100 * goal.precision)} %"
     return f"answered, differences above {significant(100 * goal.matters)} % matter"

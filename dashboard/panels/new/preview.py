@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.numbers import duration, plural
+from analysis.conclusions.searching import CANDIDATES
+from analysis.numbers import duration, grouped, plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
@@ -80,7 +81,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         names=[parameter_label(name, spec.workload) for name in spec.sweep],
         rows=rows,
         configurations=len(plan.configurations),
-        trials=kinds.count("measured"),
+        trials=kinds.count("measured") + kinds.count("search"),
         warmups=kinds.count("warmup"),
         controls=kinds.count("control"),
         twins=kinds.count("ideal"),
@@ -111,6 +112,13 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     """Return how later rounds are chosen."""
     if spec.goal is None:
         return []
+    if spec.optimised:
+        size = design.space_of(spec).size
+        return [
+            f"Each round proposes settings from all results, out of {grouped(size)} combinations.",
+            "Combinations that fail are avoided and listed.",
+            f"The best {CANDIDATES} and the starting settings (configuration 1) are then measured again, interleaved.",
+        ]
     if spec.explores:
         top = spec.values()["hosts"][-1]
         first = [f"More hosts, up to {top}, run only while the time falls.", "Sizes beside the best one are added."]
@@ -146,7 +154,7 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.at_least == 1:
+    if spec.at_least == 1 and spec.goal is None:
         notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")

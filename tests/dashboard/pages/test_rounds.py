@@ -74,6 +74,19 @@ def test_form_of_explored_sizes_is_their_specification() -> None:
     assert posted(**{"explore": "on", "goal.kind": "fixed"})["sweep"] == {"hosts": "1, 2"}
 
 
+def test_form_of_a_search_is_its_specification() -> None:
+    fields = {"goal.kind": "optimise", "goal.optimise": "elapsed_s", "goal.matters": "5 %", "goal.budget.trials": "50"}
+    draft = posted(**fields)
+
+    spec = parse(draft)
+
+    assert spec.goal is not None
+    assert (spec.optimised, spec.goal.matters, spec.goal.until) == ("elapsed_s", 0.05, None)
+    form = Form(draft)
+    assert (form.goal["searches"], form.goal["optimise"].value) == (True, "elapsed_s")
+    assert parse_yaml(as_yaml(draft)).goal == spec.goal
+
+
 def test_form_shows_the_goal_of_a_specification() -> None:
     spec = parse(
         {
