@@ -32,7 +32,7 @@ SECTION_TITLES: Final[dict[Section, str]] = {
     "run": "Run metrics (from the launcher, not from packets)",
     "energy": "Energy (from the meters of the hosts)",
     "fabric": "Fabric (from the counters of ports)",
-    "processor": "Processor (from the counters of the hosts)",
+    "processor": "Processor (from the counters of hosts and ranks)",
     "gpu": "GPU (from its driver)",
     "files": "Files (from the kernel's counters)",
     "mpi": "Inside MPI (from every rank's own calls, not from packets)",
@@ -85,6 +85,7 @@ _NET = "/sys/class/net/*/statistics of physical interfaces"
 _NETWORKS = "counters of ports and interfaces; messages of the ranks' calls"
 _NVML = "NVML (nvmlDevice...), or rocm-smi --json"
 _PID_IO = "/proc/PID/io of every rank at its end"
+_EVENTS = "perf_event_open(2) in each rank, in user mode; the thread that began MPI"
 _WIRE = "frames of the capture, original length"
 _CHAIN = "time stamps and lengths of TCP data, handshakes"
 _TCPTRACE = "tcptrace 6.6 (Ostermann)"
@@ -137,7 +138,7 @@ _MPI: Final[list[Row]] = [
     ("mpi_messages", "Messages", "1", "neutral", "Point-to-point messages that the program sent, on any network.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_sent_bytes", "Bytes of messages", "B", "neutral", "Payload of these messages, as the program requested.", f"{_INSIDE}; Open MPI's monitoring component"),
     ("mpi_collective_bytes", "Bytes of collectives", "B", "neutral", "Bytes passed to collectives by each rank: count x size of the type.", _INSIDE),
-    ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "Calls x time that counting one takes, measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
+    ("mpi_profile_cost_share", "Profiling overhead", SHARE, "lower", "(Calls x time that counting one takes + readings of counters x time of one), both measured in each rank at its start / windows of all ranks.", "empty calls, the fastest of eight rows of 32 in each rank"),
     ("mpi_wait_share", "Long waits", SHARE, "lower", "Receives, waits and collectives of at least 50 us, and sends blocked by a closed window / windows of all ranks.", _CALLS),
     ("mpi_wait_late_sender_share", "Waits for a late sender", SHARE, "neutral", "Until the sender's call began, or the last rank of a collective came, while that rank had a CPU core, of the time in long waits; the first of eight shares that add up to 1.", _CALLS),
     ("mpi_wait_line_rate_share", "Waits at line rate", SHARE, "neutral", "What the link's rate takes for the frames that passed the two ports after the sender had handed over, of the time in long waits.", _CALLS),
@@ -162,7 +163,8 @@ _ENERGY: Final[list[Row]] = [
     ("energy_dram_j", "Energy of memory", "J", "lower", "Memory of all hosts.", _RAPL),
     ("energy_gpu_j", "Energy of GPUs", "J", "lower", "All GPUs of all hosts, idle ones included.", _NVML),
     ("energy_host_j", "Energy of whole hosts", "J", "lower", "Meters of whole hosts, shown apart and never added to others.", "/sys/cray/pm_counters/energy"),
-    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Mean of the first and the last power reading x time, or the scheduler's account; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading, or sacct ConsumedEnergyRaw"),
+    ("energy_host_estimated_j", "Energy of whole hosts, estimated", "J", "lower", "Power of the board x time, read every 10 s; lags by seconds and includes all jobs of a host.", "ipmitool dcmi power reading"),
+    ("energy_job_estimated_j", "Energy of the job, estimated", "J", "lower", "The scheduler's account of the whole job, from before the program to after it; lags by its sampling interval.", "sacct ConsumedEnergyRaw"),
     ("power_host_max_w", "Power of the hungriest host", "W", "lower", "Largest mean power of packages and memory of one host.", _RAPL),
     ("power_host_min_w", "Power of the most frugal host", "W", "lower", "Smallest mean power of packages and memory of one host.", _RAPL),
 ]
@@ -187,16 +189,29 @@ _FABRIC: Final[list[Row]] = [
     ("ethernet_errors", "Errors of Ethernet", "1", "lower", "rx_errors + tx_errors.", _NET),
     ("ethernet_peak_share", "Peak use of an interface", SHARE, "neutral", "Largest rate of an interface in one second / its speed.", _NET),
     ("ethernet_pauses", "Ethernet pause frames", "1", "lower", "Pause frames received, of all priorities.", "ethtool -S, names of known drivers"),
+    ("ethernet_discards", "Ethernet discards", "1", "lower", "Packets that interfaces dropped for want of buffers.", "ethtool -S, names of known drivers"),
+    ("ethernet_ecn_marks", "ECN marks of Ethernet", "1", "lower", "Packets received with a congestion mark.", "ethtool -S, names of known drivers"),
     ("slingshot_sent_bytes", "Sent by Slingshot", "B", "neutral", "Octets of frames that the cxi devices sent without error.", "/sys/class/cxi/*/device/telemetry"),
     ("slingshot_received_bytes", "Received by Slingshot", "B", "neutral", "Octets of frames that the cxi devices received without error.", "/sys/class/cxi/*/device/telemetry"),
     ("memory_mpi_share", "MPI bytes within hosts", SHARE, "neutral", "Bytes of messages between ranks of one host / of all messages.", _NETWORKS),
     ("fabric_mpi_share", "MPI bytes over the fabric", SHARE, "neutral", "Bytes of messages between hosts / of all messages, times the fabric's share of the bytes that ports and interfaces sent.", _NETWORKS),
     ("ethernet_mpi_share", "MPI bytes over Ethernet", SHARE, "neutral", "The same for Ethernet.", _NETWORKS),
+    ("slingshot_mpi_share", "MPI bytes over Slingshot", SHARE, "neutral", "The same for Slingshot.", _NETWORKS),
+    ("mpi_between_hosts_bytes", "MPI bytes between hosts", "B", "neutral", "Bytes of point-to-point messages between ranks of different hosts; those that a library sends for collectives are not seen.", _INSIDE),
+    ("networks_per_mpi_byte", "Bytes of networks per MPI byte", "1", "neutral", "Bytes that ports and interfaces of all hosts sent / mpi_between_hosts_bytes: 1 to 1.1 with headers alone; below 0.95 the counters miss a network, far above it collectives, files or other programs used them. Absent below 100 kB.", _NETWORKS),
 ]
 
 _PROCESSOR: Final[list[Row]] = [
     ("frequency_mean_hz", "Core frequency", "Hz", "neutral", "Mean over cores and seconds.", "cpufreq/scaling_cur_freq"),
     ("throttle_events", "Thermal throttling", "1", "lower", "Times that heat slowed a core.", "thermal_throttle/core_throttle_count"),
+    ("processor_instructions", "Instructions outside MPI", "1", "lower", "Instructions outside MPI, summed over ranks.", f"{_EVENTS}: instructions"),
+    ("processor_cycles", "Cycles outside MPI", "1", "lower", "Processor cycles outside MPI, summed over ranks.", f"{_EVENTS}: cycles"),
+    ("processor_ipc", "Instructions per cycle", "1", "higher", "processor_instructions / processor_cycles.", _EVENTS),
+    ("processor_frequency_hz", "Frequency outside MPI", "Hz", "higher", "processor_cycles / processor_cpu_s: the clock of the cores while the ranks compute; time in the kernel lowers it.", _EVENTS),
+    ("processor_cache_misses", "Cache misses outside MPI", "1", "lower", "What the kernel names cache-misses on this processor: on most, accesses that the last cache did not have; summed over ranks.", f"{_EVENTS}: cache-misses"),
+    ("processor_page_faults", "Page faults outside MPI", "1", "lower", "Pages that ranks touched outside MPI and that were not mapped: new memory, files, swap.", f"{_EVENTS}: page-faults"),
+    ("processor_cpu_s", "CPU time outside MPI", "s", "lower", "Time outside MPI on a CPU core, summed over ranks: as long as the kernel enabled the counters.", f"{_EVENTS}: time enabled"),
+    ("processor_counted_share", "Time that was counted", SHARE, "higher", "Time outside MPI in which the counters ran and were read / all of it, of the rank with least; below 1 the counts are scaled.", f"{_EVENTS}: time running / time enabled"),
     ("temperature_max_c", "Highest temperature", "°C", "lower", "Of any processor sensor.", "hwmon of coretemp, k10temp or zenpower"),
 ]
 
@@ -215,6 +230,7 @@ _FILES: Final[list[Row]] = [
     ("io_wait_s", "Time waiting for storage", "s", "lower", "Block I/O delay summed over ranks.", "field 42 of /proc/PID/stat, with kernel.task_delayacct=1"),
     ("nfs_read_bytes", "Read from NFS", "B", "lower", "Bytes that NFS mounts of all hosts fetched from servers; other programs included.", "/proc/self/mountstats"),
     ("nfs_written_bytes", "Written to NFS", "B", "lower", "Bytes that they sent to servers.", "/proc/self/mountstats"),
+    ("nfs_wait_s", "Time of NFS operations", "s", "lower", "From request to end, summed over all requests of all hosts: more than the elapsed time if several wait at once.", "/proc/self/mountstats, per-op statistics"),
     ("lustre_read_bytes", "Read from Lustre", "B", "lower", "read_bytes of Lustre mounts of all hosts.", "llite.*.stats"),
     ("lustre_written_bytes", "Written to Lustre", "B", "lower", "write_bytes of the same mounts.", "llite.*.stats"),
 ]

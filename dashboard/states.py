@@ -27,6 +27,13 @@ _SYMBOLS: Final = {
     Tone.WARN: ("alert-triangle", "!"),
     Tone.BAD: ("x", "✕"),
 }
+STRENGTH: Final = {
+    "firm": ("ok", "Conclusive"),
+    "moderate": ("warn", "Tentative"),
+    "printed": ("", "As printed"),
+    "open": ("warn", "Inconclusive"),
+}
+"""(Tone, word) of the strength of an answer."""
 
 
 def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:

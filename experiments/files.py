@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import zstandard
 from django.conf import settings
+from pydantic import ValidationError
 
 from analysis.mpi.calls import Calls, NotATrace, from_bytes
 from experiments import store
 from experiments.common import plain_files
+from experiments.common.counter_reports import checked_reports
 from experiments.errors import NotPlain, Tampered
 from experiments.models import Artifact, Trial, TrialResult
 
@@ -25,6 +27,8 @@ MPI_CALLS_NAME: Final = "mpi-calls.zst"
 """All MPI calls (`analysis.mpi.calls`) of a trial with ``profile: trace``."""
 MEASURED_NAME: Final = "measured.json"
 """Measurements of a trial whose output its parser refused, until a better parser reads it."""
+_MOST_BYTES: Final = 256 << 20
+"""Of an unpacked table: imported files are not trusted."""
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 
@@ -46,8 +50,8 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
 def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield trials with their stored analyses, without missing or changed ones."""
     for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
-        if (content := _believed(artifact)) is not None:
-            yield artifact.trial_id, _unpacked(content)
+        if (content := _believed(artifact)) is not None and (table := _unpacked(content)) is not None:
+            yield artifact.trial_id, table
 
 
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
@@ -57,9 +61,12 @@ def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
 
 
 def read_counters(trial: Trial) -> dict[str, Any] | None:
-    """Return the reports of a trial's counters; None if missing or changed."""
+    """Return the reports of a trial's counters; None if missing, changed or malformed."""
     content = _believed(trial.artifacts.filter(name=COUNTERS_NAME, removed_at=None).first())
-    return None if content is None else _unpacked(content)
+    try:
+        return None if content is None else checked_reports(_unpacked(content))
+    except ValidationError:
+        return None
 
 
 def read_mpi_calls(trial: Trial) -> Calls | None:
@@ -127,5 +134,12 @@ def _believed(artifact: Artifact | None) -> bytes | None:
         return None
 
 
-def _unpacked(content: bytes) -> dict[str, Any]:
-    return dict(json.loads(zstandard.decompress(content)))
+def _unpacked(content: bytes) -> dict[str, Any] | None:
+    """Return a stored table; None if it is damaged or longer than any that a trial writes."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(content) as stream:
+            text = stream.read(_MOST_BYTES + 1)
+        table = json.loads(text) if len(text) <= _MOST_BYTES else None
+    except (zstandard.ZstdError, ValueError, RecursionError):
+        return None
+    return table if isinstance(table, dict) else None

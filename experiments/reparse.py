@@ -32,6 +32,7 @@ from experiments.selectors.diagnosis import forget_diagnosis
 from experiments.workloads import Parsed
 from experiments.workloads.command import programs_from
 from experiments.workloads.definition import ProgramDefinition
+from experiments.workloads.extractors import Extractor
 
 TRIED: Final = 20
 """Newest trials whose outputs are read before a definition changes."""
@@ -115,6 +116,34 @@ def newly_refused(definition: ProgramDefinition, trials: QuerySet[Trial]) -> tup
         except OutputError as error:
             refused[trial.pk] = str(error)
     return refused, len(tried)
+
+
+@dataclass(frozen=True, slots=True)
+class Relabelled:
+    """A figure whose stored values would get another unit."""
+
+    label: str
+    before: str
+    after: str
+    values: int
+    is_same_number: bool
+    """Only the unit changes: a value of 5 000 000 cells/s would read 5 000 000 Mcells/s."""
+
+
+def relabelled(before: ProgramDefinition, after: ProgramDefinition) -> list[Relabelled]:
+    """Return the figures with stored values whose unit changes."""
+    figures, changed = _figures(before), []
+    for name, figure in _figures(after).items():
+        old = figures.get(name, figure)
+        values = Measurement.objects.filter(metric=f"{after.name}.{name}").count() if old.unit != figure.unit else 0
+        if values:
+            same = old.model_copy(update={"unit": figure.unit}) == figure
+            changed.append(Relabelled(figure.label or name, old.unit, figure.unit, values, same))
+    return changed
+
+
+def _figures(definition: ProgramDefinition) -> dict[str, Extractor]:
+    return {row["name"]: Extractor.model_validate(row) for row in definition.extract}
 
 
 def _refuse(trial: Trial, message: str) -> None:

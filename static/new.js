@@ -15,11 +15,18 @@
   // A swept parameter has no constant: its field is disabled and keeps its value.
   function markSwept() {
     const swept = new Set(rows().map(row => row.querySelector("select").value));
-    for (const input of form.querySelectorAll("input[data-parameter]")) {
+    for (const input of form.querySelectorAll("[data-parameter]")) {
       const on = swept.has(input.dataset.parameter);
       if (on && !input.disabled) { input.dataset.kept = input.value; input.value = "swept"; }
       if (!on && input.disabled) input.value = input.dataset.kept;
       input.disabled = on;
+    }
+  }
+
+  // Settings that the chosen cluster cannot apply are neither shown nor sent.
+  function fitCluster() {
+    for (const part of form.querySelectorAll("[data-without]")) {
+      part.disabled = part.hidden = part.dataset.without.split(" ").includes(form.elements.cluster.value);
     }
   }
 
@@ -56,6 +63,7 @@
     if (remove) { remove.closest("tr").remove(); renumber(); markSwept(); changed(); }
   });
   form.addEventListener("change", markSwept);
+  form.addEventListener("change", fitCluster);
 
   // Another workload brings its fields first, and then its preview, which has errors for these fields.
   for (const type of ["input", "change"]) {
@@ -96,6 +104,7 @@
   const settled = () => {
     renumber();
     markSwept();
+    fitCluster();
     markInvalid();
     holdForm(source.value === "yaml" && document.querySelector("#yaml-errors .note") !== null);
   };

@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -44,7 +45,7 @@ class Library:
     texts: Mapping[str, str]
     flags: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Return a short hash of the texts."""
         digest = hashlib.sha256()

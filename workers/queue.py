@@ -185,10 +185,17 @@ def wake_workers(cluster_id: int) -> None:
 
 
 def request_check(cluster: Cluster) -> bool:
-    """Request a check of a cluster; False while one waits or runs."""
+    """Request a check, which waits for the hosts; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
+
+
+def cancel_check(cluster: Cluster) -> bool:
+    """Cancel a waiting check and wake workers; return False if none waits."""
+    if cancelled := ClusterTest.cancel(cluster):
+        transaction.on_commit(wake_all_waiting)
+    return cancelled
 
 
 def wake_all_waiting() -> None:
@@ -200,7 +207,7 @@ def wake_all_waiting() -> None:
     ).distinct()
     for cluster_id in waiting.values_list("pk", flat=True):
         wake_workers(cluster_id)
-    for cluster_id in ClusterTest.objects.filter(begun_at=None, ended_at=None).values_list("cluster_id", flat=True):
+    for cluster_id in ClusterTest.objects.filter(worker="").values_list("cluster_id", flat=True):
         _send(TEST, cluster_id)
 
 

@@ -64,8 +64,8 @@ def _clear_up(trial: Trial, worker: str) -> None:
 
 def _reap_tests() -> None:
     """End cluster checks without a worker: they hold hosts and block the next check."""
-    for test in ClusterTest.objects.filter(ended_at=None).select_related("cluster"):
-        if test.begun_at is not None and is_gone(test.worker):
+    for test in ClusterTest.objects.filter(ended_at=None).exclude(worker="").select_related("cluster"):
+        if is_gone(test.worker):
             test.give_up("Its worker process ended in the middle of the check.")
         elif test.is_silent:
-            test.give_up("No worker has started it." if test.begun_at is None else "Its worker stopped reporting.")
+            test.give_up("Its worker stopped reporting.")

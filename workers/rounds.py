@@ -15,6 +15,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Count, Max, Q
+from pydantic import ValidationError
 
 from analysis.conclusions.goals import Decision, decide, further_round
 from analysis.conclusions.searching import SHARE_OF_SEARCH, confirmation, next_proposals, why_over
@@ -30,6 +31,7 @@ from experiments.selectors.searches import search_of
 from experiments.selectors.study import study_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.goal import Budget, Goal
+from experiments.specification.parameters import refusal
 from workers import queue
 
 log = structlog.get_logger()
@@ -97,7 +99,10 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
         raise InvalidSpec([FieldError("goal", "the experiment has no goal")])
     if experiment.rounds.filter(outcome="").exists():
         raise InvalidSpec([FieldError("goal", "a round is running")])
-    goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
+    try:
+        goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
+    except ValidationError as error:
+        raise refusal(error, "budget") from None
     decision = further_round(_question(experiment), _decision(experiment, goal), spec.at_most)
     repetitions = affordable(experiment.workload, decision.more, goal.budget, spent_of(experiment))
     if not decision.more:

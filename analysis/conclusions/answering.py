@@ -46,7 +46,7 @@ def answer(question: ExperimentQuestion) -> Answer:
     if not question.measured() and not question.accepted:
         if question.search is not None:
             return answer_best_settings(question)
-        return Answer(kind_of(question), words.NO_TRIAL, "open")
+        return Answer(kind_of(question), words.no_answer(question), "open")
     question = _with_scatter(question)
     drift = drift_of(question)
     result = _answered(question) if drift is None else judged(question, drift, _answered)

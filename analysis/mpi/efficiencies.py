@@ -39,6 +39,15 @@ def efficiencies(useful_s: Sequence[float], window_s: float) -> Efficiencies:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Sums over ranks outside MPI: instructions, cycles, time on a CPU core."""
+
+    instructions: float
+    cycles: float
+    cpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Size:
     """One size of a study: medians of its runs."""
 
@@ -46,6 +55,20 @@ class Size:
     useful_s: float
     """Summed over ranks."""
     parallel: float
+    counts: Counts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Factors of the computation scalability, each against the smallest size.
+
+    POP's frequency scalability is ``frequency`` x ``core``: it divides cycles by useful time, on a core or not.
+    """
+
+    instructions: float
+    ipc: float
+    frequency: float
+    core: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +81,8 @@ class Scaled:
     ranks: int
     computation: float
     whole: float
+    split: Split | None = None
+    """None unless both sizes have counters."""
 
 
 def scaled(sizes: Sequence[Size], *, weak: bool = False) -> list[Scaled]:
@@ -71,5 +96,17 @@ def scaled(sizes: Sequence[Size], *, weak: bool = False) -> list[Scaled]:
         first = ordered[0]
         grown = size.ranks / first.ranks if weak else 1.0
         computation = first.useful_s * grown / size.useful_s if size.useful_s > 0 else float("nan")
-        rows.append(Scaled(size.ranks, computation, computation * size.parallel))
+        rows.append(Scaled(size.ranks, computation, computation * size.parallel, _split(first, size, grown)))
     return rows
+
+
+def _split(first: Size, size: Size, grown: float) -> Split | None:
+    before, here = first.counts, size.counts
+    if before is None or here is None:
+        return None
+    return Split(
+        before.instructions * grown / here.instructions,
+        here.instructions / here.cycles * before.cycles / before.instructions,
+        here.cycles / here.cpu_s * before.cpu_s / before.cycles,
+        here.cpu_s / size.useful_s * first.useful_s / before.cpu_s,
+    )

@@ -42,6 +42,14 @@ PEER: Final = ("messages", "bytes")
 EVENT: Final = ("began", "ended", "function", "peer", "bytes", "comm", "source", "no_core_before", "no_core_within")
 """``source``: whom a receive or an exchange took its message of. The last two: nanoseconds in
 which the thread was runnable without a processor, since its call before and within this one."""
+COUNTED: Final = {"instructions": (0, 1), "cycles": (0, 0), "cache_misses": (0, 3), "page_faults": (1, 2)}
+"""Events of `perf_event_open(2)` that are counted outside MPI: type and config of linux/perf_event.h."""
+COUNTERS: Final = ("version", "readings", "skipped", "reading", "counted", "enabled", "running", "level")
+"""Words behind the trace; older files end there. ``reading``: ticks of one reading; ``counted``: ticks outside MPI that
+readings surround; ``enabled``: ns of them on a CPU, and ``running`` those in which the group had counters; ``level``:
+kernel.perf_event_paranoid + 2, 0 if not known."""
+COUNTER_LISTS: Final = (("errors", len(COUNTED)), ("values", len(COUNTED)))
+"""``errors``: errno of each event that could not be opened or read."""
 NOT_KNOWN: Final = 2**64 - 1
 """Run delay if the kernel does not count it, or for threads other than the one that began MPI."""
 
@@ -52,6 +60,9 @@ def record(names: Iterable[str]) -> np.dtype[np.void]:
 
 
 PAGE_TYPE: Final = np.dtype([*((name, WORD) for name in PAGE), *((name, WORD, count) for name, count in LISTS)])
+COUNTERS_TYPE: Final = np.dtype(
+    [*((name, WORD) for name in COUNTERS), *((name, WORD, count) for name, count in COUNTER_LISTS)]
+)
 SLOT_TYPE: Final = np.dtype([("rows", record(ROW), len(FUNCTIONS)), ("sizes", WORD, (2, SIZES)), ("unplaced", WORD)])
 
 
@@ -61,13 +72,18 @@ def table_number() -> int:
     return zlib.crc32("\n".join([*functions, *PAGE, *(f"{name} {count}" for name, count in LISTS)]).encode())
 
 
+def counters_version() -> int:
+    """Return the version number of the counters, by their words and events."""
+    return zlib.crc32(" ".join([*COUNTERS, *(f"{name} {count}" for name, count in COUNTER_LISTS), *COUNTED]).encode())
+
+
 def as_c() -> str:
     """Return the same as a header of C."""
     collective = [number for number, function in enumerate(FUNCTIONS) if _is_collective(function)]
     constants = {
         "MAGIC": f"0x{MAGIC:x}ull", "TABLE": f"{table_number()}u", "FUNCTIONS": len(FUNCTIONS), "BINS": BINS, "SIZES": SIZES,
         "MOST_PEERS": MOST_PEERS, "RING": RING, "CALIBRATED": CALIBRATED, "FIRST_SHIFT": f"{FIRST_SHIFT}ull",
-        "NOT_KNOWN": f"{NOT_KNOWN}ull",
+        "NOT_KNOWN": f"{NOT_KNOWN}ull", "COUNTED": len(COUNTED), "COUNTERS_VERSION": f"{counters_version()}u",
         "FIRST_COLLECTIVE": collective[0], "AFTER_COLLECTIVE": collective[-1] + 1,
         **{f"BY_{name.upper()}": number for number, name in ENDS.items()},
     }  # fmt: skip
@@ -82,6 +98,9 @@ def as_c() -> str:
             f"struct page {{ u64 {', '.join(PAGE)}, off_ns[2], read_ns[2], delay_ns[3];",
             "              struct { u64 tick, ns; } clock[2]; u64 bins[2][BINS];",
             f"              char tools[8 * {TOOL_WORDS}]; }};",
+            f"struct counters {{ u64 {', '.join(COUNTERS)}, errors[COUNTED], values[COUNTED]; }};",
+            "static const struct { unsigned type, config; } counted_events[COUNTED] = {",
+            f"    {', '.join(f'{{{kind}, {config}}}' for kind, config in COUNTED.values())}}};",
             "",
         ]
     )

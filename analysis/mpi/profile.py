@@ -67,7 +67,7 @@ def metrics(ranks: Sequence[RankProfile]) -> dict[str, float]:
         "mpi_messages": float(sum(int(rank.sizes[0].sum()) for rank in ranks)),
         "mpi_sent_bytes": float(sum(int(rank.peers[:, 1].sum()) for rank in ranks)),
         "mpi_collective_bytes": float(sum(_collective_bytes(rank) for rank in ranks)),
-        "mpi_profile_cost_share": sum(rank.calls * rank.call_cost_s for rank in ranks) / whole_s,
+        "mpi_profile_cost_share": sum(rank.calls * rank.call_cost_s + rank.counters.cost_s for rank in ranks) / whole_s,
     }
 
 
@@ -104,6 +104,7 @@ def tables(ranks: Sequence[RankProfile], hosts: Mapping[int, str], level: str) -
         },
         "pairs": pairs[:MOST_PAIRS],
         "pairs_left_out": max(0, len(pairs) - MOST_PAIRS),
+        "between_hosts_bytes": sum(sent for source, to, _, sent in pairs if hosts.get(source) != hosts.get(to)),
         "inside": [{"rank": rank.rank, "bin_s": rank.bin_s, "shares": _shares(rank)} for rank in ranks],
     }
 
@@ -127,6 +128,7 @@ def _rank(rank: RankProfile, host: str) -> dict[str, Any]:
         "call_cost_s": rank.call_cost_s,
         "end": rank.end,
         "inside": rank.inside,
+        "counters": {**rank.counters.values, "counted_share": rank.counters.counted_share},
     }
 
 

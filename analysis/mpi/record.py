@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.mpi import layout
+from analysis.mpi.counters import Counters, read_counters
 from analysis.mpi.functions import FUNCTIONS
 
 _MOST_RANKS: Final = 1 << 24
@@ -79,6 +80,7 @@ class RankProfile:
     trace: Trace | None = field(default=None)
     tools: tuple[str, ...] = ()
     """Files of other tools whose functions replaced those of MPI."""
+    counters: Counters = field(default_factory=Counters)
 
     @property
     def useful_s(self) -> float:
@@ -137,6 +139,7 @@ def read(data: bytes, *, killed_ns: int | None = None) -> RankProfile:
         bin_s=(1 << shift) / rate,
         trace=_trace(data, page, rate),
         tools=tuple(filter(None, page["tools"].tobytes().split(b"\0")[0].decode(errors="replace").split(":"))),
+        counters=read_counters(data, page, useful_ticks=window - mpi, rate=rate),
     )
 
 

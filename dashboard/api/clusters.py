@@ -40,7 +40,9 @@ class StepSerializer(serializers.Serializer[Any]):
 
 
 class ClusterTestSerializer(RowSerializer[ClusterTest]):
-    """The last check of a cluster; `ended_at` is null until it ends."""
+    """The last check of a cluster; `ended_at` is null until it ends.
+
+    `begun_at` is null while it waits for the hosts."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)
@@ -48,6 +50,10 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
     class Meta:
         model = ClusterTest
         fields: ClassVar = ["asked_at", "begun_at", "ended_at", "trying", "outdated", "steps"]
+
+    def to_representation(self, test: ClusterTest) -> dict[str, Any]:
+        fields = super().to_representation(test)
+        return fields | {"begun_at": None, "ended_at": None, "steps": []} if test.is_waiting else fields
 
 
 class ClusterSerializer(RowSerializer[Cluster]):
@@ -108,7 +114,7 @@ class ClusterViewSet(RowsViewSet[Cluster]):
 
     @schema.row_action("post", {202: ClusterSerializer}, (403, 404))
     def test(self, request: Request, slug: str) -> Response:
-        """Check the cluster on a worker; its field `test` has the result."""
+        """Check the cluster after its running trial; its field `test` has the result."""
         cluster = self.get_object()
         if not may_test_clusters(request.user):
             raise PermissionDenied("Only maintainers and users who set up clusters may check them.")

@@ -13,7 +13,7 @@ from dashboard.api.rest.fields import RowSerializer, Sparse
 from dashboard.api.rest.schema import dataclass_schema
 from dashboard.panels.experiment.excluded_trials import why_apart
 from experiments.metrics import still_absent
-from experiments.models import Artifact, Experiment, Kind, Measurement, Priority, Trial
+from experiments.models import METRIC_SOURCES, Artifact, Experiment, Kind, Measurement, Priority, Trial
 from workers.testbed.certificate import Certificate
 
 Values = dict[str, float]
@@ -161,7 +161,10 @@ class TrialDetailSerializer(TrialSerializer):
     trust_reasons = serializers.ListField(child=serializers.CharField(), read_only=True)
     command = serializers.ListField(child=serializers.CharField(), read_only=True)
     progress = serializers.DictField(read_only=True)
-    conditions = serializers.DictField(read_only=True)
+    metric_sources = serializers.SerializerMethodField(
+        help_text="Of metrics from counters: the source, and its trust (measured, estimated or from calls)."
+    )
+    conditions = serializers.SerializerMethodField()
     certificate = CertificateField(read_only=True, allow_null=True)
     tables = serializers.DictField(read_only=True)
     environment = serializers.SerializerMethodField()
@@ -174,8 +177,9 @@ class TrialDetailSerializer(TrialSerializer):
     class Meta(TrialSerializer.Meta):
         fields: ClassVar = [
             *TrialSerializer.Meta.fields,
-            *("apart", "metrics", "mpi_metrics", "not_available", "trust_reasons", "command", "progress", "conditions"),
-            *("certificate", "tables", "environment", "artifacts", "repeats_disturbed"),
+            *("apart", "metrics", "mpi_metrics", "not_available", "metric_sources", "trust_reasons", "command"),
+            *("progress", "conditions", "certificate", "tables", "environment", "artifacts"),
+            "repeats_disturbed",
         ]
 
     def get_metrics(self, trial: Trial) -> Values:
@@ -186,6 +190,17 @@ class TrialDetailSerializer(TrialSerializer):
 
     def get_not_available(self, trial: Trial) -> dict[str, str]:
         return still_absent(trial.not_available, self.get_metrics(trial))
+
+    @extend_schema_field({"type": "object", "additionalProperties": {"type": "object", "additionalProperties": True}})
+    def get_metric_sources(self, trial: Trial) -> dict[str, dict[str, str]]:
+        return {
+            metric: {"source": title, "trust": source["trust"]}
+            for title, source in trial.conditions.get(METRIC_SOURCES, {}).items()
+            for metric in source["metrics"]
+        }
+
+    def get_conditions(self, trial: Trial) -> dict[str, Any]:
+        return {name: value for name, value in trial.conditions.items() if name != METRIC_SOURCES}
 
     def get_apart(self, trial: Trial) -> str | None:
         reasons: dict[int, str] | None = self.context.get("apart")

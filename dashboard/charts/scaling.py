@@ -137,8 +137,9 @@ def time_parts(
     of: Sequence[int] = (),
     shares: str = "",
     outside: str = "",
+    quantity: tuple[str, str] = ("Time", "s"),
 ) -> Figure:
-    """Draw medians in seconds per size as stacked bars.
+    """Draw medians of a ``quantity`` (name, unit) per size as stacked bars.
 
     `wholes`: the seconds that shares are of, else the sum of the parts; `shares` is its name if bars are per cent of it. `outside`: the
     part that is not in the whole, such as the time before MPI_Init: it has no share. `of`: the configuration of every size.
@@ -146,17 +147,17 @@ def time_parts(
     colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
     measured_parts = {name: values for name, values in parts.items() if any(v is not None for v in values)}
     if not measured_parts:
-        return _empty("Time", "s")
+        return _empty(*quantity)
     crowded = len(sizes) > _MOST_NAMED and max(map(len, sizes)) > _SHORT_NAME
-    heights_s = [sum(values[i] or 0.0 for values in measured_parts.values()) for i in range(len(sizes))]
-    totals = [whole or 1.0 for whole in wholes or heights_s]
-    scale = Scale(0, "%") if shares else Scale.of(heights_s, "s")
+    heights = [sum(values[i] or 0.0 for values in measured_parts.values()) for i in range(len(sizes))]
+    totals = [whole or 1.0 for whole in wholes or heights]
+    scale = Scale(0, "%") if shares else Scale.of(heights, quantity[1])
     data = []
     for name, values in measured_parts.items():
         if shares and name == outside:
             continue
         colour = colours.get(name, PART_COLOURS[-1])
-        heights = [
+        drawn = [
             None if v is None else (100 * v / total if shares else scale(v))
             for v, total in zip(values, totals, strict=True)
         ]
@@ -168,7 +169,7 @@ def time_parts(
                 "type": "bar",
                 "name": name,
                 "x": list(sizes),
-                "y": heights,
+                "y": drawn,
                 "text": words,
                 "textposition": "none" if crowded else "inside",
                 "insidetextanchor": "middle",
@@ -187,7 +188,7 @@ def time_parts(
         "layout": {
             "barmode": "stack",
             "xaxis": x_axis,
-            "yaxis": {"title": axis_title(f"Share of {shares}" if shares else "Time", scale.unit)},
+            "yaxis": {"title": axis_title(f"Share of {shares}" if shares else quantity[0], scale.unit)},
         },
     }
 

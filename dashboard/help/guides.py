@@ -84,7 +84,8 @@ def search(text: str) -> list[Hit]:
     if not words:
         return []
     phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
-    first = [hit for phrase, hits in phrases if f" {phrase} " in f" {_plain_words(text)} " for hit in hits]
+    answers = [hit for phrase, hits in phrases if f" {phrase} " in f" {_plain_words(text)} " for hit in hits]
+    first = list({id(hit.section): hit for hit in answers}.values())
     answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():
         for section in guide.page.sections:
@@ -93,7 +94,7 @@ def search(text: str) -> list[Hit]:
             title, whole = section.title.casefold(), f"{section.title} {section.text}".casefold()
             if all(word in whole for word in words):
                 missed = sum(re.search(rf"\b{re.escape(word)}", title) is None for word in words)
-                ranked.append((missed, _FOLDERS[guide.folder], Hit(guide, section, _around(section.text, words))))
+                ranked.append((missed, _FOLDERS[guide.folder], Hit(guide, section, _around(text_of(section), words))))
     ranked.sort(key=lambda row: row[:2])
     return [*first, *(hit for _, _, hit in ranked)][:MOST_HITS]
 
@@ -104,8 +105,11 @@ def _by_search_words() -> dict[str, list[Hit]]:
     text = next(path for path in _paths() if path.stem == SEARCH_WORDS).read_text(encoding="utf-8")
     hits: dict[str, list[Hit]] = {}
     for words, answer in re.findall(r"^\| (.+?) \| (.*\]\(.*) \|$", text, re.MULTILINE):
+        links = re.findall(r"\[(.+?)\]\((.+?)\)", answer)
         sentence = re.sub(r"\[(.+?)\]\(.+?\)", r"\1", answer).replace("*", "").replace("`", "")
-        answers = [_linked(target, sentence) for target in re.findall(r"\]\((.+?)\)", answer)]
+        # One hit shows the sentence, if it says more than its title; the others show their own text.
+        first = sentence if sentence != links[0][0] else ""
+        answers = [_linked(target, "" if n else first) for n, (_, target) in enumerate(links)]
         hits |= {_plain_words(word): answers for word in words.split(",")}
     return hits
 
@@ -114,12 +118,18 @@ def _linked(target: str, sentence: str) -> Hit:
     path, _, anchor = target.partition("#")
     guide = guides()[PurePosixPath(path).stem]
     section = next(section for section in guide.page.sections if not anchor or section.anchor == anchor)
-    return Hit(guide, section, sentence)
+    return Hit(guide, section, sentence or _around(text_of(section), []))
 
 
 def _plain_words(text: str) -> str:
     """Return words without case, hyphens and the s of a plural."""
     return " ".join(word.removesuffix("s") for word in text.casefold().replace("-", " ").split())
+
+
+def text_of(section: Section) -> str:
+    """Return the text of a section; of a defining row without id and label."""
+    label = section.title.removesuffix(f" ({section.anchor})")
+    return section.text if section.level else section.text.removeprefix(f"{section.anchor} {label}").strip()
 
 
 def _around(text: str, words: list[str]) -> str:

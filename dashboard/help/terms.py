@@ -9,7 +9,7 @@ from typing import Final
 from django.urls import reverse
 
 from analysis.catalogue import METRICS
-from dashboard.help.guides import guides
+from dashboard.help.guides import guides, text_of
 from dashboard.help.markdown import Section
 from experiments.metrics import find, is_metric
 
@@ -58,7 +58,7 @@ def _by_label() -> dict[str, str]:
 @cache
 def _meanings() -> dict[str, str]:
     """Return id -> meaning of docs/reference/terms.md."""
-    return {row.anchor: row.text.removeprefix(f"{row.anchor} {_words()[row.anchor]} ") for row in _rows()}
+    return {row.anchor: text_of(row) for row in _rows()}
 
 
 @cache

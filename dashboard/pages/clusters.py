@@ -18,11 +18,12 @@ from dashboard.panels.cluster.rows import ClusterRow, cluster_rows
 from dashboard.panels.new.form import Field
 from dashboard.states import chip_of
 from experiments import cluster_kinds
-from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters
+from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters, visible_experiments
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Trial
+from experiments.selectors.queue_forecast import outlooks
 from workers import queue
 
 _FACT_GROUPS: Final = (
@@ -102,6 +103,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up,
         "may_remove": may_set_up and cluster.may_be_removed,
+        "failure": ClusterTest.failure_of(cluster),
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", context)
@@ -109,14 +111,17 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def test(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the progress of the last test; on POST start one."""
+    """Show the last check; on POST request one, or ``cancel`` the waiting one."""
     cluster = get_object_or_404(Cluster, slug=slug)
     if request.method != "POST":
         return render(request, "clusters/_test.html", {**_test_of(request, cluster), "is_update": True})
     if not may_test_clusters(request.user) or cluster.elsewhere:
         raise PermissionDenied
-    if not queue.request_check(cluster):
-        messages.info(request, "A check is already running.")
+    if "cancel" in request.POST:
+        if not queue.cancel_check(cluster):
+            messages.info(request, "The check is no longer waiting.")
+    elif not queue.request_check(cluster):
+        messages.info(request, "A check already waits or runs.")
     return redirect("cluster", cluster.slug)
 
 
@@ -183,12 +188,16 @@ def _set_up(request: HttpRequest, slug: str) -> Cluster:
 def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     last = ClusterTest.objects.filter(cluster=cluster).first()
     counts = last.counts.items() if last else ()
+    running = last.running_trial if last and last.is_waiting else None
     return {
         "cluster": cluster,
         "test": last,
         "counts": [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
         "measurable": measurable(last),
+        "running": running,
+        "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
+        "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
         "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
     }
 
@@ -211,7 +220,9 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
                 words = "is saved but switched off. Switch it on to run experiments"
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)
-    context = {"place": "clusters", "form": form, "cluster": form.cluster, "kinds": cluster_kinds.registry()}
+    failure = ClusterTest.failure_of(form.cluster) if form.cluster else ""
+    context = {"place": "clusters", "form": form, "cluster": form.cluster, "failure": failure}
+    context["kinds"] = cluster_kinds.registry()
     return render(request, "clusters/form.html", context, status=status)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -15,13 +16,18 @@ from dashboard.labels import parameter_label
 from dashboard.panels.compare.charts import charts
 from dashboard.panels.compare.sentences import answer, first_differences, point_name, point_words, setting
 from dashboard.panels.compare.table import stated_by, table
-from dashboard.requests.lookup import query_value, requested_comparison
+from dashboard.panels.experiment.list_rows import experiment_rows
+from dashboard.requests.lookup import query_value, requested_comparison, requested_members
+from experiments.access import visible_experiments
 from experiments.errors import CannotCompare
-from experiments.models import Measurement, Trial
+from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.compared_members import Member
 from experiments.selectors.comparison import Compared
+from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.differences import Difference
 
+MOST_CHOICES: Final = 12
+"""Experiments that are offered for a comparison with a single one."""
 _SHARED: Final = ("words", "oversubscription")
 """Parts of a member's head that are said once if all members have the same."""
 
@@ -33,6 +39,8 @@ def page(request: HttpRequest) -> HttpResponse:
     try:
         compared = requested_comparison(request.user, request.GET)
     except CannotCompare as error:
+        if (chosen := _only(request)) is not None:
+            return render(request, "compare/choose.html", {"place": "experiments", **_choices(request.user, chosen)})
         return render(request, "compare/none.html", {"place": "experiments", "why": str(error)}, status=400)
     drawn, oversubscribed = charts(compared), _oversubscribed(compared)
     members = [_head(compared, member, scope, oversubscribed) for member in compared.members]
@@ -59,6 +67,21 @@ def page(request: HttpRequest) -> HttpResponse:
         "bundle_of": ",".join(member.token for member in compared.members),
     }
     return render(request, "compare/page.html", context)
+
+
+def _only(request: HttpRequest) -> Experiment | None:
+    """Return the experiment of the request if it names one member only."""
+    kind, _, slug = ",".join(requested_members(request.GET)).partition(":")
+    return visible_experiments(request.user).filter(slug=slug).first() if kind == "e" else None
+
+
+def _choices(user: Any, chosen: Experiment) -> dict[str, Any]:
+    """Return experiments of the same workload: clones of each other, then the newest."""
+    related = Q(pk=chosen.cloned_from_id) | Q(cloned_from=chosen.pk)
+    others = visible_experiments(user).filter(workload=chosen.workload, archived_at=None).exclude(pk=chosen.pk)
+    ordered = others.annotate(is_related=ExpressionWrapper(related, BooleanField()))
+    choices = list(ordered.order_by(F("is_related").desc(nulls_last=True), "-created_at", "-pk")[:MOST_CHOICES])
+    return {"chosen": chosen, "rows": experiment_rows(choices, answers_of(choices))}
 
 
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:

@@ -50,6 +50,7 @@ from experiments.selectors import (
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
+from experiments.specification.fields import EACH
 from experiments.specification.parameters import known_parameters
 
 MORE_REPETITIONS = (1, 2, 3, 5, 10, 20)
@@ -76,10 +77,27 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     if original := experiment.cloned_from_id:
         context["original"] = visible_experiments(request.user).filter(pk=original).first()
     context["toured"] = bool(query_value(request, "tour"))
-    configurations = len(context["results"].rows)
-    choices = [(count, count * configurations) for count in MORE_REPETITIONS]
-    context["repeatable"] = {"configurations": configurations, "choices": choices}
+    context["repeatable"] = _repeatable(context)
     return render(request, "experiment/page.html", context)
+
+
+def _repeatable(context: dict[str, Any]) -> dict[str, Any]:
+    """Return choices (repetitions, trials, seconds or None) of more repetitions.
+
+    Control runs of each repetition are trials too.
+    """
+    progress, spec, configurations = context["progress"], context.get("spec"), len(context["results"].rows)
+    in_each = configurations * (2 if spec is not None and spec.control == EACH else 1)
+    left_s, took_s = context.get("left_s"), context["took_s"]
+    trial_s = took_s / progress.over if took_s else None
+    if left_s is not None and progress.queued:
+        trial_s = left_s / (progress.queued + progress.active)
+    counts = [(count, count * in_each) for count in MORE_REPETITIONS]
+    return {
+        "configurations": configurations,
+        "choices": [(count, trials, None if trial_s is None else trial_s * trials) for count, trials in counts],
+        "repeats": spec is not None and spec.disturbed == "repeat",
+    }
 
 
 @require_GET
@@ -159,6 +177,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
+        "repeats": experiment.trials.current().repeats().count() if progress.flagged else 0,
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),

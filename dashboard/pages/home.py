@@ -76,7 +76,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
     answers = answers_of([*recent, *listed.values()])
     for row in news["happened"]:
         if row["event"].kind == Event.Kind.ENDED and (answer := answers.get(row["event"].experiment_id)) is not None:
-            row["sentence"] = answer.sentence  # later than the event, if trials were added
+            row["answer"], row["sentence"] = answer, answer.sentence  # later than the event, if trials were added
     return {
         **_now(user),
         **news,

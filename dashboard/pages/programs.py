@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from experiments.access import may_register_programs, may_replace_program, visib
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Program
 from experiments.models.program import read_definition
-from experiments.reparse import newly_refused
+from experiments.reparse import Relabelled, newly_refused, relabelled
 from experiments.specification.yaml_lines import YamlDocument, dump
 from experiments.workloads.template import text_paths
 from workers import queue
@@ -41,9 +41,11 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
         if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
-            refused, tried = newly_refused(read_definition(definition), visible_trials(request.user))
-            if refused:
-                return _form(request, latest, texts, refused=refused, tried=tried)
+            changed = read_definition(definition)
+            refused, tried = newly_refused(changed, visible_trials(request.user))
+            units = relabelled(read_definition(latest.definition), changed)
+            if refused or units:
+                return _form(request, latest, texts, refused=refused, tried=tried, units=units)
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
@@ -114,6 +116,7 @@ def _form(
     *,
     refused: Mapping[int, str] = MappingProxyType({}),
     tried: int = 0,
+    units: Sequence[Relabelled] = (),
 ) -> HttpResponse:
     context = {
         "place": "workloads",
@@ -121,9 +124,10 @@ def _form(
         "form": ProgramForm(texts, error),
         "failing": sorted(refused.items(), reverse=True),
         "tried": tried,
+        "units": units,
         **read_form(texts),
     }
-    return render(request, "workloads/program.html", context, status=422 if error or refused else 200)
+    return render(request, "workloads/program.html", context, status=422 if error or refused or units else 200)
 
 
 @require_POST

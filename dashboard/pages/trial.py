@@ -38,7 +38,7 @@ from dashboard.panels.trial.metric_rows import metric_rows, missing_rows
 from dashboard.panels.trial.packets import KINDS, PacketQuery
 from dashboard.panels.trial.rank_timeline import rank_timeline
 from dashboard.panels.trial.siblings import environment_comparison, observer_of
-from dashboard.panels.trial.tiles import published_here, tile_of
+from dashboard.panels.trial.tiles import metrics_of_tiles, published_here, tile_of
 from dashboard.panels.trial.traffic import wire_of
 from dashboard.panels.trial.trust_panel import trust_rows
 from dashboard.requests import ranges
@@ -47,7 +47,7 @@ from dashboard.requests.lookup import find_trial, query_value
 from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreUnavailable, Tampered
-from experiments.metrics import HEADLINE, still_absent
+from experiments.metrics import still_absent
 from experiments.models import Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.selectors.queue_forecast import length_of
@@ -250,8 +250,9 @@ def _parameters(trial: Trial) -> list[tuple[str, str]]:
 def _measured(trial: Trial, artifacts: Sequence[Artifact], *, has_packets: bool) -> dict[str, Any]:
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     published = published_here(trial)
-    repetitions = repetitions_of(trial, HEADLINE)
-    tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in HEADLINE]
+    metrics = metrics_of_tiles(trial, values)
+    repetitions = repetitions_of(trial, metrics)
+    tiles = [tile_of(trial, metric, values, repetitions[metric], published.get(metric)) for metric in metrics]
     wire, observer = wire_of(trial, values, has_packets=has_packets), observer_of(trial)
     has_output = any(a.kind == Artifact.Kind.STDOUT and a.removed_at is None for a in artifacts)
     return {

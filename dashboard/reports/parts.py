@@ -14,7 +14,7 @@ from dashboard.labels import trial_role
 from dashboard.panels.compare import charts as compare_charts
 from dashboard.panels.compare.sentences import amount
 from dashboard.panels.compare.sentences import answer as compare_answer
-from dashboard.panels.experiment.diagnosis import STRENGTH, diagnosis_context
+from dashboard.panels.experiment.diagnosis import diagnosis_context
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.history import history_chart
 from dashboard.panels.parts import Measured
@@ -22,7 +22,7 @@ from dashboard.panels.parts.efficiencies import efficiency_trees
 from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
 from dashboard.requests.explore import panels, parse_question
 from dashboard.requests.lookup import requested_comparison
-from dashboard.states import chip_of
+from dashboard.states import STRENGTH, chip_of
 from experiments.access import visible_experiments
 from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe

@@ -18,10 +18,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
+from analysis.conclusions import Answer
 from dashboard.help.terms import term
 from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
-from dashboard.states import chip_of
+from dashboard.states import STRENGTH, chip_of
 from experiments.models import LastSeen
 
 register = template.Library()
@@ -96,6 +97,12 @@ def chip(
     if explained:
         return _explained(context, classes, inside, section.meaning, section.address)
     return format_html('<span class="{}" data-explains="{}">{}</span>', classes, section.meaning, inside)
+
+
+@register.simple_tag
+def strength(answer: Answer) -> SafeString:
+    """Return the strength of an answer as a word and a colour, for lists."""
+    return format_html('<span class="chip bare {}">{}</span>', *STRENGTH[answer.strength])
 
 
 @register.simple_tag

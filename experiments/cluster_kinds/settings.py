@@ -24,6 +24,15 @@ def _as_name(text: str) -> str:
 Name = Annotated[str, AfterValidator(_as_name)]
 """A host, user or partition: nothing that ssh or Slurm could take for an option."""
 Word = Annotated[str, Field(min_length=1)]
+
+
+def _as_path(text: str) -> str:
+    if "-----BEGIN" in text:
+        raise ValueError("is the key itself: give the path of its file on the worker's machine")
+    return text
+
+
+KeyFile = Annotated[Word, AfterValidator(_as_path)]
 MPIRUN: Final = "mpirun"
 Launcher = Literal["mpirun", "srun-pmix", "srun-pmi2", "flux-run", "pals"]
 
@@ -55,7 +64,7 @@ class Login(Settings):
     """An ordinary account; it needs no password and no root rights."""
     port: int | None = stated(None, "Port", "Login", usual="22", ge=1, le=65535)
     """Port of sshd."""
-    key: Word | None = stated(None, "Private key", "Login", first=True, usual="ssh's own choice")
+    key: KeyFile | None = stated(None, "Private key", "Login", first=True, usual="ssh's own choice")
     """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or be in an agent."""
     config: Word | None = stated(None, "ssh configuration", "Login", usual="~/.ssh/config")
     """Path of a file for ssh -F on the worker's machine: jump hosts, aliases."""

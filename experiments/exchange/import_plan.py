@@ -366,10 +366,12 @@ def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, s
 
 
 def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
-    """Return the unpacked size of a file that pages read. Raise BadBundle."""
-    if not file.path.endswith(".zst") or file.kind == "capture":
+    """Return the unpacked size of a file that pages read, by its name or kind. Raise BadBundle."""
+    is_json = file.kind == "analysis" or file.name.endswith(".json.zst")
+    if not is_json and (file.kind == "capture" or not (file.name.endswith(".zst") or file.path.endswith(".zst"))):
         return 0
     size, last = 0, b""
+    most_json = JSON_BYTES if file.kind == "analysis" else 2 * JSON_BYTES
     try:
         with target.open("rb") as stream, zstandard.ZstdDecompressor().stream_reader(stream) as reader:
             for piece in in_pieces(reader):
@@ -377,10 +379,11 @@ def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
                 size += len(piece)
                 if size > _UNPACKED_BYTES:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
-                if size <= JSON_BYTES:
+                if is_json and size <= most_json:
                     last += piece
-        if file.kind == "analysis" and (size > JSON_BYTES or not isinstance(json.loads(last), dict)):
-            raise BadBundle(f"{name} is no analysis of a capture.")
+        if is_json and (size > most_json or not isinstance(json.loads(last), dict)):
+            what = "analysis of a capture" if file.kind == "analysis" else "table of a trial"
+            raise BadBundle(f"{name} is no {what}.")
     except (zstandard.ZstdError, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} cannot be read: {error}.") from None
     return size

@@ -29,6 +29,7 @@ from experiments.models.states import (
     BLOCKING,
     DISTURBANCES,
     FAILED,
+    METRIC_SOURCES,
     UNFINISHED,
     Hold,
     Kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from django.db import IntegrityError, models, transaction
@@ -15,9 +15,11 @@ from experiments.common.storable import storable
 from experiments.models.cluster import Cluster, Lease
 
 LONGEST: Final = datetime.timedelta(minutes=15)
-"""Time limit after which a test's worker is considered dead."""
+"""Time limit after which the worker of a running check is considered dead."""
 OK, WARNING, PROBLEM, SKIPPED = "ok", "warning", "problem", "skipped"
 """States of a step."""
+_CANCELLED: Final = "cancelled"
+"""In place of the worker of a check that was kept when its successor was cancelled."""
 
 Step = Mapping[str, Any]
 """``name``, ``state``, ``value`` (a few words), ``seen`` and ``remedy`` (sentences), ``commands`` (to copy)."""
@@ -30,7 +32,7 @@ class ClusterTest(models.Model):
     asked_at = models.DateTimeField()
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
-    worker = models.CharField(max_length=120, blank=True)
+    worker = models.CharField(max_length=120, blank=True)  # empty: it waits
     trying = models.CharField(max_length=200, blank=True, help_text="What is being tried now.")
     steps: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = models.JSONField(default=list, blank=True)
     of_settings = models.CharField(max_length=64, blank=True)
@@ -40,31 +42,44 @@ class ClusterTest(models.Model):
 
     @classmethod
     def ask(cls, cluster: Cluster) -> bool:
-        """Request a test in place of the last one; return False if one is unfinished."""
+        """Request a check; results of the last one stay until it begins.
+
+        Return False if one is unfinished.
+        """
         with transaction.atomic():
             Cluster.objects.select_for_update().get(pk=cluster.pk)
             last = cls.objects.filter(cluster=cluster).first()
             if last is not None and not last.is_over:
                 return False
-            cls.objects.filter(cluster=cluster).delete()
-            cls.objects.create(cluster=cluster, asked_at=Now())
+            cls.objects.update_or_create(cluster=cluster, defaults={"asked_at": Now(), "worker": ""})
         return True
 
     @classmethod
-    def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
-        """Claim the requested test, without hosts yet (``take_hosts``), or return None."""
-        mine = cls.objects.filter(cluster=cluster, begun_at=None, ended_at=None)
-        fields = {"begun_at": Now(), "worker": worker, "of_settings": digest_of(cluster)}
-        return cls.objects.select_related("cluster").get(cluster=cluster) if mine.update(**fields) else None
+    def cancel(cls, cluster: Cluster) -> bool:
+        """Cancel a waiting check, which leaves the last one; return False if none waits."""
+        waiting = cls.objects.filter(cluster=cluster, worker="")
+        return bool(waiting.filter(begun_at=None).delete()[0] or waiting.update(worker=_CANCELLED))
 
-    def take_hosts(self) -> bool:
-        """Take the hosts as a trial does; return False if they are in use."""
+    @classmethod
+    def waits_for(cls, resources: Collection[str]) -> bool:
+        """Return whether a check waits for one of these: trials let it pass."""
+        waiting = cls.objects.filter(worker="").select_related("cluster")
+        return any(not set(resources).isdisjoint(test.cluster.resources()) for test in waiting)
+
+    @classmethod
+    def begin(cls, cluster: Cluster, worker: str) -> ClusterTest | None:
+        """Claim the waiting check with its hosts, or return None if they are in use."""
         try:
             with transaction.atomic():
-                Lease.objects.bulk_create(Lease(resource=resource, test=self) for resource in self.cluster.resources())
+                fields = {"begun_at": Now(), "ended_at": None, "worker": worker, "steps": []}
+                mine = cls.objects.filter(cluster=cluster, worker="")
+                if not mine.update(**fields, of_settings=digest_of(cluster)):
+                    return None
+                test = cls.objects.select_related("cluster").get(cluster=cluster)
+                Lease.objects.bulk_create(Lease(resource=resource, test=test) for resource in cluster.resources())
         except IntegrityError:
-            return False
-        return True
+            return None
+        return test
 
     def tell(self, trying: str, steps: Sequence[Step]) -> None:
         """Store the progress."""
@@ -89,13 +104,25 @@ class ClusterTest(models.Model):
         self.end([*self.steps, {**step, "commands": []}])
 
     @property
+    def is_waiting(self) -> bool:
+        """Return whether no worker has begun it; its fields are of the last check then."""
+        return not self.worker
+
+    @property
+    def running_trial(self) -> Any:
+        """Return a trial that has a host of the cluster, for which a waiting check waits."""
+        leases = Lease.objects.filter(resource__in=self.cluster.resources(), trial__isnull=False)
+        lease = leases.select_related("trial__experiment", "trial__configuration").first()
+        return lease.trial if lease else None
+
+    @property
     def is_over(self) -> bool:
-        return self.ended_at is not None
+        return self.ended_at is not None and not self.is_waiting
 
     @property
     def is_silent(self) -> bool:
         """Return whether its time limit has passed, by the database's clock."""
-        return type(self).objects.filter(pk=self.pk, ended_at=None, asked_at__lt=Now() - LONGEST).exists()
+        return type(self).objects.filter(pk=self.pk, ended_at=None, begun_at__lt=Now() - LONGEST).exists()
 
     @property
     def is_outdated(self) -> bool:
@@ -107,6 +134,16 @@ class ClusterTest(models.Model):
         """Return the number of steps by state, without zeros."""
         states = [step["state"] for step in self.steps]
         return {state: states.count(state) for state in (OK, WARNING, PROBLEM, SKIPPED) if state in states}
+
+    @classmethod
+    def failure_of(cls, cluster: Cluster) -> str:
+        """Return a sentence on what failed in the last check of a cluster, or ""."""
+        test = cls.objects.filter(cluster=cluster).first()
+        failed = [step["name"] for step in test.steps if step["state"] == PROBLEM] if test else []
+        if test is None or not failed:
+            return ""
+        since = " Its settings have changed since." if test.is_outdated else ""
+        return f"The last check of {cluster.name} failed: {', '.join(failed)}.{since}"
 
     def _mine(self) -> models.QuerySet[ClusterTest]:
         return type(self).objects.filter(pk=self.pk, worker=self.worker, ended_at=None)

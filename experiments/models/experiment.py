@@ -184,8 +184,12 @@ class Experiment(OfProject, models.Model):
             self.hold = Hold.PAUSED if stays_paused else Hold.NONE
             self.save()
             self._store_version(author)
+            # Locked first: a trial that a worker claims meanwhile stays.
+            waiting = list(
+                self.trials.filter(state=State.QUEUED).select_for_update().values_list("pk", flat=True).order_by()
+            )
             extra_repetitions = self._waiting_beyond(0 if old.optimised else old.at_least)
-            self.trials.filter(state=State.QUEUED).delete()
+            self.trials.filter(pk__in=waiting).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
             queued = self.add_design(plan) + self.queue_repetitions(extra_repetitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from django.conf import settings
@@ -17,6 +18,10 @@ from experiments.workloads.definition import ProgramDefinition
 
 _TAKEN: Final = frozenset({"new"})
 """Addresses below /workloads/ that no program can have."""
+_INDEPENDENT: Final = frozenset(
+    {"name", "title", "summary", "threads", "modules", "container", "success", "failure", "keep"}
+)
+"""Fields that no other field refers to."""
 
 
 class Program(models.Model):
@@ -72,22 +77,34 @@ def read_definition(data: Any) -> ProgramDefinition:
         raise InvalidSpec([FieldError("", "a program is a mapping of fields, such as name: and program:")])
     if odd := list(problems(data)):
         raise InvalidSpec(odd[:100])
-    try:
-        definition = ProgramDefinition.model_validate(data)
-    except ValidationError as error:
-        raise InvalidSpec(_field_error(problem) for problem in error.errors()[:100]) from None
-    workload = workloads.find(definition.name)
+    errors = list(_errors_in(data))
+    name = data.get("name")
+    workload = workloads.find(name) if isinstance(name, str) else None
     if workload is not None and not workload.registered:
-        raise InvalidSpec([FieldError("name", f"a workload {definition.name!r} exists already")])
-    if definition.name in _TAKEN:
-        raise InvalidSpec(
-            [FieldError("name", f"{definition.name!r} is the address of a page of Rankwire: choose another name")]
-        )
-    return definition
+        errors.append(FieldError("name", f"a workload {name!r} exists already"))
+    if name in _TAKEN:
+        errors.append(FieldError("name", f"{name!r} is the address of a page of Rankwire: choose another name"))
+    if errors:
+        raise InvalidSpec(errors[:100])
+    return ProgramDefinition.model_validate(data)
 
 
-def _field_error(error: Any) -> FieldError:
+def _errors_in(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield all errors: pydantic checks fields together only if each is valid."""
+    failing = set()
+    try:
+        ProgramDefinition.model_validate(data)
+    except ValidationError as error:
+        for problem in error.errors():
+            failing |= set(map(str, problem["loc"][:1]))
+            yield from _field_errors(problem)
+    if failing and failing <= _INDEPENDENT:
+        others = {name: value for name, value in data.items() if name not in failing}
+        yield from _errors_in({**others, "name": "any-name"})
+
+
+def _field_errors(error: Any) -> Iterator[FieldError]:
     path, message = ".".join(map(str, error["loc"])), sentence(error)
-    if not path and ": " in message:
-        path, _, message = message.partition(": ")
-    return FieldError(path, message)
+    for line in [message] if path else message.splitlines():
+        field, colon, rest = line.partition(": ")
+        yield FieldError(field, rest) if colon and not path else FieldError(path, line)

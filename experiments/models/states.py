@@ -85,6 +85,10 @@ DISTURBANCES: Final = "disturbances"
 """Key in a trial's conditions, with one sentence per disturbance."""
 
 
+METRIC_SOURCES: Final = "metric_sources"
+"""Key in a trial's conditions, with trust and metrics of each source of counters."""
+
+
 def disturbed(trial: str = "") -> Q:
     """Return the condition of a trial that other load slowed."""
     # Trust first: it excludes most trials and is cheaper to read.

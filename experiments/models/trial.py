@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar, Final
 
 from django.db import IntegrityError, models, transaction
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
@@ -17,6 +18,7 @@ from experiments.common.storable import storable
 from experiments.errors import StaleTrial
 from experiments.models.artifact import Artifact
 from experiments.models.cluster import Cluster, Lease
+from experiments.models.cluster_check import ClusterTest
 from experiments.models.configuration import Configuration
 from experiments.models.environment import Environment
 from experiments.models.experiment import Experiment
@@ -84,6 +86,12 @@ class TrialQuerySet(models.QuerySet["Trial"]):
     def counted(self) -> TrialQuerySet:
         """Return the trials in statistics."""
         return self.filter(counted() & ~excluded_as_disturbed())
+
+    def repeats(self) -> TrialQuerySet:
+        """Return the trials that repeat a disturbed one, which is not replaced."""
+        same = {name: OuterRef(name) for name in _REPETITION}
+        earlier = Trial.objects.filter(**same, superseded=False, attempt__lt=OuterRef("attempt"))
+        return self.filter(Exists(earlier), attempt__gt=1)
 
     def flagged(self) -> TrialQuerySet:
         """Return the counted trials whose traffic is not in statistics."""
@@ -245,12 +253,14 @@ class Trial(models.Model):
     def claim_next(cls, cluster: Cluster, worker: str, *, rather: int | None = None) -> Trial | None:
         """Claim the next waiting trial of a cluster by fair share, with its hosts.
 
-        Return None if no trial waits, the hosts are taken, or the cluster is disabled.
+        Return None if no trial waits, the hosts are taken or a check waits for them, or the cluster is disabled.
         """
         resources = cluster.resources()
         usable = Cluster.objects.filter(pk=cluster.pk, enabled=True)
         # Cheap check; the unique key stops concurrent claims.
         if not usable.exists() or Lease.objects.filter(resource__in=resources).exists():
+            return None
+        if ClusterTest.waits_for(resources):
             return None
         with transaction.atomic():
             trial = cls.objects.next_waiting(cluster.pk, rather)
@@ -278,6 +288,13 @@ class Trial(models.Model):
         if not mine.update(certificate=storable(certificate)):
             raise StaleTrial(f"{self} cannot be certified: it is no longer run by {self.worker or 'this worker'}")
         self.certificate = storable(certificate)
+
+    @classmethod
+    def kept_certificate(cls, made_on: str, within: timedelta) -> Mapping[str, Any] | None:
+        """Return the newest certificate of a link as requested that was made on an equal network."""
+        lately = cls.objects.filter(ended_at__gte=timezone.now() - within)
+        equal = lately.filter(certificate__made_on=made_on, certificate__kept=True)
+        return equal.order_by("-ended_at").values_list("certificate", flat=True).first()
 
     def start_running(
         self, *, command: Sequence[str], conditions: Mapping[str, Any], environment: Mapping[str, Any] | None = None

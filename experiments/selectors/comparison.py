@@ -89,10 +89,6 @@ class Compared:
         """Return the deciding metric, or the first comparable one."""
         return next(iter(self.drawn), None)
 
-    def is_constant(self, metric: str) -> bool:
-        """Return whether all counted trials have the same value at every common point."""
-        return _is_constant(self.series[metric])
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "members": [

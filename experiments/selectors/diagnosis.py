@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 
 from analysis.conclusions import (
     Answer,
+    Deciding,
     Diagnosis,
     ExperimentIntervals,
     Fact,
@@ -31,6 +32,7 @@ from analysis.conclusions import (
     point_words,
 )
 from analysis.scaling import ObserverEffect, Study, observer_effect
+from experiments.metrics import find
 from experiments.models import UNFINISHED, Experiment, Kind, Measurement, State, Trial
 from experiments.revision import plan_points
 from experiments.selectors.question import question_of
@@ -158,6 +160,17 @@ def together_of(experiment: Experiment) -> ExperimentIntervals:
     return _keep_together(
         experiment, count, experiment_intervals(question_of(experiment, study_of(experiment, with_traffic=False)))
     )
+
+
+def intervals_of(experiment: Experiment, *metrics: str) -> list[ExperimentIntervals]:
+    """Return the intervals of metrics at the points of the answer, as if each decided."""
+    question = question_of(experiment, study_of(experiment, with_traffic=False))
+    made = []
+    for metric in metrics:
+        deciding = Deciding(metric, find(metric).label, find(metric).unit)
+        points = [point for point in question.points if min(point.values.get(metric, ()), default=1.0) > 0]
+        made.append(experiment_intervals(replace(question, deciding=deciding, points=points, prior=None, peak=None)))
+    return made
 
 
 def _keep_together(experiment: Experiment, count: int, made: ExperimentIntervals) -> ExperimentIntervals:

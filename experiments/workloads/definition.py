@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
@@ -271,18 +271,21 @@ class ProgramDefinition(CommandParameters):
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
+        if problems := list(dict.fromkeys(self._contradictions())):
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _contradictions(self) -> Iterator[str]:
+        """Yield sentences on fields that do not fit each other, each after its field."""
         if "version" in self.placeholders:
-            raise ValueError("placeholders: 'version' cannot be the name of a placeholder: programs have versions")
+            yield "placeholders: 'version' cannot be the name of a placeholder: programs have versions"
         figures = [extractor["name"] for extractor in self.extract]
         if self.deciding and self.deciding not in figures:
-            raise ValueError(
-                f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
-            )
+            yield f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
         for _, name in (pair for cluster in ("", *self.clusters) for pair in self.on(cluster).undefined()):
-            raise ValueError(f"program: {{{name}}} is not defined under placeholders")
+            yield f"program: {{{name}}} is not defined under placeholders"
         for name in () if self.decks else sorted(self.unused()):
-            raise ValueError(f"placeholders: {name!r} changes nothing: nothing of the run has {{{name}}}")
-        return self
+            yield f"placeholders: {name!r} changes nothing: nothing of the run has {{{name}}}"
 
     def on(self, cluster: str) -> ProgramDefinition:
         """Return the definition as it is on a cluster."""

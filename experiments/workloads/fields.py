@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
+from pydantic.fields import FieldInfo
 
 from experiments.common.quantities import DURATION, SIZE, Dimension
 
 
-def parameter(default: Any, title: str, description: str | None = None, *, unit: str = "", **limits: Any) -> Any:
+def parameter(
+    default: Any,
+    title: str,
+    description: str | None = None,
+    *,
+    unit: str = "",
+    choices: Sequence[Any] | None = None,
+    **limits: Any,
+) -> Any:
     """Return the field of a parameter; ``limits`` are pydantic's."""
-    return Field(default, title=title, description=description, json_schema_extra={"unit": unit}, **limits)
+    extra = {"unit": unit} | ({} if choices is None else {"enum": list(choices)})
+    return Field(default, title=title, description=description, json_schema_extra=extra, **limits)
+
+
+def choices_of(field: FieldInfo) -> Sequence[Any]:
+    """Return the values that a parameter can have if they are listed."""
+    extra = field.json_schema_extra
+    if isinstance(extra, Mapping) and isinstance(listed := extra.get("enum"), list):
+        return listed
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
 def reader(dimension: Dimension) -> Callable[[Any], Any]:

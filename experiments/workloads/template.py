@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from string import Formatter
 from typing import Annotated, Any, Final, Literal
 
@@ -59,6 +60,15 @@ class Placeholder(BaseModel):
             self.checked(self.default)
         return self
 
+    @property
+    def typed_choices(self) -> list[Any] | None:
+        """Return the choices that a value can be: within the limits, in its type."""
+        typed = []
+        for choice in self.choices or ():
+            with suppress(ValueError):
+                typed.append(self.checked(choice))
+        return None if self.choices is None else typed
+
     def checked(self, value: Any) -> Any:
         """Return the value in its type. Raise ValueError with a sentence."""
         typed = self._text(value) if self.type == "text" else self._number(value)
@@ -110,7 +120,9 @@ def with_placeholders(base: type[Parameters], placeholders: Mapping[str, Any]) -
         title = placeholder.title or name.replace("_", " ").capitalize()
         fields[name] = (
             Annotated[kind, BeforeValidator(placeholder.checked)],
-            parameter(default, title, placeholder.description, unit=placeholder.unit),
+            parameter(
+                default, title, placeholder.description, unit=placeholder.unit, choices=placeholder.typed_choices
+            ),
         )
     return create_model(base.__name__, __base__=base, __cls_kwargs__={"use_attribute_docstrings": False}, **fields)
 

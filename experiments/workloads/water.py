@@ -144,7 +144,7 @@ class WaterParameters(Parameters):
     molecules: int = parameter(512, "Molecules", ge=64, le=262_144)
     """Water molecules in the box."""
     steps: int = parameter(300, "Steps", ge=1, le=10_000_000)
-    """Time steps of 1 fs; the study ran 10 000."""
+    """Time steps of 1 fs."""
     temperature: float = parameter(300.0, "Temperature", unit="K", gt=0, le=2000)
     """Target of the thermostat."""
 

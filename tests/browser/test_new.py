@@ -35,6 +35,38 @@ def test_it_adds_and_removes_sweep_rows(page):
     expect(ranks).to_have_value("1")
 
 
+def test_settings_that_the_cluster_cannot_apply_are_neither_shown_nor_sent(page, page_errors):
+    page.goto("/experiments/new/")
+    bandwidth, yaml = page.locator("[name='link.bandwidth']"), page.locator("#yaml")
+    bandwidth.fill("200 Mbit/s")
+    page.locator("[name=sweep_values]").fill("1")
+    expect(yaml).to_have_value(re.compile("bandwidth: 200 Mbit/s"))
+    expect(page.locator("[name=allocation]")).to_be_hidden()
+    page.locator("[name=cluster]").select_option("local")
+    expect(bandwidth).to_be_hidden()
+    expect(page.locator("[name=ideal]")).to_be_hidden()
+    expect(yaml).to_have_value(re.compile("cluster: local"))
+    expect(yaml).not_to_have_value(re.compile("bandwidth"))
+    expect(page.locator("#startbar")).to_contain_text("Start 5 trials")
+    page.locator("[name=cluster]").select_option("testbed")
+    expect(bandwidth).to_have_value("200 Mbit/s")
+    expect(yaml).to_have_value(re.compile("bandwidth: 200 Mbit/s"))
+    assert page_errors == []
+
+
+def test_swept_parameter_with_choices_is_disabled(page):
+    page.goto("/experiments/new/?workload=data-staging")
+    staging = page.locator("select[name='parameters.staging']")
+    expect(staging).to_have_value("pull")
+    page.locator("[name=sweep_name]").select_option("staging")
+    page.locator("[name=sweep_values]").fill("pull, tree")
+    expect(staging).to_be_disabled()
+    expect(staging).to_have_value("swept")
+    expect(page.locator("#values-0")).to_have_text("pull  tree")
+    page.get_by_role("button", name="Remove parameter").click()
+    expect(staging).to_have_value("pull")
+
+
 def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer_is(page):
     def answer_late(route):
         time.sleep(0.6)  # the preview is requested after 0.25 s

@@ -8,6 +8,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.test import Client
+from django.urls import reverse
 
 from experiments.models import ApiToken, State, Trial
 from tests.experiments import factories
@@ -55,3 +56,10 @@ def test_it_withdraws_tokens_but_never_makes_or_shows_them(client: Client) -> No
     assert key not in client.get(f"/admin/experiments/apitoken/{token.pk}/change/").content.decode()
     client.post(f"/admin/experiments/apitoken/{token.pk}/delete/", {"post": "yes"})
     assert ApiToken.find(key) is None
+
+
+def test_it_leads_to_the_pages_that_check_changes(client: Client) -> None:
+    text = client.get("/admin/").content.decode()
+    assert "Django administration" not in text
+    for name in ("people", "projects", "clusters", "changes"):
+        assert f'href="{reverse(name)}"' in text

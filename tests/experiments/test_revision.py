@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from experiments import selectors
 from experiments.errors import InvalidSpec
@@ -13,6 +16,7 @@ from experiments.models import Cluster, Experiment, State, Trial
 from experiments.revision import add_points, plan_configuration, preview_of
 from experiments.specification import parse
 from experiments.specification.design import expand
+from tests.experiments.races import at_once
 
 BASE: dict[str, Any] = {
     "name": "under revision",
@@ -79,6 +83,26 @@ def test_it_gives_waiting_trials_the_order_of_the_new_version(db: None) -> None:
     experiment = Experiment.submit(parse(BASE), project=load_defaults())
     assert experiment.revise(parse({**BASE, "order": "sequential"})) == 4
     assert queued(experiment) == [(1, 1, 1), (1, 2, 1), (2, 1, 1), (2, 2, 1)]
+
+
+def test_revision_keeps_a_trial_that_a_worker_claims_meanwhile(transactional_db: None) -> None:
+    experiment = Experiment.submit(parse(BASE), project=load_defaults())
+    cluster = Cluster.objects.get(slug="testbed")
+    is_claimed = threading.Event()
+
+    def claim(number: int) -> None:
+        if number:
+            is_claimed.wait(10)
+            experiment.revise(parse({**BASE, "sweep": {"hosts": [1, 2, 4]}}))
+            return
+        with transaction.atomic():
+            Trial.claim_next(cluster, "host:1:1")
+            is_claimed.set()
+            time.sleep(1.0)  # the revision waits for this transaction
+
+    at_once(claim, 2)
+    assert experiment.trials.filter(state=State.PREPARING).count() == 1
+    assert experiment.trials.count() == 6
 
 
 def test_it_adds_repetitions(experiment: Experiment) -> None:

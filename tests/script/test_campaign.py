@@ -1,4 +1,4 @@
-"""A dozen faults of a whole server from outside."""
+"""Eight faults of a whole server from outside."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from config.services.service import free_port
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts the disk of the campaign")
 @pytest.mark.timeout(900)
-def test_a_dozen_faults_lose_and_double_no_trial_and_everything_runs_again() -> None:
-    options = ["--faults", "12", "--trials", "20", "--minutes", "4", "--away", "10", "--port", str(free_port())]
+def test_eight_faults_lose_and_double_no_trial_and_everything_runs_again() -> None:
+    options = ["--faults", "8", "--trials", "14", "--minutes", "4", "--away", "10", "--port", str(free_port())]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.campaign", *options], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -213,6 +213,14 @@ def test_one_more_round_extends_the_budget(db: None) -> None:
     assert experiment.trials.count() == 13
 
 
+def test_one_more_round_refuses_budgets_beyond_their_limits(db: None) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 9, "time": 1e308, "host_hours": 1e7}})
+    run_to_end(experiment, sd=0.1)
+    for more in (Budget(host_hours=1.0), Budget(time=1e308)):
+        with pytest.raises(InvalidSpec, match=r"budget\."):
+            rounds.one_more_round(experiment, more)
+
+
 def test_used_up_quota_ends_the_rounds(db: None) -> None:
     experiment = submit({"until": "0.5 %"})
     end_trials(experiment, sd=0.1)

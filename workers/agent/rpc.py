@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import struct
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,6 +24,8 @@ STREAM_LIMIT_BYTES = 64 << 20
 """Of a message between machines, and of its attachment: the other end may be hostile."""
 DESCRIPTOR_LIMIT = 8
 STALL_LIMIT_S = 60.0
+SLOWEST_BYTES_PER_S = 100_000
+"""Of a message between machines, beside its `STALL_LIMIT_S`: an end that trickles is as good as gone."""
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -111,10 +114,10 @@ class Stream:
         self.reading = self.writing = -1
 
     def _read(self, length: int) -> bytes | None:
-        parts = []
+        parts, deadline_s = [], _deadline_s(length)
         while length:
-            if not select.select([self.reading], [], [], STALL_LIMIT_S)[0]:
-                return None  # a message that stops in its middle: the other side is as good as gone
+            if not select.select([self.reading], [], [], max(0.0, deadline_s - time.monotonic()))[0]:
+                return None
             part = os.read(self.reading, min(length, MESSAGE_LIMIT_BYTES))
             if not part:
                 return None
@@ -123,10 +126,14 @@ class Stream:
         return b"".join(parts)
 
 
+def _deadline_s(length: int) -> float:
+    return time.monotonic() + STALL_LIMIT_S + length / SLOWEST_BYTES_PER_S
+
+
 def write(descriptor: int, data: bytes) -> None:
     """Write all to a pipe in steps that cannot block. Raises OSError and TimeoutError."""
-    unsent = memoryview(data)
+    unsent, deadline_s = memoryview(data), _deadline_s(len(data))
     while unsent:
-        if not select.select([], [descriptor], [], STALL_LIMIT_S)[1]:
+        if not select.select([], [descriptor], [], max(0.0, deadline_s - time.monotonic()))[1]:
             raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         unsent = unsent[os.write(descriptor, unsent[: select.PIPE_BUF]) :]

@@ -48,7 +48,7 @@ ioprio_get ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_re
 listen listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise map_shadow_stack mbind membarrier migrate_pages mincore
 mkdir mkdirat mknod mknodat mlock mlock2 mlockall mmap move_pages mprotect mq_getsetattr mq_notify mq_open mq_timedreceive
 mq_timedsend mq_unlink mremap mseal msgctl msgget msgrcv msgsnd msync munlock munlockall munmap name_to_handle_at nanosleep
-newfstatat open openat openat2 pause perf_event_open personality pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free
+newfstatat open openat openat2 pause personality pidfd_open pidfd_send_signal pipe pipe2 pkey_alloc pkey_free
 pkey_mprotect poll ppoll prctl pread64 preadv preadv2 prlimit64 process_vm_readv process_vm_writev pselect6 ptrace pwrite64
 pwritev pwritev2 read readahead readlink readlinkat readv recvfrom recvmmsg recvmsg remap_file_pages removexattr rename renameat
 renameat2 restart_syscall riscv_flush_icache riscv_hwprobe rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo
@@ -70,6 +70,7 @@ count it: the C library writes instead.
 """
 FILE_SYSTEM_REQUESTS = ord("X") << 8
 """Of ioctl(2), among them FS_IOC_RESVSP, which is fallocate(2) under another name."""
+NEGATIVE, PERF_FLAG_PID_CGROUP = 1 << 31, 1 << 2
 CLONE_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
 FAMILIES = (AF_UNIX, AF_INET, AF_INET6)
@@ -107,6 +108,13 @@ class Filter:
             differs = ~FILE_SYSTEM_REQUESTS & 1 << bit
             self._add(ALLOW, "ioctl", Comparison(1, MASKED_EQUAL, 1 << bit, differs))
         self._add(ALLOW, "clone", Comparison(0, MASKED_EQUAL, CLONE_NAMESPACES, 0))
+        # Counters of processes, never of a CPU with all that runs there.
+        self._add(
+            ALLOW,
+            "perf_event_open",
+            Comparison(1, MASKED_EQUAL, NEGATIVE, 0),
+            Comparison(4, MASKED_EQUAL, PERF_FLAG_PID_CGROUP, 0),
+        )
         for family in range(MOST_FAMILIES):
             if family != AF_NETLINK:
                 action = ALLOW if family in FAMILIES else REFUSE | errno.EAFNOSUPPORT

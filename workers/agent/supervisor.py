@@ -22,7 +22,7 @@ from workers.agent.counters import Counters, frames
 from workers.agent.spawn import Order
 
 if TYPE_CHECKING:
-    from workers.hosts.counters.recorder import Recorder
+    from workers.hosts.counters.recorder import MissingSources, Recorder
 
 SWEEP_PATIENCE_S = 1.0  # launch daemons end within milliseconds of mpirun; a stray rank never does
 TICK_S = 0.005
@@ -69,6 +69,7 @@ class Supervisor:
         self.counters = Counters()
         self.recorder: Recorder | None = None
         self.recorders: set[int] = set()
+        self.missing_sources: MissingSources = {}
         self.selector = selectors.DefaultSelector()
         self.answers: dict[str, Callable[[rpc.Message, Any], Answer]] = {
             "spawn": self.spawn,
@@ -187,11 +188,13 @@ class Supervisor:
         from workers.hosts.counters.recorder import Recorder  # here: the agent starts without it
 
         self.end_counting()
-        self.recorder = Recorder(message["roots"], networks=message["networks"])
-        self.recorders.add(self.recorder.pid)
-        self.children[self.recorder.pid] = Child(self.recorder.pid, job=False, started_ns=time.monotonic_ns())
-        self.selector.register(self.recorder.output, selectors.EVENT_READ, self.drain)
-        self.recorder.await_begin()
+        recorder = Recorder(message["roots"], networks=message["networks"], missing=self.missing_sources)
+        self.recorder = recorder
+        if recorder.pid:  # some host has a source
+            self.recorders.add(recorder.pid)
+            self.children[recorder.pid] = Child(recorder.pid, job=False, started_ns=time.monotonic_ns())
+            self.selector.register(recorder.output, selectors.EVENT_READ, self.drain)
+        recorder.await_begin()
         return {}, self.nothing
 
     def drain(self) -> None:

@@ -13,12 +13,12 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final
+from typing import BinaryIO, ClassVar, Final, Self
 
 import zstandard
 
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.start import end_at_once, frames_on, started
+from workers.capture.start import end_at_once, frames_on, reason, start
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed, TrialFailed
 from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import find_program, search_path
@@ -55,10 +55,15 @@ class CaptureReport:
 
 
 class Capture:
-    """A running or ended recording. A context manager: leaving it frees the memory."""
+    """A running or ended recording.
+
+    A context manager: entering it waits until the first packet can come, leaving it frees the memory.
+    """
 
     grows_here: ClassVar[bool] = True
     """True if `file` grows while it records."""
+    where = ""
+    """Place of the recording, which precedes the reason of a refusal."""
 
     def __init__(
         self, agent: Agent, process: Process, interface: str, files: tuple[int, int], baseline: int | None, limit: int
@@ -70,24 +75,27 @@ class Capture:
         self._baseline = baseline
         self._limit = limit
         self._report: CaptureReport | None = None
+        self._counters: tuple[int | None, int] | None = None
+        self._sent = self._changed = 0.0
 
     @classmethod
     def start(
         cls, agent: LocalAgent, interface: str, capture_filter: str, snap_length: int = DEFAULT_SNAP_LENGTH
     ) -> Capture:
-        """Record from an interface of the agent's network.
+        """Start to record from an interface of the agent's network.
 
-        Returns when the first packet can come. The recording ends at a quarter of the free memory. Raises
-        CaptureUnavailable.
+        The recording ends at a quarter of the free memory. Raises CaptureUnavailable.
         """
         limit = available_memory_bytes() // 4
-        argv = dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit)
-        with started(agent, argv) as start:
-            capture = cls(agent, start.process, interface, start.files, None, limit)
-            capture._wait_until_recording()
-        return capture
+        program = start(agent, dumpcap_argv(recorder(), interface, capture_filter, snap_length, limit))
+        return cls(agent, program.process, interface, program.files, None, limit)
 
-    def __enter__(self) -> Capture:
+    def __enter__(self) -> Self:
+        try:
+            self.await_start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,6 +106,22 @@ class Capture:
         """The growing pcapng, under a path that other processes of this user can open."""
         return Path(f"/proc/{os.getpid()}/fd/{self._packets}")
 
+    def await_start(self) -> None:
+        """Wait until the first packet can come. Raises CaptureUnavailable."""
+        try:
+            self._wait_until_recording()
+        except (LaunchFailed, ClusterUnavailable, OSError) as error:
+            raise CaptureUnavailable(f"{self.where}{reason(error)}") from error
+
+    def look(self) -> int | None:
+        """Return the frames on the interface so far; a silence is counted from the first look."""
+        now, counters = time.monotonic(), (self._on_interface(), self._settling_bytes())
+        if self._counters is None or counters[0] != self._counters[0]:
+            self._sent = now
+        if counters != self._counters:
+            self._counters, self._changed = counters, now
+        return counters[0]
+
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         """Wait until no packet is on its way, then end the recording. Idempotent.
 
@@ -107,7 +131,7 @@ class Capture:
             died = self._ended_by_itself() or not self._settle(quiet_s)
             with contextlib.suppress(ClusterUnavailable):
                 self._process.send_signal(signal.SIGINT)
-                if self._process.wait(END_LIMIT_S) is None:
+                if not self._has_reported(END_LIMIT_S):
                     self._process.terminate(0.0)
                     died = True
             self._report = self._parse_report(died)
@@ -123,7 +147,8 @@ class Capture:
         """Free the memory; end a recording that still runs. Idempotent."""
         if self._packets < 0:
             return
-        end_at_once(self._process)
+        if self._report is None:
+            end_at_once(self._process)
         os.close(self._packets)
         os.close(self._messages)
         self._packets = self._messages = -1
@@ -150,21 +175,25 @@ class Capture:
 
     def _settle(self, quiet_s: float) -> bool:
         """Wait until the file is complete or stops growing; False if the tool ended."""
-        start = changed = sent = time.monotonic()
-        before: tuple[int | None, int] | None = None
-        while (now := time.monotonic()) - start < SETTLE_LIMIT_S:
-            counters = (self._on_interface(), self._settling_bytes())
-            if before is None or counters[0] != before[0]:
-                sent = now
-            if counters != before:
-                before, changed = counters, now
-            if now - sent >= quiet_s and self._is_complete(counters[0]):
+        deadline = time.monotonic() + SETTLE_LIMIT_S
+        while time.monotonic() < deadline:
+            on_interface, now = self.look(), time.monotonic()
+            if now - self._sent >= quiet_s and self._is_complete(on_interface):
                 break
-            if now - changed >= max(STILL_S, quiet_s):
+            if now - self._changed >= max(STILL_S, quiet_s):
                 break
-            if self._process.wait(POLL_S) is not None:
+            self._use_wait()
+            remaining_s = self._sent + quiet_s - time.monotonic()
+            if self._process.wait(min(POLL_S, remaining_s) if remaining_s > 0 else POLL_S) is not None:
                 return False
         return True
+
+    def _use_wait(self) -> None:
+        """Work on what is recorded while no packet comes."""
+
+    def _has_reported(self, limit_s: float) -> bool:
+        """Wait until the tool, told to end, has reported its counts."""
+        return self._process.wait(limit_s) is not None
 
     def _is_complete(self, on_interface: int | None) -> bool:
         """Return whether the file is known to hold every frame, which ends the wait."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteAgent
+from workers.hosts.processes import ANSWER_LIMIT_BYTES, Process
+from workers.hosts.remote_agent import CHUNK_BYTES, RemoteAgent
 
 PACKETS, MESSAGES = "memory:packets", "memory:messages"
 REMOTE_LIMIT_BYTES = 2 << 30
@@ -28,6 +28,7 @@ class RemoteCapture(Capture):
         files = (os.memfd_create("packets"), os.memfd_create("messages"))
         super().__init__(agent, process, interface, files, baseline, REMOTE_LIMIT_BYTES)
         self._host_agent = agent
+        self.where = f"on host {agent.host} "
         self._here = False
 
     @classmethod
@@ -40,10 +41,7 @@ class RemoteCapture(Capture):
         command: Sequence[str],
         snap_length: int = DEFAULT_SNAP_LENGTH,
     ) -> RemoteCapture:
-        """Record from an interface of the host; return after the first packet can come.
-
-        Raises CaptureUnavailable.
-        """
+        """Start to record from an interface of the host. Raises CaptureUnavailable."""
         path = agent.search_path()
         try:
             answer, _ = agent.ask("find", program=command[0], path=path, directory="/")
@@ -63,22 +61,19 @@ class RemoteCapture(Capture):
             )
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(str(error)) from error
-        capture = cls(agent, process, interface, baseline)
-        try:
-            capture._wait_until_recording()
-        except (LaunchFailed, ClusterUnavailable) as error:
-            capture.close()
-            raise CaptureUnavailable(f"on host {agent.host} {error}") from error
-        return capture
+        return cls(agent, process, interface, baseline)
 
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         """End the recording and fetch the packets. Raises ClusterUnavailable."""
         if not self._here:
             try:
-                for name, local in ((PACKETS, self._packets), (MESSAGES, self._messages)):
+                for name, local, most in (
+                    (PACKETS, self._packets, REMOTE_LIMIT_BYTES + CHUNK_BYTES),  # the last packets may exceed the limit
+                    (MESSAGES, self._messages, ANSWER_LIMIT_BYTES),
+                ):
                     if name == PACKETS:
                         super().stop(quiet_s)
-                    for part in self._host_agent.read(name):
+                    for part in self._host_agent.read(name, most=most):
                         os.write(local, part)
             except OSError as error:
                 raise ClusterUnavailable(
@@ -97,6 +92,7 @@ class RemoteCapture(Capture):
 
     def _read_messages(self) -> str:
         try:
-            return b"".join(self._host_agent.read(MESSAGES)).decode(errors="replace")
+            messages = self._host_agent.read(MESSAGES, most=ANSWER_LIMIT_BYTES)
+            return b"".join(messages).decode(errors="replace")
         except (OSError, ClusterUnavailable):
             return ""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from workers.agent.process_table import available_memory_bytes
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, QUIET_S, Capture, CaptureReport
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
-from workers.capture.start import Start, reason, started
+from workers.capture.start import Start, reason, start
 from workers.errors import CaptureUnavailable
 from workers.hosts.processes import Agent, LocalAgent
 from workers.testbed import recorder
@@ -23,6 +24,7 @@ PROGRAM: Final = Path(recorder.__file__)
 RING_BYTES: Final = 64 << 20
 """Two seconds of the most that two cores send, at the default snap length; fetched twenty times a second."""
 SLOTS_AT_ONCE: Final = 1 << 15
+REPORT_POLL_S: Final = 0.002
 
 
 class RingCapture(Capture):
@@ -31,7 +33,7 @@ class RingCapture(Capture):
     def __init__(
         self,
         agent: Agent,
-        start: Start,
+        program: Start,
         interface: str,
         slots: int,
         memory: SlotMemory,
@@ -44,7 +46,7 @@ class RingCapture(Capture):
         self._slots = slots
         self._slot_bytes = recorder.slot_bytes(snap_length)
         self._taken = self._tallied = self._wire_bytes = 0
-        super().__init__(agent, start.process, interface, start.files, start.baseline, limit)
+        super().__init__(agent, program.process, interface, program.files, program.baseline, limit)
 
     @classmethod
     def on_interface(
@@ -57,9 +59,9 @@ class RingCapture(Capture):
         must_hold: Sequence[tuple[int, int]] = (),
         tcp_ports: tuple[int, int] | None = None,
     ) -> RingCapture:
-        """Record from an interface of the agent's network.
+        """Start to record from an interface of the agent's network.
 
-        Returns when the first packet can come. `must_hold`: offsets and values of bytes; frames with another value are
+        `must_hold`: offsets and values of bytes; frames with another value are
         left out. `tcp_ports`: first and last port of TCP; other frames are left out. The recording ends at a quarter of
         the free memory. Raises CaptureUnavailable.
         """
@@ -79,11 +81,9 @@ class RingCapture(Capture):
             raise CaptureUnavailable(reason(error)) from error
         argv = [PYTHON, "-I", "-S", str(PROGRAM), json.dumps(plan)]
         is_filtered = bool(must_hold or tcp_ports)
-        with started(agent, argv, counted=interface, output=slots) as start:
-            os.write(start.files[0], file_header(interface, snap_length))
-            capture = cls(agent, start, interface, slots, memory, snap_length, limit, is_filtered)
-            capture._wait_until_recording()
-        return capture
+        program = start(agent, argv, counted=interface, output=slots)
+        os.write(program.files[0], file_header(interface, snap_length))
+        return cls(agent, program, interface, slots, memory, snap_length, limit, is_filtered)
 
     def refresh(self) -> None:
         """Convert the new slots to pcapng blocks and free their memory."""
@@ -125,6 +125,17 @@ class RingCapture(Capture):
     def _refusal(self) -> str:
         return self._read_messages().strip() or f"{recorder.NAME} ended without a message"
 
+    def _use_wait(self) -> None:
+        self.refresh()
+
+    def _has_reported(self, limit_s: float) -> bool:
+        """Wait for the report, which is the last thing that it writes: the kernel takes 30 ms to free the ring."""
+        deadline = time.monotonic() + limit_s
+        while self._totals() is None and self._process.wait(REPORT_POLL_S) is None:
+            if time.monotonic() >= deadline:
+                return False
+        return True
+
     def _settling_bytes(self) -> int:
         return self._slots_bytes()
 
@@ -142,8 +153,15 @@ class RingCapture(Capture):
         return filled_bytes(self._slots)
 
     def _parse_report(self, died: bool) -> CaptureReport:
-        try:
-            totals = json.loads(self._read_messages().removeprefix(recorder.READY))
-        except ValueError:  # it was killed, or ended by an error
+        totals = self._totals()
+        if totals is None:  # it was killed, or ended by an error
             return CaptureReport(0, 0, 0, died=True, limit_reached=False)
         return CaptureReport(died=died and not totals["limit_reached"], **totals)
+
+    def _totals(self) -> dict[str, Any] | None:
+        """Return the recorder's counts; None before its report, or without one."""
+        try:
+            totals: dict[str, Any] = json.loads(self._read_messages().removeprefix(recorder.READY))
+        except ValueError:
+            return None
+        return totals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,15 +26,11 @@ class Start:
     baseline: int | None
 
 
-@contextlib.contextmanager
-def started(
-    agent: LocalAgent, argv: Sequence[str], *, counted: str | None = None, output: int | None = None
-) -> Iterator[Start]:
-    """Start a recording program for the body, which waits until it records.
+def start(agent: LocalAgent, argv: Sequence[str], *, counted: str | None = None, output: int | None = None) -> Start:
+    """Start a recording program; a failure closes all files.
 
-    A failure ends the program and closes all files. `counted`: the interface whose frames are compared with the recording's;
-    `output`: a descriptor that gets the program's standard output in place of the file of packets. Raises CaptureUnavailable,
-    also for errors in the body.
+    `counted`: the interface whose frames are compared with the recording's; `output`: a descriptor that gets the program's standard
+    output in place of the file of packets. Raises CaptureUnavailable.
     """
     with contextlib.ExitStack() as opened:
         if output is not None:
@@ -52,11 +48,10 @@ def started(
                     descriptors=(nothing.fileno(), packets if output is None else output, messages),
                     niceness=NICENESS,
                 )
-            opened.callback(end_at_once, process)
-            yield Start(process, files, baseline)
         except (LaunchFailed, ClusterUnavailable, OSError) as error:
             raise CaptureUnavailable(reason(error)) from error
         opened.pop_all()
+    return Start(process, files, baseline)
 
 
 def end_at_once(process: Process) -> None:

@@ -27,6 +27,8 @@ TCP_SYSCTLS = (
     "net.ipv4.tcp_window_scaling",
     "net.ipv4.tcp_wmem",
 )
+_SYSCTL_PATHS = {name: f"/proc/sys/{name.replace('.', '/')}" for name in TCP_SYSCTLS}
+TCP_QUESTION = ["grep", "-Hs", ".", *_SYSCTL_PATHS.values()]
 OFFLOADS = (
     "tcp-segmentation-offload",
     "generic-segmentation-offload",
@@ -49,13 +51,16 @@ def describe(
     program: Sequence[str],
     mpirun: str,
     variables: Mapping[str, str],
+    *,
+    of_interface: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the environment of a trial, JSON-able and sorted.
 
-    `program` is the argv of a rank (empty: none), `mpirun` the launch command, `variables` the environment of both.
+    `program` is the argv of a rank (empty: none), `mpirun` the launch command, `variables` the environment of both. `of_interface`:
+    known answers to `questions_about` it.
     """
-    questions = questions_about(interface)
-    answers = dict(zip(questions, agent.outputs(list(questions.values()), host), strict=True))
+    questions = {**(questions_about(interface) if of_interface is None else {}), "tcp": TCP_QUESTION}
+    answers = {**(of_interface or {}), **answers_to(questions, agent, host)}
     facts = {
         **agent.machine(program, mpirun, variables),
         "interface": interface_facts(interface, answers),
@@ -66,6 +71,11 @@ def describe(
     if firmware != "N/A":
         facts["machine"]["firmware"][interface] = firmware
     return {name: facts[name] for name in sorted(facts)}
+
+
+def answers_to(questions: Mapping[str, Sequence[str]], agent: Agent, host: str | None) -> dict[str, str]:
+    """Return what the commands print on a host; they run in parallel."""
+    return dict(zip(questions, agent.outputs(list(questions.values()), host), strict=True))
 
 
 def differing_facts(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +116,7 @@ def _at(facts: Mapping[str, Any], path: str) -> Any:
 
 
 def questions_about(interface: str) -> dict[str, list[str]]:
-    """Return the commands that describe a host; they run in parallel."""
+    """Return the commands that describe an interface."""
     return {
         "driver": ["ethtool", "-i", interface],
         "features": ["ethtool", "-k", interface],
@@ -114,7 +124,6 @@ def questions_about(interface: str) -> dict[str, list[str]]:
         "speed": ["ethtool", interface],
         "link": ["ip", "-details", "link", "show", "dev", interface],
         "queueing": ["tc", "qdisc", "show", "dev", interface],
-        "tcp": ["grep", "-Hs", ".", *map(_sysctl_path, TCP_SYSCTLS)],
     }
 
 
@@ -153,12 +162,7 @@ def queueing(text: str) -> list[str]:
 def tcp_settings(text: str) -> dict[str, str]:
     """Return the kernel's TCP settings on the host; missing ones are left out."""
     values = dict(line.split(":", 1) for line in text.splitlines())
-    paths = {name: _sysctl_path(name) for name in TCP_SYSCTLS}
-    return {name: " ".join(values[path].split()) for name, path in paths.items() if path in values}
-
-
-def _sysctl_path(name: str) -> str:
-    return "/proc/sys/" + name.replace(".", "/")
+    return {name: " ".join(values[path].split()) for name, path in _SYSCTL_PATHS.items() if path in values}
 
 
 def _pairs(text: str) -> dict[str, str]:

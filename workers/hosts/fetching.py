@@ -24,28 +24,30 @@ class FileSource(Protocol):
 
     def ask(self, what: str, /, *, path: str, depth: int = ..., most: int = ...) -> tuple[dict[str, Any], Any]: ...
     def size(self, path: str) -> int: ...
-    def read(self, path: str) -> Iterator[bytes]: ...
+    def read(self, path: str, *, most: int) -> Iterator[bytes]: ...
 
 
-def fetch(agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = ()) -> None:
-    """Copy the files in `source` on a host to `target`.
+def fetch(
+    agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = (), room: int = OUTPUT_LIMIT_BYTES
+) -> int:
+    """Copy the files in `source` on a host to `target`; return the rest of ``room`` bytes.
 
-    Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name, and OSError.
+    Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name or too many bytes, and OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
     for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
         there = str(source / name)
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if agent.size(there) > OUTPUT_LIMIT_BYTES:
+        if (stated := agent.size(there)) > OUTPUT_LIMIT_BYTES:
             continue
+        if (room := room - stated) < 0:
+            raise TrialFailed(f"The files on host {agent.host} have more bytes than a trial may have on disk.")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(target / name, flags, 0o640), "wb") as stream:
-            room = OUTPUT_LIMIT_BYTES
-            for part in agent.read(there):
-                if (room := room - len(part)) < 0:
-                    raise TrialFailed(f"Host {agent.host} sends more of {name} than its stated size.")
+            for part in agent.read(there, most=stated):
                 stream.write(part)
+    return room
 
 
 def _names(agent: FileSource, source: Path) -> list[str]:

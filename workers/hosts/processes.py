@@ -36,6 +36,8 @@ STDERR_LIMIT_BYTES = 1 << 20
 """Of an agent's standard error, which is on this machine's disk."""
 QUESTION_LIMIT_S = 10.0
 ANSWER_LIMIT_BYTES = 1 << 20
+MOST_PROGRAMS = 1 << 20
+"""Ends that an agent may report; another machine's may be hostile."""
 WAIT_SLICE_S = 0.2  # how long a waiting thread may keep another one from asking
 KILL_LIMIT_S = 10.0
 
@@ -122,8 +124,8 @@ class Agent(ABC):
                 received = self._receive(min(WAIT_SLICE_S, max(remaining_s, 0.0)))
                 if received is not None:
                     self._channel.discard(received[1])
-                elif remaining_s <= 0:
-                    return None
+                if remaining_s <= 0:  # also if the other end never stops sending
+                    return self._ended.get(pid)
 
     def close(self) -> None:
         """End everything. Idempotent; returns after the agent and its programs have ended."""
@@ -143,6 +145,9 @@ class Agent(ABC):
         if self._gone:
             self._lost()
         self._require_few_complaints()
+        if len(self._ended) > MOST_PROGRAMS:
+            self._process.kill()
+            self._lost()
         ready, _, _ = select.select([self._channel], [], [], timeout_s)
         if not ready:
             return None

@@ -24,10 +24,19 @@ from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
-from workers.hosts.processes import ROOT, STDERR_LIMIT_BYTES, WAIT_SLICE_S, Agent, Process, end_all
+from workers.hosts.processes import (
+    ANSWER_LIMIT_BYTES,
+    ROOT,
+    STDERR_LIMIT_BYTES,
+    WAIT_SLICE_S,
+    Agent,
+    Process,
+    end_all,
+)
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
+MOST_FILE_BYTES = 1 << 43
 PARTS = (
     *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/processors.py"),
     *("experiments/common/trees.py", "workers/__init__.py"),
@@ -138,11 +147,11 @@ class RemoteAgent(Agent):
         while not said.endswith(GREETING):
             self._require_few_complaints()
             ready, _, _ = select.select([self._stream], [], [], WAIT_SLICE_S)
-            if not ready and time.monotonic() < deadline:
-                continue
-            if not ready:
+            if time.monotonic() >= deadline:
                 self._process.kill()
                 raise ClusterUnavailable(f"{self.host} did not answer within {amount(CONNECT_LIMIT_S, 's')}.")
+            if not ready:
+                continue
             if not (byte := os.read(self._stream.reading, 1)):
                 self._lost()
             said = (said + byte)[-4096:]
@@ -178,19 +187,26 @@ class RemoteAgent(Agent):
 
     def size(self, path: str) -> int:
         """Return the present size of a file or a memory on the host. Raises OSError."""
-        size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
+        size = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
+        if not isinstance(size, int) or not 0 <= size <= MOST_FILE_BYTES:
+            raise ClusterUnavailable(f"{self.host} reports a file of {str(size)[:40]} bytes.")
         return size
 
-    def read(self, path: str, offset: int = 0, most: int | None = None) -> Iterator[bytes]:
-        """Yield a file or memory from `offset`, at most `most` bytes. Raises OSError."""
-        end = None if most is None else offset + most
-        while end is None or offset < end:
-            limit = CHUNK_BYTES if end is None else min(CHUNK_BYTES, end - offset)
+    def read(self, path: str, offset: int = 0, *, most: int) -> Iterator[bytes]:
+        """Yield a file or memory from `offset` to its end, at most `most` bytes.
+
+        Raises OSError, and ClusterUnavailable if the host sends more than was requested.
+        """
+        end = offset + most
+        while offset < end:
+            limit = min(CHUNK_BYTES, end - offset)
             _, part = self.ask("read", path=path, offset=offset, limit=limit)
-            if not part:
-                return
+            if len(part) > limit:
+                raise ClusterUnavailable(f"{self.host} sends more of a file than was requested.")
             yield part
             offset += len(part)
+            if len(part) < limit:
+                return
 
     def outputs(self, commands: Sequence[Sequence[str]], host: str | None = None) -> list[str]:
         names = [f"memory:answer-{number}" for number in range(len(commands))]
@@ -204,7 +220,8 @@ class RemoteAgent(Agent):
                     files=(os.devnull, name, os.devnull),
                 )
         end_all(list(running.values()))
-        return [b"".join(self.read(name)).decode(errors="replace") if name in running else "" for name in names]
+        read = {name: b"".join(self.read(name, most=ANSWER_LIMIT_BYTES)) for name in running}
+        return [read.get(name, b"").decode(errors="replace") for name in names]
 
     def machine(self, program: Sequence[str], mpirun: str, variables: Mapping[str, str]) -> dict[str, Any]:
         answer, _ = self.ask("machine", program=list(program), mpirun=mpirun, variables=dict(variables))

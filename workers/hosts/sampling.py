@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from workers.errors import ClusterUnavailable
+
+_Name = Annotated[str, Field(max_length=100)]
+_MOST_HOSTS, _MOST_RANKS, _MOST_TOTALS = 4096, 4096, 100
+"""Of a sample, of a host, and of the counters of a host."""
+_FINITE: Final = ConfigDict(allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
 class HostSample:
     """Sample of one host: CPU s and frames so far; memory and runnable programs."""
 
-    host: str
+    __pydantic_config__: ClassVar = _FINITE
+
+    host: Annotated[str, Field(max_length=255)]
     cpu_user_s: float
     cpu_system_s: float
     memory_bytes: int
@@ -22,9 +33,11 @@ class HostSample:
     tx_bytes: int = 0
     tx_packets: int = 0
     drops: int = 0
-    ranks: Mapping[str, float] = field(default_factory=dict)
+    ranks: Annotated[Mapping[_Name, float], Field(max_length=_MOST_RANKS)] = field(default_factory=dict)
     """CPU seconds so far of each rank that runs there; ranks that have ended are not among them."""
-    counters: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    counters: Annotated[Mapping[_Name, tuple[float, float]], Field(max_length=_MOST_TOTALS)] = field(
+        default_factory=dict
+    )
     """Last (time, value) of every total of the counter sources (`workers.hosts.counters`)."""
 
 
@@ -34,6 +47,8 @@ class MachineSample:
 
     `cpu_ours_s`: of the trial and its instruments.
     """
+
+    __pydantic_config__: ClassVar = _FINITE
 
     cpu_user_s: float
     cpu_system_s: float
@@ -56,7 +71,7 @@ class MachineSample:
     """That programs here may use: hardware threads."""
     cores: int = 0
     """Of these CPUs: one core may have several."""
-    cpu_numbers: str = ""
+    cpu_numbers: Annotated[str, Field(max_length=10_000)] = ""
     """As "0-3, 8"."""
     rank_cores_s: float = 0.0
     """Seconds of the cores of the ranks, since the agent's start."""
@@ -72,7 +87,7 @@ class Sample:
 
     monotonic_ns: int
     machine: MachineSample
-    hosts: tuple[HostSample, ...]
+    hosts: Annotated[tuple[HostSample, ...], Field(max_length=_MOST_HOSTS)]
     further: Mapping[str, MachineSample] = field(default_factory=dict)
     """Other hosts by name, if each host is a machine."""
 
@@ -83,13 +98,17 @@ class Sample:
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> Sample:
-        """Return the sample of an agent's answer."""
-        return cls(
-            monotonic_ns=message["monotonic_ns"],
-            machine=MachineSample(**message["machine"]),
-            hosts=tuple(HostSample(**host) for host in message["hosts"]),
-            further={host: MachineSample(**machine) for host, machine in message.get("further", {}).items()},
-        )
+        """Return the sample of an agent's answer. Raises ClusterUnavailable.
+
+        Other machines may be hostile: samples are kept until the trial ends.
+        """
+        try:
+            return _SAMPLE.validate_python(message)
+        except ValidationError as error:
+            raise ClusterUnavailable(f"A host sends no sample: {error.errors()[0]['msg']}.") from None
+
+
+_SAMPLE: Final = TypeAdapter(Sample)
 
 
 def memory_kills(samples: Sequence[Sample]) -> dict[str, int]:

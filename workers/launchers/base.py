@@ -13,24 +13,27 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self
 
+from pydantic import ValidationError
+
 from analysis.mpi.placement import Machine
 from experiments import cluster_kinds
 from experiments.cluster_kinds import AskedLink, ClusterKind, refusals
 from experiments.cluster_kinds.settings import MPIRUN, Settings
+from experiments.common.counter_reports import checked_reports
 from experiments.errors import InvalidSettings
 from experiments.specification.placement import DEFAULTS
 from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
-from workers.hosts.environment import describe
+from workers.hosts.environment import answers_to, describe, questions_about
 from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
@@ -48,6 +51,7 @@ from workers.launchers.limits import (
 )
 from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
+from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
 from workers.testbed.plan import Topology
 
 SIDE_BY_SIDE = 16
@@ -171,8 +175,11 @@ class Session(ABC):
     def read_text(self, path: str, limits: Limits) -> str:
         """Return a file of the first host that trials may read. Raises LaunchFailed."""
 
-    def certify(self) -> Certificate | None:
-        """Return the measured link, cached while the hosts exist; None if not applicable."""
+    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+        """Return the measured link, cached while the hosts exist; None if not applicable.
+
+        ``kept`` returns a certificate that was stored for an equal network on this machine.
+        """
         return None
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:
@@ -210,8 +217,11 @@ class Session(ABC):
             is_last = time.monotonic() >= deadline
             for host, agent in list(waiting.items()):
                 answer, _ = agent.ask("counted", is_first=is_first, is_last=is_last)
-                if answer["is_done"] or is_last:
-                    counted |= answer["sources"]
+                if answer.get("is_done") or is_last:
+                    with suppress(
+                        ValidationError
+                    ):  # of another machine, which may be hostile: its counters are not read
+                        counted |= checked_reports(answer.get("sources"))
                     del waiting[host]
             is_first = False
             time.sleep(COUNTERS_PAUSE_S if waiting else 0.0)
@@ -263,6 +273,7 @@ class MachineSession(Session):
         super().__init__(launcher, hosts, facts)
         self.agent = agent
         self._disk = DiskUse(0, 0, 0)
+        self._of_interface: dict[str, str] | None = None
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
@@ -353,7 +364,10 @@ class MachineSession(Session):
     ) -> dict[str, Any]:
         argv = () if program is None else (str(program), *arguments)
         mpirun = (launch or self.usual_launch).program
-        return describe(self.agent, self.first_host, self.interface, argv, mpirun, self.environment_variables())
+        if self.confined and self._of_interface is None:  # only the agent can change an interface of its own
+            self._of_interface = answers_to(questions_about(self.interface), self.agent, self.first_host)
+        variables, known = self.environment_variables(), self._of_interface
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, variables, of_interface=known)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Limits:
 
     `user`: of programs if root runs the worker; `hidden`: invisible paths, besides the worker's temporary files. `memory_bytes`
     None: most of the machine's. `disk_bytes` and `files` (with directories): of the trial's directories; `least_free_bytes`: of
-    their disk.
+    their disk. `output_bytes`: of the stored output.
     """
 
     user: int = NO_USER
@@ -68,6 +68,7 @@ class Limits:
     disk_bytes: int = 16 << 30
     files: int = 100_000
     least_free_bytes: int = 0
+    output_bytes: int = 16 << 20
 
     @property
     def most_memory_bytes(self) -> int:

@@ -153,6 +153,7 @@ class RemoteSession(Session):
         self.agents = dict(agents)
         self.first = self.agents[self.hosts[0]]
         self._outputs: dict[Path, tuple[Path, int]] = {}
+        self._most_output = 0
         self._versions: dict[str, str] = {}
         for agent in self.agents.values():
             self._stack.callback(agent.close)
@@ -281,6 +282,7 @@ class RemoteSession(Session):
         except OSError as error:
             raise LaunchFailed(f"The trial cannot be started on host {self.hosts[0]}: {error.strerror}.") from error
         self._outputs = {stdout: (outputs[0], 0), stderr: (outputs[1], 0)}
+        self._most_output = job.limits.output_bytes
         for path in self._outputs:
             path.write_bytes(b"")
         job.report_dir.mkdir(parents=True, exist_ok=True)
@@ -324,12 +326,22 @@ class RemoteSession(Session):
         return {**variables, "PATH": self._path(), "LANG": "C.UTF-8", **self.settings.environment}
 
     def follow_outputs(self) -> None:
-        """Append the job's output since the last call to the local files."""
+        """Append the job's output since the last call to the local files.
+
+        Of more than is stored, its middle becomes a hole: a program may print faster than a connection transfers.
+        """
         for here, (there, offset) in self._outputs.items():
-            with here.open("ab") as target, contextlib.suppress(OSError):
-                for part in self.first.read(str(there), offset):
-                    target.write(part)
-                    offset += len(part)
+            with here.open("r+b") as target, contextlib.suppress(OSError):
+                size = self.first.size(str(there))
+                half = self._most_output // 2
+                parts = (
+                    [(offset, size)] if size - offset <= 2 * half else [(offset, offset + half), (size - half, size)]
+                )
+                for begin, end in parts:
+                    target.seek(begin)
+                    for part in self.first.read(str(there), begin, most=end - begin):
+                        target.write(part)
+                        offset = target.tell()
             self._outputs[here] = (there, offset)
 
     def collect(self, job: Job, there: Job) -> None:
@@ -339,9 +351,10 @@ class RemoteSession(Session):
             if leftover_count:
                 raise ClusterUnavailable(f"{leftover_count} programs of the trial do not end on host {agent.host}.")
         self.follow_outputs()
+        room = job.limits.disk_bytes
         for agent in self.agents.values():
-            fetch(agent, there.report_dir, job.report_dir)
-        fetch(self.first, there.workdir, job.workdir, deep=job.fetched)
+            room = fetch(agent, there.report_dir, job.report_dir, room=room)
+        fetch(self.first, there.workdir, job.workdir, deep=job.fetched, room=room)
 
     # How a job is moved to the hosts
 

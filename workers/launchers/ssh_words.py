@@ -11,11 +11,11 @@ from workers.launchers.base import Reached
 
 SSH_FAILED: Final = 255
 """Exit status of ssh itself, if no program of the host ended."""
-# Message of ssh -> its meaning, in the order of search.
+# Message of ssh -> its meaning, in the order of search: a key that cannot be read is refused as well.
 _REFUSALS: Final = (
     (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
-    (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
     (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", "the key {0} cannot be read"),
+    (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
     (r"Could not resolve hostname", "its name cannot be resolved"),
     (r"(Connection refused|No route to host|Connection timed out|Network is unreachable)", "{0}"),
     (r"(Connection (?:closed|reset) by .*)", "{0}"),
@@ -28,14 +28,14 @@ _REMEDIES: Final = (
         "{by_hand}",
     ),
     (
-        r"Permission denied",
-        "Put the public key among the authorised keys of that account.",
-        "ssh-copy-id {key}{target}",
-    ),
-    (
         r"Load key|Identity file",
         "“Private key” is a path on the worker's machine; only the worker's user may read the file.",
         "",
+    ),
+    (
+        r"Permission denied",
+        "Put the public key among the authorised keys of that account.",
+        "ssh-copy-id {key}{target}",
     ),
     (
         r"Could not resolve hostname",

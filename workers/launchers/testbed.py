@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from analysis.numbers import plural
@@ -17,8 +18,9 @@ from workers.hosts.processes import LocalAgent
 from workers.launchers import mpi, mpi_choice, openmpi
 from workers.launchers.base import Launcher, Link, MachineSession, Recording, Session, Tell, ignore_progress
 from workers.launchers.job import Job, Launch
-from workers.testbed import commands, emulation, fabric
+from workers.testbed import commands, emulation, fabric, kept_certificate
 from workers.testbed.certificate import Certificate, certify
+from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
 from workers.testbed.probe import emulators, made_relay, probe, unshare_argv
 
@@ -67,10 +69,19 @@ class TestbedSession(MachineSession):
         bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
         return RingCapture.on_interface(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
-    def certify(self) -> Certificate | None:
-        """Return the measured link; measured once, since the fabric does not change."""
-        if self._certificate is None:
-            self._certificate = certify(self.agent, self.plan)
+    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+        """Return the measured link, or that of an equal network on this machine.
+
+        Measured once, since the fabric does not change.
+        """
+        if self._certificate is None and len(self.hosts) > 1:
+            made_on = kept_certificate.made_on(self.plan, self.environment(), self.facts)
+            busy, stored = kept_certificate.busy_share(), kept(made_on)
+            if stored is not None and kept_certificate.still_holds(stored, busy):
+                self._certificate = Certificate.from_dict(stored)
+            elif (measured := certify(self.agent, self.plan)) is not None:
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                self._certificate = dataclasses.replace(measured, measured_at=now, made_on=made_on, busy_share=busy)
         return self._certificate
 
     def network_problems(self, *, thorough: bool = False) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from pathlib import Path
 
@@ -26,5 +27,6 @@ def library(machine: str = platform.machine()) -> Path:
         raise ProfileUnavailable(str(error)) from error
 
 
+@functools.cache
 def _shim() -> Library:
     return Library("mpi-profile", source.SHIM.parent, source.SHIM.name, source.texts(), ("-ldl",))

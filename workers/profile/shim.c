@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <linux/tcp.h>
 #include <poll.h>
 #include <sched.h>
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -245,6 +247,8 @@ static inline void pass(int inside, u64 now, u64 length) {
     else unread[inside] += length;
 }
 
+#include "counters.h"
+
 /* Time inside MPI over the run: when the last bin is full, two become one in the other half, which is then shown. */
 
 static void widen(void) {
@@ -280,6 +284,7 @@ static inline void enter(struct call *call, int function) {
     if (LIKELY(is_main)) {
         page->entered = now;
         page->inside = function + 1;
+        end_piece(now);
         pass(0, now, now - last);
     }
     call->began = now;
@@ -299,6 +304,21 @@ static inline void leave(struct call *call) {
             length += read;
             now = later;
         }
+    }
+    if (traced) {
+        struct event *event = &ring[__atomic_fetch_add(&page->events, 1, __ATOMIC_RELAXED) % page->ring];
+        int told = is_main && read_delay != NOT_KNOWN;
+        *event = (struct event){
+            .began = call->began, .ended = now, .function = call->function, .peer = -1, .source = -1,
+            .no_core_before = told ? without_core[0] : NOT_KNOWN, .no_core_within = told ? without_core[1] : NOT_KNOWN};
+        if (is_main) without_core[0] = without_core[1] = 0;
+    }
+    if (LIKELY(is_main)) {
+        if (start_piece(now)) {
+            u64 later = ticks();
+            length += later - now;
+            now = later;
+        }
         struct row *row = &slots[0].rows[call->function];
         row->calls++;
         row->ticks += length;
@@ -312,14 +332,6 @@ static inline void leave(struct call *call) {
         __atomic_fetch_add(&row->calls, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&row->ticks, length, __ATOMIC_RELAXED);
         if (length > row->longest) row->longest = length;
-    }
-    if (traced) {
-        struct event *event = &ring[__atomic_fetch_add(&page->events, 1, __ATOMIC_RELAXED) % page->ring];
-        int told = is_main && read_delay != NOT_KNOWN;
-        *event = (struct event){
-            .began = call->began, .ended = now, .function = call->function, .peer = -1, .source = -1,
-            .no_core_before = told ? without_core[0] : NOT_KNOWN, .no_core_within = told ? without_core[1] : NOT_KNOWN};
-        if (is_main) without_core[0] = without_core[1] = 0;
     }
 }
 
@@ -983,7 +995,7 @@ static void begin(u64 called) {
     no_comm = open_mpi ? (known ? (word)known : (word)find("ompi_mpi_comm_null")) : 0x04000000;
     int rank = rank_in(world), size = size_of(world), peers = size < MOST_PEERS ? size : MOST_PEERS;
     size_t at_peers = sizeof(struct page) + 2 * sizeof(struct slot), at_ring = at_peers + 2 * peers * sizeof(struct peer);
-    size_t whole = at_ring + (traced ? RING : 0) * sizeof(struct event);
+    size_t at_counters = at_ring + (traced ? RING : 0) * sizeof(struct event), whole = at_counters + sizeof(struct counters);
     struct page *made = map_file(whole);
     if (!made) return;
     slots = (struct slot *)(made + 1);
@@ -1007,13 +1019,16 @@ static void begin(u64 called) {
     note_tools();
     note_place(placed_first, sizeof placed_first);
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
+    open_counters((struct counters *)((char *)made + at_counters), 1 / ns_per_tick);
     made->began = made->last = last = bin_began = ticks();
+    start_piece(last);
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
 static void end(u64 now, u64 how) {
     if (!page || page->ended) return;
     if (is_main && !page->inside) {
+        end_piece(now);
         pass(0, now, now - last), read_clocks(0, now, 0);
         if (read_delay != NOT_KNOWN) read_core(0, 0);
     }
@@ -1068,6 +1083,7 @@ int MPI_Pcontrol(int level, word a1, word a2, word a3, word a4) {
     if (page && is_main && !page->ended) {
         u64 now = ticks();
         if (level == 0 && !page->paused_since) {
+            end_piece(now);
             pass(0, now, now - last);
             page->paused_since = now;
         } else if (level && page->paused_since) {
@@ -1078,6 +1094,7 @@ int MPI_Pcontrol(int level, word a1, word a2, word a3, word a4) {
             unread[0] = unread[1] = 0;
             if (read_delay != NOT_KNOWN) read_delay = runnable_ns();
             without_core[0] = without_core[1] = 0;
+            start_piece(now);
         }
     }
     return real ? ((int (*)(int, ...))real)(level, a1, a2, a3, a4) : 0;

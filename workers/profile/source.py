@@ -10,6 +10,7 @@ from analysis.mpi import layout
 from analysis.mpi.functions import FUNCTIONS, LIFE, Function
 
 SHIM: Final = Path(__file__).resolve().parent / "shim.c"
+COUNTERS: Final = SHIM.with_name("counters.h")
 FORTRAN: Final = ("_", "_f08_")
 """mpif.h and the module mpi; the module mpi_f08. A handle of the last is a type that holds one integer."""
 _TAKES: Final = {
@@ -38,7 +39,8 @@ def texts() -> dict[str, str]:
     """Return the files that are compiled, by name."""
     names = ", ".join(f'"PMPI_{function.name}"' for function in FUNCTIONS)
     wrappers = [f"static const char *const all_names[FUNCTIONS] = {{{names}}};", *_wrappers()]
-    return {"shim.c": SHIM.read_text(), "layout.h": layout.as_c(), "wrappers.h": "\n".join(wrappers)}
+    written = {"layout.h": layout.as_c(), "wrappers.h": "\n".join(wrappers)}
+    return {file.name: file.read_text() for file in (SHIM, COUNTERS)} | written
 
 
 def _wrappers() -> Iterator[str]:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -45,10 +46,31 @@ class Certificate:
     round_trips: tuple[dict[str, Any], ...]
     attempts: int
     duration_s: float
+    measured_at: str = ""
+    """ISO 8601, UTC."""
+    made_on: str = ""
+    """Hash of the network, the machine and the code (`workers.testbed.kept_certificate`)."""
+    busy_share: float = 0.0
+    """Share of the machine's cores that other programs used."""
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Certificate:
+        """Return a stored certificate of this version."""
+        rows = tuple(CertificateRow(**{**row, "interval": _pair(row["interval"])}) for row in stored["rows"])
+        lists = {name: tuple(stored[name]) for name in ("reasons", "earlier", "round_trips")}
+        return cls(**{**stored, **lists, "rows": rows})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate for storing; rows are in SI base units."""
-        return {**dataclasses.asdict(self), "duration_s": round(self.duration_s, 3)}
+        return {
+            **dataclasses.asdict(self),
+            "duration_s": round(self.duration_s, 3),
+            "busy_share": round(self.busy_share, 3),
+        }
+
+
+def _pair(interval: Sequence[float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (interval[0], interval[1])
 
 
 def certify(agent: LocalAgent, plan: Plan) -> Certificate | None:

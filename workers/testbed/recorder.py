@@ -12,7 +12,6 @@ ends it; standard error then has a JSON object. Standard library only, one file.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
 import os
@@ -21,7 +20,7 @@ import socket
 import struct
 import sys
 import time
-from pathlib import Path
+from array import array
 from typing import Any
 
 READY = "recording\n"
@@ -135,9 +134,11 @@ class Ring:
         self.socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, membership)
 
     def _attach(self, program: bytes) -> None:
-        buffer = ctypes.create_string_buffer(program)
-        length = len(program) // INSTRUCTION.size
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length, ctypes.addressof(buffer)))
+        instructions = array("B", program)
+        address, length = instructions.buffer_info()
+        self.socket.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", length // INSTRUCTION.size, address)
+        )
 
     def drain(self, output: int) -> int:
         """Copy the full slots in order and free them; return the bytes written."""
@@ -192,7 +193,7 @@ def record(ring: Ring, most_bytes: int) -> dict[str, Any]:
 def main() -> None:
     plan = json.loads(sys.argv[1])
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    Path("/proc/self/comm").write_text(NAME)
+    write(os.open("/proc/self/comm", os.O_WRONLY), memoryview(NAME.encode()))
     try:
         ring = Ring(plan)
     except OSError as error:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from analysis.catalogue import METRICS
+from analysis.mpi.counters import METRICS as OF_RANKS
 from analysis.numbers import plural
-from workers.trial.inside_mpi import sent_between_hosts
+from workers.hosts.counters.source import ESTIMATED, MEASURED
+from workers.trial.inside_mpi import LEAST_BYTES, sent_between_hosts
 from workers.trial.rank_usage import RankUsage
 
 Counted = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Reports by host and source."""
 _SECTIONS: Final = ("energy", "fabric", "processor", "gpu", "files")
-_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section in _SECTIONS)
+_IDENTIFIERS: Final = tuple(
+    metric.id for metric in METRICS.values() if metric.section in _SECTIONS and metric.id not in OF_RANKS
+)
 NOT_READ: Final = "the counters of the hosts were not read"
 METERS: Final = ("rapl", "cray")
-_PORTS, _NET, _GPUS = ("ports",), ("ethernet",), ("nvml", "rocm", "cray")
+_PORTS, _NET = ("ports",), ("ethernet",)
+_CARDS = ("nvml", "rocm", "amdgpu")
+_GPUS = (*_CARDS, "cray")
 _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "energy_package_j": ("package_j", METERS),
     "energy_dram_j": ("dram_j", METERS),
@@ -34,12 +41,13 @@ _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
         f"ethernet_{name}": (f"ethernet_{name}", _NET)
         for name in ("sent_bytes", "received_bytes", "sent_packets", "received_packets", "drops", "errors")
     },
-    "ethernet_pauses": ("ethernet_pauses", ("ethtool",)),
+    **{name: (name, ("ethtool",)) for name in ("ethernet_pauses", "ethernet_discards", "ethernet_ecn_marks")},
     "slingshot_sent_bytes": ("slingshot_sent_bytes", ("slingshot",)),
     "slingshot_received_bytes": ("slingshot_received_bytes", ("slingshot",)),
     "throttle_events": ("throttle_events", ("throttling",)),
     "nfs_read_bytes": ("nfs_read_bytes", ("nfs",)),
     "nfs_written_bytes": ("nfs_written_bytes", ("nfs",)),
+    "nfs_wait_s": ("nfs_wait_s", ("nfs",)),
     "lustre_read_bytes": ("lustre_read_bytes", ("lustre",)),
     "lustre_written_bytes": ("lustre_written_bytes", ("lustre",)),
 }
@@ -49,9 +57,9 @@ _OTHERS: Final[Mapping[str, tuple[str, tuple[str, ...], str, Callable[[Sequence[
     "ethernet_peak_share": ("ethernet_sent_bytes", _NET, "use", max),
     "frequency_mean_hz": ("frequency_hz", ("frequency",), "value", statistics.fmean),
     "temperature_max_c": ("temperature_c", ("temperature",), "peak", max),
-    "gpu_used_share": ("gpu_share", ("nvml", "rocm"), "value", statistics.fmean),
-    "gpu_memory_bytes": ("gpu_memory_bytes", ("nvml", "rocm"), "peak", max),
-    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml",), "value", statistics.fmean),
+    "gpu_used_share": ("gpu_share", _CARDS, "value", statistics.fmean),
+    "gpu_memory_bytes": ("gpu_memory_bytes", _CARDS, "peak", max),
+    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml", "amdgpu"), "value", statistics.fmean),
     "gpu_throttled_share": ("gpu_throttled_share", ("nvml",), "value", statistics.fmean),
 }
 """Metrics of another field of the rows, joined otherwise."""
@@ -61,8 +69,44 @@ _IO: Final = {
     "io_requested_read_bytes": "rchar",
     "io_requested_written_bytes": "wchar",
 }
+_NETWORKS: Final[Mapping[str, str]] = {
+    "fabric_mpi_share": "fabric_sent_bytes",
+    "slingshot_mpi_share": "slingshot_sent_bytes",
+    "ethernet_mpi_share": "ethernet_sent_bytes",
+}
+_OF_CALLS: Final = ("memory_mpi_share", "mpi_between_hosts_bytes")
+_OF_MPI: Final = (*_OF_CALLS, *_NETWORKS, "networks_per_mpi_byte")
 _NO_PEAK: Final = "the rate of a port is not known, or the trial was shorter than two samples"
 _NO_DELAYS: Final = "the kernel counts no delays of storage (kernel.task_delayacct is 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Source of a metric and its trust: measured, estimated or from calls."""
+
+    source: str
+    trust: str
+
+
+_FROM_CALLS: Final = Provenance("Calls of the ranks", "from calls")
+_APPORTIONED: Final = Provenance("Calls of the ranks; counters of ports and interfaces", ESTIMATED)
+_OF_RANKS: Final = Provenance("/proc/PID/io of the ranks", MEASURED)
+
+
+@dataclass(frozen=True, slots=True)
+class CounterMetrics:
+    """Metrics by identifier, why others are absent, and the provenance of each."""
+
+    values: Mapping[str, float]
+    absent: Mapping[str, str]
+    provenance: Mapping[str, Provenance]
+
+    def by_source(self) -> dict[str, dict[str, Any]]:
+        """Return trust and metrics of each source, as trials store them."""
+        sources: dict[str, dict[str, Any]] = {}
+        for metric, origin in self.provenance.items():
+            sources.setdefault(origin.source, {"trust": origin.trust, "metrics": []})["metrics"].append(metric)
+        return sources
 
 
 class Totals:
@@ -71,6 +115,8 @@ class Totals:
     def __init__(self, counted: Counted) -> None:
         self.counted = counted
         self.reasons: dict[str, str] = {}
+        self.used: dict[str, Provenance] = {}
+        """By total that all hosts have."""
 
     def by_host(self, total: str, sources: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
         """Return the rows of a total by host; {} if no source has it on all hosts."""
@@ -83,10 +129,11 @@ class Totals:
                     lacking[host] = reason
                 else:
                     rows_of[host] = rows
+            title = next((reports[source]["title"] for reports in self.counted.values() if source in reports), source)
             if not lacking:
+                self.used[total] = Provenance(title, _least_sure(rows_of))
                 return rows_of
             some = f"{len(rows_of)} of {plural(len(self.counted), 'host')}: " if rows_of else ""
-            title = next((reports[source]["title"] for reports in self.counted.values() if source in reports), source)
             reasons.setdefault(source, f"{title}: {some}{next(iter(lacking.values()))}")
         self.reasons.setdefault(total, next(iter(reasons.values()), NOT_READ))
         return {}
@@ -96,12 +143,17 @@ class Totals:
         return sum(row["value"] for rows in by_host.values() for row in rows) if by_host else None
 
 
+def _least_sure(rows_of: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    trusts = {row.get("trust", MEASURED) for rows in rows_of.values() for row in rows}
+    return ESTIMATED if ESTIMATED in trusts else MEASURED
+
+
 def _rows(report: Mapping[str, Any], total: str) -> tuple[list[Mapping[str, Any]], str]:
     """Return the rows of a total, or why this source has none on this host."""
     if report.get("state") != "ready":
         return [], report.get("reason") or "it did not answer"
-    if total in report["missing"]:
-        return [], report["missing"][total]
+    if reason := report.get("missing", {}).get(total):
+        return [], reason
     rows = [row for row in report.get("values", ()) if row["total"] == total]
     failed = next((f"{row['name']}: {row['absent']}" for row in rows if "absent" in row), "")
     if "values" not in report:
@@ -116,39 +168,55 @@ def counter_metrics(
     rate: float | None,
     tables: Mapping[str, Any] | None,
     usages: Sequence[RankUsage],
-) -> tuple[dict[str, float], dict[str, str]]:
-    """Return metrics, and why others are absent.
+) -> CounterMetrics:
+    """Return metrics, why others are absent, and where they come from.
 
     ``rate``: the deciding metric in results per second; ``tables``: of the time inside MPI.
     """
     totals = Totals(counted)
     of_files, reasons = _input_output(usages)
-    metrics = dict(of_files)
+    metrics, provenance = dict(of_files), dict.fromkeys(of_files, _OF_RANKS)
     if not counted:
-        return metrics, {name: reasons.get(name, NOT_READ) for name in _IDENTIFIERS if name not in metrics}
+        absent = {name: reasons.get(name, NOT_READ) for name in _IDENTIFIERS if name not in metrics}
+        return CounterMetrics(metrics, absent, provenance)
     for name, (total, sources) in _SUMS.items():
         if (value := totals.sum(total, sources)) is not None:
-            metrics[name] = value
+            metrics[name], provenance[name] = value, totals.used[total]
         reasons[name] = totals.reasons.get(total, "")
     for name, (total, sources, field, joined) in _OTHERS.items():
         values = [_field(row, field) for rows in totals.by_host(total, sources).values() for row in rows]
         if numbers := [value for value in values if value is not None]:
-            metrics[name] = joined(numbers)
+            metrics[name], provenance[name] = joined(numbers), totals.used[total]
         reasons[name] = totals.reasons.get(total, _NO_PEAK)
-    metrics |= _waits(totals) | _energy(totals, elapsed_s, rate)
+    if job := [row for reports in counted.values() for row in _rows(reports.get("slurm", {}), "job_estimated_j")[0]]:
+        # The job's first host reads it for all.
+        metrics["energy_job_estimated_j"] = job[0]["value"]
+        provenance["energy_job_estimated_j"] = Provenance("Energy, job (Slurm)", ESTIMATED)
+    reasons["energy_job_estimated_j"] = _no_job_energy(counted)
+    waits, energy = _waits(totals), _energy(totals, elapsed_s, rate)
+    metrics |= waits | energy
+    provenance |= {
+        name: totals.used["fabric_errors" if name.endswith("errors") else "fabric_wait_ticks"] for name in waits
+    }
+    provenance |= dict.fromkeys(energy, totals.used.get("package_j", _OF_RANKS))
     reasons |= {name: reasons["fabric_sent_bytes"] or totals.reasons.get("fabric_wait_ticks", "") for name in _OF_PORTS}
-    shares = mpi_shares(tables, metrics.get("fabric_sent_bytes"), metrics.get("ethernet_sent_bytes"))
+    shares = mpi_shares(tables, {name: metrics.get(sent) for name, sent in _NETWORKS.items()})
     metrics |= shares
+    provenance |= {name: _FROM_CALLS if name in _OF_CALLS else _APPORTIONED for name in shares}
     reasons |= dict.fromkeys(_OF_MPI, "the bytes of messages, or of the networks between hosts, are not known")
     no_energy = totals.reasons.get("package_j") or totals.reasons.get("dram_j", "")
     absent = {name: reasons.get(name) or no_energy for name in _IDENTIFIERS if name not in metrics}
     if "energy_per_result_j" in absent and "energy_j" in metrics:
         absent["energy_per_result_j"] = "the deciding metric is no rate"
-    return metrics, absent
+    return CounterMetrics(metrics, absent, provenance)
+
+
+def _no_job_energy(counted: Counted) -> str:
+    reasons = [_rows(reports.get("slurm", {}), "job_estimated_j")[1] for reports in counted.values()]
+    return next((f"Energy, job (Slurm): {reason}" for reason in reasons if "first host" not in reason), NOT_READ)
 
 
 _OF_PORTS: Final = ("fabric_wait_share", "fabric_worst_port_errors")
-_OF_MPI: Final = ("memory_mpi_share", "fabric_mpi_share", "ethernet_mpi_share")
 
 
 def _field(row: Mapping[str, Any], field: str) -> float | None:
@@ -174,21 +242,23 @@ def _waits(totals: Totals) -> dict[str, float]:
 _WORD_BYTES: Final = 4
 
 
-def mpi_shares(tables: Mapping[str, Any] | None, fabric: float | None, ethernet: float | None) -> dict[str, float]:
-    """Return the shares of the bytes of messages by network."""
+def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | None]) -> dict[str, float]:
+    """Return shares of the bytes of messages, and bytes of networks per such byte.
+
+    ``sent_by``: bytes that each network's devices sent, by the metric of its share.
+    """
     if tables is None:
         return {}
-    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
-    everything = sum(pair[3] for pair in tables["pairs"])
-    between = sent_between_hosts(tables)
-    if not everything or len(host_of) < 2:
+    everything, between = sum(row["sent_bytes"] for row in tables["ranks"]), sent_between_hosts(tables)
+    if not everything or len(tables["ranks"]) < 2:
         return {}
-    shares = {"memory_mpi_share": 1 - between / everything}
-    networks = {"fabric_mpi_share": fabric, "ethernet_mpi_share": ethernet}
-    crossed = sum(sent or 0.0 for sent in networks.values())
+    shares = {"memory_mpi_share": 1 - between / everything, "mpi_between_hosts_bytes": float(between)}
+    crossed = sum(sent or 0.0 for sent in sent_by.values())
+    if between >= LEAST_BYTES and any(sent is not None for sent in sent_by.values()):
+        shares["networks_per_mpi_byte"] = crossed / between
     # Ports that sent less than the ranks between hosts did not carry it all: a network without counters did.
     if crossed >= between and crossed:
-        shares |= {name: between / everything * sent / crossed for name, sent in networks.items() if sent is not None}
+        shares |= {name: between / everything * sent / crossed for name, sent in sent_by.items() if sent is not None}
     return shares
 
 
@@ -246,7 +316,5 @@ def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def _use(report: Mapping[str, Any], device: str) -> float:
-    if report.get("is_slow"):
-        return 1.0  # read before and after the program alone: its use is not known
     rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
     return next((float(row.get("peak", 1.0)) for row in rows if row["total"] == "gpu_share"), 1.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from analysis.catalogue import METRICS
+from analysis.mpi import counters as mpi_counters
 from analysis.mpi import profile as mpi_profile
 from analysis.mpi import wait_tables
 from analysis.mpi.calls import Calls, calls_of
@@ -28,7 +29,10 @@ from workers.trial.rank_usage import RankUsage, read_rank_usage
 
 FILE_LIMIT_BYTES: Final = 64 << 20
 TRANSPORT_LIMIT_BYTES: Final = 1 << 20
-_IDENTIFIERS: Final = tuple(metric.id for metric in METRICS.values() if metric.section == "mpi")
+_IDENTIFIERS: Final = (
+    *(metric.id for metric in METRICS.values() if metric.section == "mpi"),
+    *mpi_counters.METRICS,
+)
 _NO_TWIN: Final = (
     "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
@@ -121,11 +125,14 @@ def inside_mpi(
     if layout.by_hardware_threads:
         misplaced.pop("threads_as_cores", None)
     missing |= dict.fromkeys(FROM_TWINS, _NO_TWIN)
+    counted, not_counted = mpi_counters.counter_metrics([(rank.rank, rank.counters) for rank in profiles])
     # Virtual hosts share the cores of one machine.
     machine_of = {host: machine.name for machine in layout.machines for host in machine.hosts}
     in_words = places_in_words(places, {rank: machine_of.get(host, host) for rank, host in hosts.items()})
     transport = observed_transport(texts, hosts)
-    return InsideMpi(metrics, tables, missing, calls_of(profiles), tools, transport, in_words, misplaced)
+    return InsideMpi(
+        metrics | counted, tables, missing | not_counted, calls_of(profiles), tools, transport, in_words, misplaced
+    )
 
 
 def read_observed_transport(report_dir: Path, usages: Sequence[RankUsage]) -> ObservedTransport | None:
@@ -212,10 +219,7 @@ def wire_of(capture: Path) -> Wire:
 
 def sent_between_hosts(tables: Mapping[str, Any] | None) -> int:
     """Return bytes of point-to-point messages between hosts, from the profile."""
-    if tables is None:
-        return 0
-    host_of = {row["rank"]: row["host"] for row in tables["ranks"]}
-    return sum(sent for source, to, _, sent in tables["pairs"] if host_of.get(source) != host_of.get(to))
+    return 0 if tables is None else int(tables["between_hosts_bytes"])
 
 
 def why_unseen(tables: Mapping[str, Any] | None, payload_bytes: float) -> str | None:

@@ -35,6 +35,7 @@ def current_limits() -> Limits:
         disk_bytes=min(settings.TRIAL_DISK_BYTES, max(whole_mib(free / 2), _LEAST_DISK_BYTES)),
         files=min(settings.TRIAL_FILES, free_files // 2 or settings.TRIAL_FILES),  # Btrfs reports no number
         least_free_bytes=min(settings.DISK_RESERVE_BYTES, free) // 2,
+        output_bytes=settings.OUTPUT_LIMIT_BYTES,
     )
 
 

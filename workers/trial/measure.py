@@ -36,6 +36,7 @@ from workers.launchers.base import MachineSession
 from workers.launchers.job import job_of
 from workers.launchers.limits import Limits
 from workers.launchers.pool import SharedJob
+from workers.testbed.kept_certificate import KEPT_FOR
 from workers.trial.database_retry import patiently
 from workers.trial.disturbances import disturbances, missing_cores
 from workers.trial.failure import THIS_MACHINE, cause, out_of_memory, tail, with_output
@@ -53,6 +54,11 @@ LOOK_S: Final = 0.1
 """Between looks at the free disk: a program makes several thousand files in this time."""
 END_LIMIT_S: Final = 30.0
 """Open MPI takes three seconds to end a job of which a rank died, more on a busy machine; a time limit may be days."""
+
+
+Started = dict[str | None, Capture]
+Refused = dict[str | None, str]
+"""Recordings, and reasons without one, by host."""
 
 
 @dataclass(slots=True)
@@ -126,25 +132,21 @@ class TrialRun:
         )
         if refused := session.launcher.launch_refusals(job):
             raise TrialFailed(" ".join(refused))
-        environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
-        of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
-        chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
-        # Facts of the cluster's settings; histories are split by the transport.
-        environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
-        if job.launch is not None and job.launch.launcher != MPIRUN:
-            environment["launcher"] = job.launch.launcher
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
-        if reason := why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi):
-            raise TrialFailed(reason)
-        addresses = session.addresses_by_name if self.plan.hosts > 1 else {}
-        machines = session.machines() if profile else ()
         with ExitStack() as stack:
-            recordings, recorded = self._start_captures(session, stack)
+            started, refused = self._start_captures(session, stack)
+            environment = self._environment(session, job)
+            singletons = why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi)
+            if singletons:
+                raise TrialFailed(singletons)
+            addresses = session.addresses_by_name if self.plan.hosts > 1 else {}
+            machines = session.machines() if profile else ()
+            command, conditions = session.argv(job), self._conditions(session, environment)
+            patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
+            recordings, recorded = self._await_captures(session, started, refused)
             capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)
-            command, conditions = session.argv(job), self._conditions(session, environment)
-            patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
             traffic = stack.enter_context(_live(capture))
             session.begin_counters(settings.COUNTER_TREES)
             counted: dict[str, Any] = {}
@@ -154,6 +156,8 @@ class TrialRun:
                     samples = self._watch(session, job, process, traffic)
                 finally:
                     process.terminate(TERM_GRACE_S)
+                for recording in recordings.values():
+                    recording.look()
             finally:
                 with suppress(ClusterUnavailable, OSError):
                     counted = session.end_counters()
@@ -186,12 +190,23 @@ class TrialRun:
             else absent(no_profile),
         )
 
+    def _environment(self, session: Session, job: Job) -> dict[str, Any]:
+        """Return the facts of hosts and program, with those that the cluster's settings add."""
+        environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
+        of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
+        chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
+        # Histories are split by the transport.
+        environment |= {name: value for name, value in chosen.items() if value != DEFAULTS.get(name)}
+        if job.launch is not None and job.launch.launcher != MPIRUN:
+            environment["launcher"] = job.launch.launcher
+        return environment
+
     def _certify(self, session: Session) -> tuple[str, ...]:
         """Measure and store the certificate; return differences. Raise TrialFailed."""
         if self.spec.certificate == "skip":
             return ()
         self.tell("measuring the link")
-        certificate = session.certify()
+        certificate = session.certify(lambda made_on: patiently(lambda: Trial.kept_certificate(made_on, KEPT_FOR)))
         if certificate is None:
             return ()
         record = certificate.to_dict()
@@ -264,21 +279,35 @@ class TrialRun:
             written.append(work / name)
         return written
 
-    def _start_captures(self, session: Session, stack: ExitStack) -> tuple[dict[str | None, Capture], Recorded]:
-        """Return the recordings by host, the analysed one first, and refused hosts."""
+    def _start_captures(self, session: Session, stack: ExitStack) -> tuple[Started, Refused]:
+        """Start the recordings by host, the analysed one first; return refusals too."""
+        started: Started = {}
+        refused: Refused = {}
+        wanted = self.spec.capture.enabled and self.trial.kind != Kind.CONTROL
+        for host in session.recorded_hosts if wanted else ():
+            try:
+                started[host] = session.capture(host, snap_length=self.spec.capture.snap_length)
+                stack.callback(started[host].close)
+            except CaptureUnavailable as error:
+                refused[host] = str(error)
+                if not session.addresses:  # no other host sees what is analysed
+                    break
+        return started, refused
+
+    def _await_captures(self, session: Session, started: Started, refused: Refused) -> tuple[Started, Recorded]:
+        """Return the recordings that have begun, and refused hosts."""
         if self.trial.kind == Kind.CONTROL:
             return {}, Recorded(absent="a control run without capture, to measure the capture overhead")
         if not self.spec.capture.enabled:
             return {}, Recorded(absent="the experiment captures no packets")
-        recordings: dict[str | None, Capture] = {}
-        refused: dict[str | None, str] = {}
-        for host in session.recorded_hosts:
+        recordings: Started = {}
+        for host, recording in started.items():
             try:
-                recording = session.capture(host, snap_length=self.spec.capture.snap_length)
-                recordings[host] = stack.enter_context(recording)
+                recording.await_start()
+                recordings[host] = recording
             except CaptureUnavailable as error:
                 refused[host] = str(error)
-                if not session.addresses:  # no other host sees what is analysed
+                if not session.addresses:
                     break
         if not recordings:
             return {}, Recorded(absent=next(iter(refused.values())))

@@ -30,7 +30,7 @@ from experiments.files import (
     write_measured,
 )
 from experiments.metrics import deciding_metric, find
-from experiments.models import Artifact, TrialResult
+from experiments.models import METRIC_SOURCES, Artifact, TrialResult
 from experiments.specification import Link
 from experiments.workloads import Parsed
 from workers.errors import TrialFailed
@@ -117,7 +117,7 @@ def _shorten_output(run: TrialRun) -> None:
 def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
     packets = _analyse(run, measured)
     of_waits, no_waits, waits = _waits(run, measured)
-    of_counters, no_counters = counter_metrics(
+    counters = counter_metrics(
         measured.counted,
         elapsed_s=measured.elapsed_s,
         rate=_deciding_rate(run, parsed),
@@ -125,7 +125,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
         usages=measured.usages,
     )
     of_the_run = {
-        **of_counters,
+        **counters.values,
         **run_metrics(measured.elapsed_s, measured.usages, run.plan.ranks),
         **run.plan.workload.outside_its_work(measured.elapsed_s, parsed.figures),
     }
@@ -134,7 +134,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             "all": {**of_the_run, **measured.inside.metrics, **of_waits, **packets.metrics, **parsed.figures},
             "mpi": packets.mpi_metrics,
         },
-        not_available={**no_counters, **no_waits, **measured.inside.not_available, **packets.not_available},
+        not_available={**counters.absent, **no_waits, **measured.inside.not_available, **packets.not_available},
         trust=worst(packets.trust, TrustLevel.DEGRADED if measured.link_reasons or measured.disturbances else ""),
         trust_reasons=(*measured.link_reasons, *measured.disturbances, *packets.reasons),
         environment=measured.environment,
@@ -146,6 +146,7 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
             **({"placement_findings": dict(measured.inside.misplaced)} if measured.inside.misplaced else {}),
             **({"mpi_tools": list(measured.inside.tools)} if measured.inside.tools else {}),
             **({"joined": measured.recorded.joined.to_dict()} if measured.recorded.joined else {}),
+            **({METRIC_SOURCES: counters.by_source()} if counters.provenance else {}),
             **({"not_recorded": list(measured.recorded.not_recorded)} if measured.recorded.not_recorded else {}),
             **({"disturbances": list(measured.disturbances)} if measured.disturbances else {}),
         },

@@ -81,6 +81,20 @@ class Division:
         return missed is None or abs(missed.change_s) < abs(self.change_s) / 2
 
     @property
+    def outside_s(self) -> float:
+        """Return the growth outside the program's own time that the parts contain."""
+        if self.undivided is not None:
+            return max(self.change_s - self.undivided.change_s, 0.0)
+        missed = self.part(UNEXPLAINED)
+        contained = self.profiled and self.whole.name not in (_ELAPSED, _WINDOW)
+        return -missed.change_s if contained and missed and missed.change_s < 0 and self._matters(missed) else 0.0
+
+    @property
+    def exceeds_the_whole(self) -> bool:
+        """Return whether the parts that grew are more than the change."""
+        return sum(part.change_s for part in self.grown) > self.change_s * (1 + 1e-9)
+
+    @property
     def grown(self) -> list[ChangePart]:
         """Return the parts that measurably grew, the largest first, without launch.
 

@@ -17,7 +17,8 @@ import numpy as np
 from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals
 
 MOST_REPETITIONS: Final = 20
-_LOW, _HIGH = 0.1, 0.9
+ASSURANCES: Final = (0.1, 0.9)
+"""Probabilities that the ends of a range of repetitions suffice."""
 _DRAWS: Final = 1000
 _GUESSED: Final = Scatter(0.05, 4.0, "history")
 """The scatter if no trial shows it."""
@@ -65,7 +66,7 @@ def repetitions_to_settle(
     narrow = np.log([max(pair.narrow, 1.0) for pair in compared])
     scatters = [claims.scatter_of(index) or _GUESSED for index in places]
     sd, freedom = (np.array([getattr(scatter, name) for scatter in scatters]) for name in ("sd", "freedom"))
-    measured = np.where([scatter.source == "repetitions" for scatter in scatters], freedom, 0.0)
+    measured = np.array([scatter.repeated for scatter in scatters])
     n = np.array([claims.cells[index].clean_n for index in places], dtype=np.float64)
     means = np.array([claims.cells[index].mean for index in places])
     # One draw of the scatter for all points, which share it as a rule.
@@ -73,7 +74,7 @@ def repetitions_to_settle(
     true_sd = sd * np.sqrt(least / random.chisquare(least, (_DRAWS, 1)))
     truth = _true_means(claims, places, true_sd, random)
     noise = random.standard_normal(truth.shape)
-    low = None
+    low, (least_sure, sure) = None, ASSURANCES
     for more in range(1, MOST_REPETITIONS + 1):
         then = (n * means + more * truth + np.sqrt(more) * true_sd * noise) / (n + more)
         added = len(places) * more
@@ -83,9 +84,9 @@ def repetitions_to_settle(
         apart = np.abs(then[:, last] - then[:, first] + offset)
         is_settled = np.where(narrow > 0, 2 * half < narrow, (apart > half) | (apart + half < equal))
         settled = float(is_settled.all(axis=1).mean())
-        if low is None and settled >= _LOW:
+        if low is None and settled >= least_sure:
             low = more
-        if settled >= _HIGH:
+        if settled >= sure:
             return Range(low or more, more)
     return Range(low or MOST_REPETITIONS, None)
 

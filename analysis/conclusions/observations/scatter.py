@@ -48,6 +48,13 @@ class Scatter:
     sd: float
     freedom: float
     source: Source = "repetitions"
+    joined: float = 0.0
+    """Degrees of freedom of the experiment's own repetitions in a scatter from another source."""
+
+    @property
+    def repeated(self) -> float:
+        """Return the degrees of freedom of the experiment's own repetitions."""
+        return self.freedom if self.source == "repetitions" else self.joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +121,7 @@ def with_prior(measured: Scatter | None, prior: Scatter | None) -> Scatter | Non
         return measured
     freedom = measured.freedom + prior.freedom
     squares = measured.freedom * measured.sd**2 + prior.freedom * prior.sd**2
-    return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source)
+    return Scatter(float(np.sqrt(squares / freedom)), freedom, prior.source, measured.freedom)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,12 @@ def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, abov
     if not divided.is_explained:
         missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
-    grown = divided.grown
-    more_than_all = grown and sum(part.change_s for part in grown) > divided.change_s
-    outside = None if divided.undivided is None else divided.change_s - divided.undivided.change_s
+    fallen = divided.fallen if divided.exceeds_the_whole else ()
+    outside_s = divided.outside_s
     return (
-        *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in grown),
-        *([Cause(words.outside_loop(question, bad, outside), None, "s", _CHART)] if outside and outside > 0 else ()),
-        *(Cause(words.fallen(question, p, bad), None, "s", _CHART) for p in (divided.fallen if more_than_all else ())),
+        *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in divided.grown),
+        *(Cause(words.fallen(question, divided, p, bad), None, "s", _CHART) for p in fallen),
+        *([Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)] if outside_s else ()),
     )
 
 

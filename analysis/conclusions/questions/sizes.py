@@ -180,7 +180,7 @@ def answer_point(question: ExperimentQuestion) -> Answer:
     """Return median, interval and scatter of a single point."""
     grid = Grid(question)
     if not grid.points:
-        return Answer("one point", words.NO_TRIAL, "open")
+        return Answer("one point", words.no_answer(question), "open")
     point, scatter = grid.points[0], grid.claims.scatter
     n = len(question.values(point))
     sentence = words.one_point(question, grid.typical(point), grid.interval(point), scatter, n)

@@ -8,12 +8,18 @@ from typing import Final
 from analysis.conclusions.observations.reading import Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding_at, rule
 from analysis.conclusions.wording import percent
-from analysis.numbers import grouped, plural
+from analysis.numbers import amount, grouped, plural
 
 _FULL: Final = 0.9
 _CONGESTED: Final = 0.05
 _UNEVEN: Final = 1.15
 """Ratio of the powers of two hosts; equal processors differ by less."""
+LEAST_PER_MPI_BYTE: Final = 0.95
+"""Bytes of networks per byte of messages between hosts: packets have headers, so fewer than 1 means a network unseen."""
+MOST_OF_HEADERS: Final = 1.1
+_MOST_OF_COLLECTIVES: Final = 10
+"""Times the bytes passed to collectives: a library sends them at most about log2(ranks) times."""
+_UNEXPLAINED_BYTES: Final = 1e9
 
 
 def _in_mpi(entry: SizeEntry) -> float | None:
@@ -30,6 +36,29 @@ def port_saturated(reading: Reading) -> Iterator[Finding]:
         if worst is not None and worst.median >= _FULL:
             words = {"what": what, "share": percent(worst.median), "explains": _in_mpi(worst)}
             yield finding_at(reading, "port_saturated", worst, metric, "Peak of its rate", **words)
+
+
+@rule
+def networks_disagree(reading: Reading) -> Iterator[Finding]:
+    """Report networks whose counters do not fit the messages of the ranks' calls."""
+    entries = [
+        entry for entry in reading.series("networks_per_mpi_byte") if entry.point.median("mpi_between_hosts_bytes")
+    ]
+    if not entries:
+        return
+    label = "Bytes of networks per MPI byte"
+    lowest, highest = (by(entries, key=lambda entry: entry.median) for by in (min, max))
+    if lowest.median < LEAST_PER_MPI_BYTE:
+        words = {"share": percent(lowest.median)}
+        yield finding_at(reading, "networks_disagree,fewer", lowest, "networks_per_mpi_byte", label, **words)
+    between = highest.point.median("mpi_between_hosts_bytes") or 0.0
+    collectives = highest.point.median("mpi_collective_bytes")
+    if collectives is None:
+        return
+    more = (highest.median - MOST_OF_HEADERS) * between - _MOST_OF_COLLECTIVES * collectives
+    if more > max(_UNEXPLAINED_BYTES, between):
+        words = {"more": amount(more, "B", 2)}
+        yield finding_at(reading, "networks_disagree,more", highest, "networks_per_mpi_byte", label, **words)
 
 
 @rule

@@ -8,7 +8,14 @@ from typing import Final
 from analysis.catalogue import METRICS
 from analysis.conclusions.observations.reading import Observation, Reading
 from analysis.conclusions.rules.registry import Finding, finding, finding_at, rule
-from analysis.conclusions.sentences.findings import PLACEMENT, TAKE_TURNS, lacked_core, shared_from, with_threads
+from analysis.conclusions.sentences.findings import (
+    PLACEMENT,
+    TAKE_TURNS,
+    cache_misses_grow,
+    lacked_core,
+    shared_from,
+    with_threads,
+)
 from analysis.conclusions.wording import percent, sizes
 from analysis.mpi.efficiencies import ATTENTION
 from analysis.numbers import grouped, plural, significant
@@ -16,6 +23,8 @@ from analysis.scaling.breakdown import is_profiled
 
 _UNEVEN_CPU: Final = 0.1
 _BALANCED: Final = 0.9
+_GROWN: Final = 0.1
+"""Least change of a factor of the computation scalability for a finding."""
 _LEAST_RUN_DELAY: Final = 0.05
 """Least share of the ranks' time for a finding."""
 
@@ -107,6 +116,60 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
         first=significant(rows[0].size),
         last=sizes(rows[-1].size, reading.axis),
         more=percent(1 / scaling - 1),
+    )
+
+
+@rule
+def instructions_grow(reading: Reading) -> Iterator[Finding]:
+    """Report ranks that together execute more at larger sizes of one problem."""
+    if reading.study.kind == "strong":
+        yield from _against_smallest(reading, "instructions_grow", "processor_instructions", rises=True)
+
+
+@rule
+def ipc_falls(reading: Reading) -> Iterator[Finding]:
+    """Report cores that wait longer for memory at larger sizes."""
+    misses = _of_both(reading, "processor_cache_misses", "processor_instructions")
+    grown = misses is not None and misses > 1 + _GROWN
+    more = cache_misses_grow(misses - 1) if misses is not None and grown else ""
+    yield from _against_smallest(reading, "ipc_falls", "processor_ipc", misses=more)
+
+
+@rule
+def frequency_falls(reading: Reading) -> Iterator[Finding]:
+    """Report cores that are clocked lower at larger sizes."""
+    yield from _against_smallest(reading, "frequency_falls", "processor_frequency_hz")
+
+
+def _of_both(reading: Reading, over: str, under: str) -> float | None:
+    """Return how a ratio of two metrics changes from the smallest to the largest size."""
+    above, below = reading.series(over), reading.series(under)
+    ends = [(above[at].median, below[at].median) for at in (0, -1)] if above and below else []
+    ratios = [top / bottom for top, bottom in ends if top and bottom]
+    return ratios[1] / ratios[0] if len(ratios) == len(ends) == 2 else None
+
+
+def _against_smallest(
+    reading: Reading, name: str, metric: str, *, rises: bool = False, **words: str
+) -> Iterator[Finding]:
+    """Report a factor of the computation scalability that is low at the largest size."""
+    series = reading.series(metric)
+    if len({entry.size for entry in series}) < 2 or not reading.study.ranks_alike or not reading.moves(metric):
+        return
+    first, last = series[0], series[-1]
+    factor = first.median / last.median if rises else last.median / first.median
+    if factor > 1 - _GROWN:
+        return
+    useful = [last.point.median(f"mpi_{part}_share") for part in ("useful", "no_core")]
+    yield finding(
+        name,
+        reading.strength_at(last, metric),
+        reading.evidence(METRICS[metric].label, metric, METRICS[metric].unit),
+        explains=sum(share or 0.0 for share in useful) * (1 - factor) if None not in useful else None,
+        first=significant(first.size),
+        last=sizes(last.size, reading.axis),
+        change=percent(1 / factor - 1 if rises else 1 - factor),
+        **words,
     )
 
 

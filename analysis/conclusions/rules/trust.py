@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.observations.repetitions import ASSURANCES
 from analysis.conclusions.rules.registry import Finding, finding, rule
 from analysis.conclusions.wording import amount, percent
 from analysis.numbers import grouped, plural, significant
@@ -14,8 +15,6 @@ from analysis.trust_level import FLAGGED
 
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
-_LOW, _HIGH = 0.1, 0.9
-"""Assurances of the ends of a range of repetitions."""
 
 
 @rule
@@ -63,7 +62,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
     worst, spread = max(spreads, key=lambda item: item[1], default=(None, 0.0))
     if worst is None or spread <= _NOISY:
         return
-    low, needed = (repetitions_needed(worst.point.values[metric], assurance=a) or 0 for a in (_LOW, _HIGH))
+    low, needed = (repetitions_needed(worst.point.values[metric], assurance=a) or 0 for a in ASSURANCES)
     yield finding(
         "noisy",
         "moderate",

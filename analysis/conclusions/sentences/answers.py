@@ -35,14 +35,31 @@ from analysis.conclusions.wording import (
 from analysis.numbers import NARROW, SHARE, change, grouped, plural, rounded, signed, significant
 from analysis.scaling import Point
 from analysis.statistics import Interval
+from analysis.trust_level import FLAGGED
 
 # The experiment as a whole
 
-NO_TRIAL: Final = "No trial has finished."
 CONFOUNDED_BY_DRIFT: Final = (
     "A drift alone may explain the differences. The trials drift by {drift}, and {factors} changed with their order."
 )
 NOT_YET: Final = "not enough data yet"
+
+
+def no_answer(question: ExperimentQuestion) -> str:
+    """Return why no trial has a value of the deciding metric, and the next step."""
+    finished = sum(max(map(len, point.values.values()), default=0) for point in question.points)
+    flagged = sum(n for point in question.points for level, n in point.trust.items() if level in FLAGGED)
+    if not finished:
+        return "No trial has finished."
+    label, trials = lower_first(question.deciding.label), plural(finished, "trial")
+    if flagged < finished:
+        return f"{trials} finished without a value of {label}. The tab Measurements of a trial states the reason."
+    reasons = list(dict.fromkeys(reason for point in question.points for reason in point.trust_reasons))
+    why = f": {'; '.join(reasons[:2])}" if reasons else ""
+    return (
+        f"{trials} finished, all flagged{why}. Flagged captures give no {label}: "
+        "remove the reason, then press Add repetitions."
+    )
 
 
 def slices(verdicts: Mapping[str, Sequence[str]]) -> str:
@@ -90,6 +107,8 @@ def outliers(total: int, trials: int) -> tuple[str, str]:
 def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
     """Return the number of trials that other load slowed and the suggested next step."""
     words = f"Other load slowed {slowed} of {plural(trials, 'trial')}"
+    if excluded == slowed:
+        return f"{words}: excluded, as clean trials of the same points count.", ""
     if excluded:
         words += f", {grouped(excluded)} of which {'is' if excluded == 1 else 'are'} excluded"
     return f"{words}.", "Measure again on idle machines."

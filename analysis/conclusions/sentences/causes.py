@@ -18,7 +18,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "blocked": "blocked outside MPI: sleep, files or locks",
     "off": "off the CPU outside MPI",
     "imbalance": "waiting in MPI for {busiest}, which computes longest",
-    "communication": "in MPI",
+    "communication": "in MPI{base}",
     "on_cpu": "on the CPU",
     "off_cpu": "off the CPU",
     UNEXPLAINED: "not explained",
@@ -35,12 +35,17 @@ _WAITS: Final[Mapping[str, str]] = {
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
 NOT_EXPLAINED: Final = "not explained by the profile"
 _MOST_OF_IT: Final = 0.5
+_MATTERS: Final = 0.01
+"""Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
 
 
 def grown(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
-    """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI"."""
-    name = f"{_name(part, bad)}{_detail(division, part)}"
-    if part.change_s > division.change_s * (1 + 1e-9):
+    """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI".
+
+    The latter if the parts that grew exceed the whole.
+    """
+    name = f"{_name(division, part, bad)}{_detail(division, part)}"
+    if division.exceeds_the_whole:
         return f"{_at(question, bad)}{_seconds(part.change_s)} more {name}"
     return f"{_at(question, bad)}{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
 
@@ -53,19 +58,22 @@ def _at(question: ExperimentQuestion, bad: Point) -> str:
 def more(division: Division, part: ChangePart, bad: Point) -> str:
     """Return a part that grew in a few words: "0.9 s more in MPI"."""
     within = "" if division.undivided is None else "from MPI_Init to MPI_Finalize "
-    return f"{within}{_seconds(part.change_s)} more {_name(part, bad).partition(',')[0]}"
+    return f"{within}{_seconds(part.change_s)} more {_name(division, part, bad).partition(',')[0]}"
 
 
 def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
-    return f"{_at(question, bad)}the program's set-up and end between MPI_Init and MPI_Finalize take {_seconds(change_s)} more"
+    return (
+        f"{_at(question, bad)}{_seconds(change_s)} of these parts is in the program's set-up and end, "
+        "between MPI_Init and MPI_Finalize but outside its own time"
+    )
 
 
 def more_launch(change_s: float) -> str:
     return f"{_seconds(change_s)} more launch overhead"
 
 
-def fallen(question: ExperimentQuestion, part: ChangePart, bad: Point) -> str:
-    return f"{_at(question, bad)}{_seconds(-part.change_s)} less {_name(part, bad)}"
+def fallen(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point) -> str:
+    return f"{_at(question, bad)}{_seconds(-part.change_s)} less {_name(division, part, bad)}"
 
 
 def not_explained(missed_s: float) -> str:
@@ -92,10 +100,15 @@ def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool)
     return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if division.profiled else 'the launch takes longer'}"
 
 
-def _name(part: ChangePart, bad: Point) -> str:
+def _name(division: Division, part: ChangePart, bad: Point) -> str:
+    """Return the name of a part; "in MPI" says if waits for cores are another part."""
     ranks = set(bad.values.get("mpi_busiest_rank", ()))
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
-    return _NAMES[part.name].format(busiest=busiest)
+    waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
+    base = (
+        " without waiting for a core" if max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s) else ""
+    )
+    return _NAMES[part.name].format(busiest=busiest, base=base)
 
 
 def _detail(division: Division, part: ChangePart) -> str:

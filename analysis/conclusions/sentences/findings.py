@@ -77,6 +77,16 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Use fewer ranks per host, or send less: larger messages, another decomposition.",
             "The busiest second of one port; the mean may be far lower.",
         ),
+        "networks_disagree,fewer": (
+            "Ports and interfaces sent {share} of the bytes that ranks on different hosts sent each other{at}.",
+            "Find the network without counters on the tab Counters of a trial's page.",
+            "Messages of collectives are not in these bytes, so the missing part is a lower bound.",
+        ),
+        "networks_disagree,more": (
+            "Ports and interfaces sent {more} more than messages, headers and collectives explain{at}.",
+            "Look for files on the network or other programs, then measure when they are idle.",
+            "Bytes of collectives on the network depend on the library's algorithms.",
+        ),
         "fabric_congestion": (
             "Fabric ports had data and no credits in {share} of their ticks{at}: the fabric is congested.",
             "Place the hosts nearer to each other, or measure when other jobs are idle.",
@@ -123,6 +133,20 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "From {first} to {last} all ranks together spend {more} more time outside MPI: the work grows, "
             "or each part of it gets slower.",
             "Look for work that every rank repeats, and for shared memory or cores.",
+        ),
+        "instructions_grow": (
+            "From {first} to {last} all ranks together execute {change} more instructions outside MPI: ranks repeat work.",
+            "Look for loops over the whole problem in every rank, and for overlapping parts of it.",
+            "Loops that poll outside MPI, or wait for other threads, execute instructions too.",
+        ),
+        "ipc_falls": (
+            "From {first} to {last} instructions per cycle outside MPI fall by {change}: cores wait for memory.{misses}",
+            "Measure fewer ranks per host: if they compute faster, ranks share memory bandwidth or caches.",
+        ),
+        "frequency_falls": (
+            "From {first} to {last} the clock of the cores outside MPI falls by {change}.",
+            "Compare with fewer ranks per host; look at heat and power limits on the tab Counters of a trial's page.",
+            "Time in the kernel counts as time without cycles.",
         ),
         "mpi_no_core": (
             "Ranks were descheduled, runnable without a CPU core, for {share} of the MPI window{at}.",
@@ -303,6 +327,10 @@ def with_threads(threads: Sequence[int]) -> str:
 
 def lacked_core(share: float, at: str) -> str:
     return f" Ranks were descheduled for {percent(share)} of the MPI window{at}."
+
+
+def cache_misses_grow(change: float) -> str:
+    return f" Cache misses per instruction grow by {percent(change)}."
 
 
 def bursts_reach(peak: float, link: str) -> str:

@@ -28,8 +28,14 @@ class Command(BaseCommand):
         if cluster is None:
             slugs = ", ".join(Cluster.objects.order_by("slug").values_list("slug", flat=True))
             raise CommandError(f"there is no cluster {name!r}; known: {slugs or 'none'}", returncode=2)
-        if not ClusterTest.ask(cluster) or not run_requested(cluster):
-            raise CommandError(f"a check of {cluster.slug} is already running", returncode=2)
+        if not ClusterTest.ask(cluster):
+            raise CommandError(f"a check of {cluster.slug} already waits or runs", returncode=2)
+        if not run_requested(cluster):
+            ClusterTest.cancel(cluster)
+            raise CommandError(
+                f"trials use the hosts of {cluster.slug}: try again later, or check it on its page, which waits for them",
+                returncode=2,
+            )
         test = ClusterTest.objects.get(cluster=cluster)
         self.stdout.write(_as_json(test) if json else "\n".join(as_text(step) for step in test.steps))
         if PROBLEM in test.counts:

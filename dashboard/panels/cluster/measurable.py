@@ -10,7 +10,7 @@ from analysis import numbers
 from experiments.models import ClusterTest
 from experiments.models.cluster_check import OK, SKIPPED, WARNING
 
-_NOT_KNOWN: Final = "Not known yet: check this cluster."
+_NOT_TRIED: Final = "Check the cluster to find out."
 _COUNTERS: Final = "CPU time, memory and frames of every host, once a second{}."
 
 
@@ -30,7 +30,7 @@ class Source:
     def of_step(cls, name: str, term: str, step: Mapping[str, Any] | None) -> Source:
         """Return what a step of the last check found."""
         if step is None:
-            return cls(name, term, SKIPPED, "Not known", _NOT_KNOWN)
+            return cls(name, term, SKIPPED, "", _NOT_TRIED)
         return cls(name, term, step["state"], step["value"], step["seen"], step["remedy"], tuple(step["commands"]))
 
 

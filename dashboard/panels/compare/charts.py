@@ -5,13 +5,14 @@ from __future__ import annotations
 from statistics import median
 from typing import Any, Final
 
+from analysis.conclusions.wording import lower_first
 from analysis.numbers import MANY_TIMES
 from dashboard.charts.compare import MemberChange, Ratio, change_over
 from dashboard.charts.panel import Chart
 from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import axis_label
-from dashboard.panels.compare.sentences import lower_first, point_name
+from dashboard.panels.compare.sentences import point_name
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions import wording
+from analysis.conclusions.wording import lower_first
 from analysis.statistics import Comparison, Interval
 from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.states import STRENGTH
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared, verdict_words
@@ -29,6 +31,8 @@ class Against:
     sentences: Sequence[str]
     counted: str
     """Counts of changed metrics."""
+    strength: tuple[str, str] = ("", "")
+    """Tone and word of the strength of the first sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Answer:
 
     verdict: str
     against: Sequence[Against]
+    strength: tuple[str, str] = ("", "")
+    """Tone and word; of more than two members each line in ``against`` has its own."""
+    caution: str = ""
+    """Trials that other load slowed, of each side."""
 
 
 def answer(compared: Compared) -> Answer:
@@ -47,12 +55,59 @@ def answer(compared: Compared) -> Answer:
         verdict = "Nothing to compare: no deciding metric was measured on more than one side."
         return Answer(verdict, [Against(member, [], _counted(compared, member)) for member in others])
     over = {member.label: _over_points(compared, member, metric) for member in others}
+    caution = _caution(compared)
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
-        return Answer(over[alone.label], [Against(alone, sentences, _counted(compared, alone))])
-    details = [Against(member, [over[member.label]], _counted(compared, member)) for member in others]
-    return Answer(_of_many(compared, metric), details)
+        against = [Against(alone, sentences, _counted(compared, alone))]
+        return Answer(over[alone.label], against, _strength(compared, alone), caution)
+    details = [
+        Against(member, [over[member.label]], _counted(compared, member), _strength(compared, member))
+        for member in others
+    ]
+    return Answer(_of_many(compared, metric), details, caution=caution)
+
+
+def _strength(compared: Compared, member: Member) -> tuple[str, str]:
+    """Return the strength of a member against the baseline, over all common points.
+
+    Tentative if some points do not decide, or if other load slowed half of a side's trials at one.
+    """
+    sides, number = (compared.baseline, member), compared.members.index(member)
+    if any(side.experiment.published for side in sides):
+        return STRENGTH["printed"]
+    changed = [changes[number] for changes in compared.changed.values()]
+    clear = sum(c is not None and c.verdict in ("higher", "lower") for c in changed)
+    if not clear:
+        return STRENGTH["open"]
+    names = compared.names
+    slowed = any(
+        2 * side.disturbed_at(names, point) >= len(side.trials_at(names, point)) > 0
+        for side in sides
+        for point in compared.points
+    )
+    return STRENGTH["moderate" if slowed or clear < len(changed) else "firm"]
+
+
+def _slowed(compared: Compared, member: Member) -> tuple[int, int]:
+    """Return how many counted trials other load slowed, of how many, at all points."""
+    names, points = compared.names, compared.points
+    return (
+        sum(member.disturbed_at(names, point) for point in points),
+        sum(len(member.trials_at(names, point)) for point in points),
+    )
+
+
+def _caution(compared: Compared) -> str:
+    """Return 'Other load slowed 10 of 30 trials of A: ...', or ''."""
+    slowed = {member.label: _slowed(compared, member) for member in compared.members}
+    sides = [f"{count} of {numbers.plural(of, 'trial')} of {label}" for label, (count, of) in slowed.items() if count]
+    if not sides:
+        return ""
+    uneven = (
+        " The difference may come from it." if len({count / (of or 1) for count, of in slowed.values()}) > 1 else ""
+    )
+    return f"Other load slowed {wording.joined(sides)}.{uneven} Run them again on idle machines, then compare."
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:
@@ -226,8 +281,3 @@ def setting(difference: Difference, index: int) -> str:
 
 def _joined(clauses: Sequence[str]) -> str:
     return clauses[0] if len(clauses) == 1 else f"{', '.join(clauses[:-1])}, and {clauses[-1]}"
-
-
-def lower_first(text: str) -> str:
-    """Return a metric name inside a sentence: acronyms keep their capitals."""
-    return text if text[:2].isupper() else text[:1].lower() + text[1:]

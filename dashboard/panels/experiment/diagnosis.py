@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from analysis import numbers
 from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
-from analysis.conclusions.wording import sizes, whole_size, whole_sizes
+from analysis.conclusions.wording import lower_first, sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
@@ -19,7 +19,8 @@ from dashboard.help.terms import words_of
 from dashboard.labels import parameter_label, parameters_sentence, sentence_and_rest, value_words
 from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
-from experiments.metrics import find
+from dashboard.states import STRENGTH
+from experiments.metrics import described, find
 from experiments.selectors.diagnosis import CachedDiagnosis
 
 _PANELS: Final = {
@@ -34,13 +35,6 @@ _PANELS: Final = {
     "interarrival": ("interarrival_mean_s",),
 }
 """Panels that show a chart named by a finding, the best first."""
-STRENGTH: Final = {
-    "firm": ("ok", "Conclusive"),
-    "moderate": ("warn", "Tentative"),
-    "printed": ("", "As printed"),
-    "open": ("warn", "Inconclusive"),
-}
-"""(Tone, word) of the strength of an answer."""
 MOST_FINDINGS: Final = 3
 """Findings on the first screen; the others are folded."""
 _CORES: Final = "oversubscribed"
@@ -81,7 +75,7 @@ def diagnosis_context(
     study, answer = diagnosis.study, diagnosis.answer
     verdict, reason = sentence_and_rest(answer.sentence)
     plain = [fact for fact in diagnosis.facts if fact.rule == _CORES and any(c.part in _OFF for c in answer.causes)]
-    slowed = [f"{fact.statement} {fact.next_step}" for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
+    slowed = [f"{fact.statement} {fact.next_step}".strip() for fact in diagnosis.facts if fact.rule == _OTHER_LOAD]
     reasons = (reason, *(sentence_and_rest(fact.statement)[0] for fact in plain), *slowed)
     causes = [
         *(_cause(cause, panels) for cause in causes_of(answer)),
@@ -94,7 +88,7 @@ def diagnosis_context(
     details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
     more = [("", details)] if details else []
     more += [(title, [_find(fact, results, panels) for fact in facts]) for title, facts in folded if facts]
-    parts = _parts(answer)
+    parts = change_by_part(answer)
     return {
         "answer": answer,
         "verdict": verdict,
@@ -138,25 +132,46 @@ _PART_NAMES: Final = {
     "blocked": "Blocked outside MPI, busiest rank",
     "off": "Off the CPU outside MPI, busiest rank",
     "imbalance": "In MPI, waiting for the busiest rank",
-    "communication": "In MPI, communication",
+    "communication": "In MPI, busiest rank",
     "on_cpu": "On the CPU",
     "off_cpu": "Off the CPU",
     "launch": "Launch overhead",
     "unexplained": "Not explained",
 }
+_WITHOUT_CORES: Final = "In MPI, busiest rank, without waiting for a core"
+_OUTSIDE: Final = "Outside the program's own time, subtracted"
+_OF_MEDIANS: Final = "Difference of medians"
+_WHOLE_RUN: Final = ("elapsed_s", "mpi_window_s")
+"""Metrics that the parts of every trial add up to: only the sum of medians differs."""
 
 
-def _parts(answer: Answer) -> list[dict[str, str]]:
-    ordered = [*answer.parts[1:], *answer.parts[:1]]
+def change_by_part(answer: Answer) -> list[dict[str, str]]:
+    """Return the parts of the answer's change, then their sum."""
+    names = _part_names(answer.parts)
     return [
         {
-            "name": _PART_NAMES.get(part.name, "Sum"),
+            "name": names[part.name],
             "before": numbers.amount(round(part.before_s, _LEAST_DECIMAL), "s", _DIGITS),
             "after": numbers.amount(round(part.after_s, _LEAST_DECIMAL), "s", _DIGITS),
             "change": _change_words(part),
         }
-        for part in ordered
+        for part in (*answer.parts[1:], *answer.parts[:1])
     ]
+
+
+def _part_names(parts: Sequence[ChangePart]) -> Mapping[str, str]:
+    """Return names of the whole and its parts: what "in MPI" and the remainder hold."""
+    if not parts:
+        return {}
+    whole, remainder = parts[0].name, parts[-1]
+    names = _PART_NAMES | {whole: f"Sum: {lower_first(described(whole).label)}"}
+    if any(part.name == "descheduled" for part in parts):
+        names["communication"] = _WITHOUT_CORES
+    if whole in _WHOLE_RUN or not any(part.name == "computing" for part in parts):
+        names[remainder.name] = _OF_MEDIANS
+    elif max(remainder.before_s, remainder.after_s) <= 0:
+        names[remainder.name] = _OUTSIDE
+    return names
 
 
 def _change_words(part: ChangePart) -> str:

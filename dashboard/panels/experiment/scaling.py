@@ -29,8 +29,8 @@ _OUTSIDE: Final = "Before MPI_Init, after MPI_Finalize"
 _SHOWN_LAWS: Final = ("usl", "amdahl", "gustafson")
 SHORT: Final = {"usl": "USL", "amdahl": "Amdahl", "gustafson": "Gustafson", "pmnf": "PMNF", "constant": "constant"}
 """Short names of models for legends."""
-# More bars are not readable.
-_MOST_BARS: Final = 24
+MOST_BARS: Final = 24
+"""More bars are not readable."""
 
 
 def breakdown_metrics(experiment: Experiment) -> tuple[str, ...]:
@@ -176,22 +176,22 @@ class ScalingCharts:
 
     def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
         """Return (view, figure): seconds, shares, and the workload's breakdown."""
-        rows = [row for row in self.rows if row.values.get(CPU)][:_MOST_BARS]
+        rows = [row for row in self.rows if row.values.get(CPU)][:MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
         profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
-        time = _inside_mpi(rows) if profiled else _by_cpu_time(rows)
+        time = seconds_inside_mpi(rows) if profiled else _by_cpu_time(rows)
         wholes = [row.median(WINDOW if profiled else TIME) or 0.0 for row in rows]
         views = [
             ("Seconds", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE)),
             ("Share", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE, shares=BASE[profiled])),
         ]
-        printed = {part: [row.median(part) for row in self.rows[:_MOST_BARS]] for part in parts}
+        printed = {part: [row.median(part) for row in self.rows[:MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):
             views.append(("By the workload", self._printed(printed)))
         return views
 
     def _printed(self, parts: Mapping[str, Sequence[float | None]]) -> Figure:
-        rows = self.rows[:_MOST_BARS]
+        rows = self.rows[:MOST_BARS]
         return time_parts(self._labels(rows), _largest(parts), of=[row.pk for row in rows])
 
     def _labels(self, rows: Sequence[ConfigurationRow]) -> list[str]:
@@ -207,7 +207,7 @@ def _by_cpu_time(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float |
     return {"On the CPU, mean of the ranks": cpu, "Off the CPU": off}
 
 
-def _inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
+def seconds_inside_mpi(rows: Sequence[ConfigurationRow]) -> dict[str, Sequence[float | None]]:
     """Return the parts of the MPI window and the time outside it, s."""
     window = [row.median(WINDOW) or 0.0 for row in rows]
     left_out = _NOT_SPLIT if all(row.values.get(metric) for metric in _SPLIT for row in rows) else _SPLIT

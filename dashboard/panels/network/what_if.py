@@ -13,9 +13,9 @@ from analysis.conclusions.observations.needs import FittedNetwork, link_of
 from analysis.numbers import amount, between, times
 from dashboard.charts.network import Named, Timed, network_map, over_delay
 from dashboard.charts.parts import Figure, Scale
-from dashboard.panels.experiment.diagnosis import STRENGTH
 from dashboard.panels.network.best_size import best_size
 from dashboard.panels.network.model import CHANGES, as_json, held_out_table, link_effects, link_words, sliders
+from dashboard.states import STRENGTH
 from experiments.selectors.network import NetworkStudy, carried
 
 _SAME_RATE = 0.05

@@ -21,6 +21,7 @@ from experiments.specification.goal import ANSWERED, Goal, RepetitionRange
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 from experiments.specification.placement import WantedBind
 from experiments.specification.ranges import as_written, expand_values
+from experiments.workloads.fields import choices_of
 
 Texts = Sequence[str]
 Choices = Sequence[tuple[str, str]]
@@ -87,7 +88,7 @@ _BOUND = {
     "hwthread": "Hardware thread",
     "numa": "NUMA node",
 }
-# Plain fields: path -> (label, hint, choices). Hints of the specification take precedence.
+# Plain fields: path -> (label, hint, choices). Without a hint, that of the specification is shown.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "name": ("Name", "", ()),
     "description": ("Description", "", ()),
@@ -219,7 +220,7 @@ class Form:
             choices = (*choices, (str(value), f"{value} for each configuration"))
         if name == "deciding":
             choices = self._deciding_choices(str(value or ""))
-        return self._field(name, label, text, hint=info.description or hint, choices=choices)
+        return self._field(name, label, text, hint=hint or info.description, choices=choices)
 
     def _repetitions(self, value: Any, bound: str) -> Field:
         """Return the field of ``at_least``, or of a goal's ``at_most``."""
@@ -314,7 +315,12 @@ class Form:
             extra = info.json_schema_extra
             unit = str(extra.get("unit", "")) if isinstance(extra, Mapping) else ""
             label, hint = info.title or parameter_label(name), info.description or ""
-            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint))
+            choices = [(str(choice), str(choice)) for choice in choices_of(info)]
+            if choices and value is None:
+                choices.insert(0, ("", "choose one"))
+            elif choices and str(value) not in dict(choices):
+                choices.append((str(value), f"{value} (unknown)"))
+            fields.append(self._field(f"parameters.{name}", label, value, unit=unit, hint=hint, choices=choices))
         return fields
 
     def _model_fields(self) -> Mapping[str, Any]:
@@ -339,6 +345,15 @@ class Form:
         if chosen not in {slug for slug, _ in choices}:
             choices.append((chosen, f"{chosen} (unknown)"))
         return self._field("cluster", "Cluster", chosen, choices=choices)
+
+    @property
+    def without_link(self) -> str:
+        """Return the clusters that make no link: the form hides its settings."""
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.emulates)
+
+    @property
+    def without_scheduler(self) -> str:
+        return " ".join(cluster.slug for cluster in self.clusters if not cluster.traits.allots)
 
     @property
     def link_fields(self) -> list[Field]:

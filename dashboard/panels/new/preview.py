@@ -9,7 +9,7 @@ from analysis.numbers import duration, grouped, plural
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
-from experiments.models import Cluster
+from experiments.models import Cluster, ClusterTest
 from experiments.specification import ExperimentSpec, design
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
@@ -133,7 +133,8 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
 
 def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
     """Return notes to read before the start."""
-    return [*_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
+    failure = ClusterTest.failure_of(cluster)
+    return [*([failure] if failure else []), *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:

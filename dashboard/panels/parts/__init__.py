@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dashboard.panels.parts.curves import curves_part
 from dashboard.panels.parts.effects import effects_part
+from dashboard.panels.parts.energy import energy_part
 from dashboard.panels.parts.envelope import envelope_part
 from dashboard.panels.parts.grid import grid_part
 from dashboard.panels.parts.inside_mpi import inside_mpi_part
@@ -46,6 +47,7 @@ _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
     ("envelope", "Operating envelope", "Envelope", envelope_part),
     ("ladder", "Tuning ladder", "Ladder", ladder_part),
     ("effects", "Single and combined effects", "Effects", effects_part),
+    ("energy", "Time and energy", "Time and energy", energy_part),
     ("rating", "Against peak, price and power", "Rating", rating_part),
     ("phases", "First and later steps, and more nodes", "Steps and nodes", phases_part),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from analysis.mpi.efficiencies import Size, scaled
+from analysis.mpi.efficiencies import Counts, Scaled, Size, scaled
 from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
 from dashboard.panels.parts.measured import Measured
@@ -38,6 +38,29 @@ _AGAINST_THE_SMALLEST: Final = {
     ),
 }
 """Label and definition of metrics that need several sizes."""
+_FACTORS: Final[Mapping[str, tuple[str, str, Callable[[Scaled], float | None]]]] = {
+    "instruction_scalability": (
+        "Instruction scalability",
+        "Instructions outside MPI at the smallest size / here: below 100 % ranks repeat work.",
+        lambda size: size.split and size.split.instructions,
+    ),
+    "ipc_scalability": (
+        "IPC scalability",
+        "Instructions per cycle here / at the smallest size: below 100 % cores wait for memory more.",
+        lambda size: size.split and size.split.ipc,
+    ),
+    "frequency_scalability": (
+        "Frequency scalability",
+        "Clock of the cores outside MPI here / at the smallest size.",
+        lambda size: size.split and size.split.frequency,
+    ),
+    "core_scalability": (
+        "Core scalability",
+        "Share of the useful time on a CPU core here / at the smallest size; POP has it in the frequency.",
+        lambda size: size.split and size.split.core,
+    ),
+}
+"""Factors of the computation scalability, if the processors' counters were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,26 +124,45 @@ def metric_branch(depth: int, metric: str, rows: Sequence[ConfigurationRow]) -> 
 
 def _tree(name: str, rows: Sequence[ConfigurationRow], *, weak: bool) -> Tree:
     ordered = sorted(rows, key=lambda row: (row.ranks, row.hosts))
-    wholes, grown = _against_the_smallest(ordered, weak=weak)
+    compared = _against_the_smallest(ordered, weak=weak)
+    factors = [
+        Branch(2, name, label, definition, [_one(factor(size)) for size in compared] or [()] * len(ordered))
+        for name, (label, definition, factor) in _FACTORS.items()
+    ]
+    wholes = [_one(size.whole) for size in compared] or [()] * len(ordered)
+    grown = [_one(size.computation) for size in compared] or [()] * len(ordered)
     branches = [
         Branch(0, GLOBAL, *_AGAINST_THE_SMALLEST[GLOBAL], wholes),
         *(metric_branch(depth, metric, ordered) for depth, metric in _OF_EACH_TRIAL),
         Branch(1, COMPUTATION, *_AGAINST_THE_SMALLEST[COMPUTATION], grown),
+        *factors,
     ]
     return Tree(name, ordered, branches)
 
 
-def _against_the_smallest(
-    rows: Sequence[ConfigurationRow], *, weak: bool
-) -> tuple[list[Sequence[float]], list[Sequence[float]]]:
-    """Return global efficiency and computation scalability of each row."""
+def _against_the_smallest(rows: Sequence[ConfigurationRow], *, weak: bool) -> Sequence[Scaled]:
+    """Return each row against the smallest; empty if their ranks do not differ."""
     sizes = [
-        Size(row.ranks, row.median("mpi_useful_s") or 0.0, row.median("mpi_parallel_efficiency") or 0.0) for row in rows
+        Size(
+            row.ranks,
+            row.median("mpi_useful_s") or 0.0,
+            row.median("mpi_parallel_efficiency") or 0.0,
+            _counts(row),
+        )
+        for row in rows
     ]
     if len({size.ranks for size in sizes}) < len(sizes) or len(sizes) < 2 or not sizes[0].useful_s:
-        return [()] * len(rows), [()] * len(rows)
-    compared = scaled(sizes, weak=weak)
-    return [[size.whole] for size in compared], [[size.computation] for size in compared]
+        return ()
+    return scaled(sizes, weak=weak)
+
+
+def _counts(row: ConfigurationRow) -> Counts | None:
+    sums = [row.median(f"processor_{name}") for name in ("instructions", "cycles", "cpu_s")]
+    return Counts(*filter(None, sums)) if all(sums) else None
+
+
+def _one(value: float | None) -> Sequence[float]:
+    return () if value is None else [value]
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -23,6 +23,10 @@ NODES, STEPS = 100, 1000
 """Default targets of the extrapolation."""
 MOST = 10_000_000
 AXIS = "nodes"
+_FILES = (
+    *("io_requested_read_bytes", "io_read_bytes", "io_written_bytes", "io_wait_s"),
+    *("nfs_read_bytes", "nfs_written_bytes", "nfs_wait_s"),
+)
 
 
 def phases_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
@@ -58,6 +62,7 @@ def _measured(
     gains = _gains(by_method, phases, measured)
     return {
         "gains": gains,
+        "files": _files(by_method, phases),
         "priced": any(row.get("price") for row in gains),
         "currency": stated_facts(measured.main.experiment).get("currency", ""),
         "equations": [
@@ -114,6 +119,28 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
                 }
             rows.append(cells)
     return sorted(rows, key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
+
+
+def _files(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases) -> dict[str, Any] | None:
+    """Return bytes and waiting time of a mean rank, and of NFS; None without any."""
+    everything = [row for rows in by_method.values() for row in rows]
+    columns = [metric for metric in _FILES if any(row.values.get(metric) for row in everything)]
+    rows = [
+        {
+            "nodes": row.median(phases.nodes),
+            "method": method,
+            "cells": [_per_rank(metric, row.median(metric), row.ranks) for metric in columns],
+        }
+        for method, method_rows in by_method.items()
+        for row in method_rows
+    ]
+    rows.sort(key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
+    return {"columns": [(find(metric).label, metric) for metric in columns], "rows": rows} if columns else None
+
+
+def _per_rank(metric: str, value: float | None, ranks: int) -> str:
+    shared = metric.startswith("nfs") or not ranks
+    return numbers.amount(value if value is None or shared else value / ranks, find(metric).unit)
 
 
 def _printed(source: ResultSource, phases: Phases) -> dict[str, Any] | None:

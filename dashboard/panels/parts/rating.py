@@ -13,6 +13,8 @@ from dashboard.panels.parts.measured import Measured, ResultSource, cluster_fact
 from experiments.cluster_kinds.facts import fields as cluster_facts_by_name
 from experiments.selectors import swept_parameters
 
+POWER = "power_mean_w"
+"""Of packages, memory and used GPUs, from the meters of the hosts of a trial."""
 _NEEDED = {
     "hosts": "hosts",
     "clock_hz": "clock_hz",
@@ -37,7 +39,10 @@ def _table(source: ResultSource, metric: str) -> dict[str, Any]:
     best = max(rows, key=lambda row: row.median(metric) or 0.0)
     prices = _prices(source)
     titles = cluster_facts_by_name()
-    missing = [str(titles[stored].title).lower() for name, stored in _NEEDED.items() if getattr(facts, name) is None]
+    unknown = [name for name in _NEEDED if getattr(facts, name) is None]
+    if all(row.values.get(POWER) for row in rows):
+        unknown = [name for name in unknown if name != "watts"]
+    missing = [str(titles[_NEEDED[name]].title).lower() for name in unknown]
     return {
         "name": source.name,
         "peak": None if facts.peak_flops is None else numbers.significant(facts.peak_flops / 1e9),
@@ -49,7 +54,12 @@ def _table(source: ResultSource, metric: str) -> dict[str, Any]:
             {
                 "point": parameters_sentence(row.parameters, names or ["hosts"]),
                 "best": row is best,
-                **_cells(row.median(metric) or 0.0, _in_use(facts, row.hosts), [price for _, price in prices]),
+                **_cells(
+                    row.median(metric) or 0.0,
+                    _in_use(facts, row.hosts),
+                    [price for _, price in prices],
+                    row.median(POWER),
+                ),
             }
             for row in rows
         ],
@@ -68,15 +78,19 @@ def _prices(source: ResultSource) -> list[tuple[str, float | None]]:
     return [("", cluster_facts(source.experiment).price), *other.items()]
 
 
-def _cells(gflops: float, facts: ClusterFacts, prices: Sequence[float | None]) -> dict[str, Any]:
+def _cells(
+    gflops: float, facts: ClusterFacts, prices: Sequence[float | None], measured_w: float | None
+) -> dict[str, Any]:
+    """Return the cells of a rate; its power is the measured one, else the stated one."""
     if gflops <= 0:
         nothing = dict.fromkeys(("peak", "power"), numbers.NOTHING)
         return {"gflops": numbers.significant(gflops), "prices": [numbers.NOTHING for _ in prices], **nothing}
-    rating = rate(gflops, facts)
+    rating = rate(gflops, facts if measured_w is None else replace(facts, watts=measured_w))
     priced = [rate(gflops, replace(facts, price=price)).price_per_gflops for price in prices]
     return {
         "gflops": numbers.significant(gflops),
         "peak": numbers.quantity(rating.peak_share, numbers.SHARE)[0],
         "prices": [numbers.NOTHING if price is None else numbers.significant(price) for price in priced],
         "power": numbers.NOTHING if rating.mflops_per_watt is None else numbers.significant(rating.mflops_per_watt),
+        "power_from": "" if rating.mflops_per_watt is None else "stated" if measured_w is None else "measured",
     }

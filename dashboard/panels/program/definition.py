@@ -8,12 +8,13 @@ from __future__ import annotations
 import csv
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from experiments.errors import FieldError, InvalidSpec
+from experiments.models.program import read_definition
 from experiments.specification.parameters import sentence
 from experiments.specification.yaml_lines import YamlDocument, dump
 from experiments.workloads.definition import MAX_INPUT_CHARACTERS
@@ -66,12 +67,29 @@ def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict
                 rows.append(_ROW_READERS[field](row))
             except InvalidSpec as error:
                 errors += (FieldError(f"{field}.{number}.{e.path}", e.message) for e in error.errors)
+                rows += _stand_in(field, row.get("name"))
         if rows:
             definition[field] = dict(rows) if field in ("placeholders", "inputs") else rows
         errors += _given_twice(texts, field)
     if errors:
-        raise InvalidSpec(errors)
+        raise InvalidSpec([*errors, *_further(definition, {error.path.split(".")[0] for error in errors})])
     return definition | _unchanged(definition, stored or {})
+
+
+def _stand_in(field: str, name: str | None) -> list[Any]:
+    """Return a valid row for one with errors: other fields may have its name."""
+    rows = {"placeholders": (name, {}), "extract": {"name": name, "regex": "(.)"}}
+    return [rows[field]] if name and field in rows else []
+
+
+def _further(definition: Mapping[str, Any], unreadable: Set[str]) -> Iterator[FieldError]:
+    """Yield the errors of the definition in fields that can be read."""
+    try:
+        read_definition(definition)
+    except InvalidSpec as error:
+        # An unreadable field may have the name of a parameter that seems unused.
+        excluded = {*unreadable, "placeholders"}
+        yield from (e for e in error.errors if e.path.split(".")[0] not in excluded)
 
 
 def _unchanged(definition: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
 from analysis.catalogue import METRICS
+from analysis.conclusions.rules.counters import LEAST_PER_MPI_BYTE, MOST_OF_HEADERS
 from analysis.numbers import SHARE
 from experiments.files import read_counters
 from experiments.models import Trial
@@ -18,20 +19,16 @@ _ENERGY: Final = (
     ("energy_gpu_j", "GPUs, idle ones included"),
     ("energy_host_j", "Whole hosts"),
     ("energy_host_estimated_j", "Whole hosts"),
+    ("energy_job_estimated_j", "Whole job, by Slurm"),
 )
 _NETWORKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "ports": ("fabric_sent_bytes", "fabric_received_bytes", "fabric_mpi_share"),
-    "slingshot": ("slingshot_sent_bytes", "slingshot_received_bytes", ""),
+    "slingshot": ("slingshot_sent_bytes", "slingshot_received_bytes", "slingshot_mpi_share"),
     "ethernet": ("ethernet_sent_bytes", "ethernet_received_bytes", "ethernet_mpi_share"),
 }
 _LISTED: Final = ("fabric", "processor", "gpu", "files")
 _SEEN: Final = 0.01
 """A smaller share of the messages is not named."""
-_IN_WORDS: Final = {
-    "fabric_mpi_share": "over the fabric",
-    "ethernet_mpi_share": "over Ethernet",
-    "memory_mpi_share": "in shared memory",
-}
 Row = Mapping[str, Any]
 
 
@@ -43,13 +40,16 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
     values = dict(trial.measurements.filter(scope="all").values_list("metric", "value"))
     absent = list(_absent(counted))
     keys = {key for reports in counted.values() for key in reports}
+    networks, payload = _networks(counted, values), trial.measurements.filter(scope="mpi", metric="payload_bytes")
     in_tables = {name for of_network in _NETWORKS.values() for name in of_network}
     return {
-        "verdict": _verdict(values),
+        "verdict": _verdict(values, networks),
+        "cross_check": _cross_check(values, payload.values_list("value", flat=True).first()),
+        "busiest": _busiest(counted),
         "hosts": len(counted),
         "ready": len(keys) - sum(row["everywhere"] for row in absent),
         "sources": len(keys),
-        "networks": _networks(counted, values),
+        "networks": networks,
         "energy": _energy(counted, values),
         "by_host": _by_host(counted),
         "others": [
@@ -61,14 +61,53 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
     }
 
 
-def _verdict(values: Mapping[str, float]) -> str:
+def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]]) -> str:
     """Return which networks carried the messages, the largest first."""
-    shares = sorted(((values[name], words) for name, words in _IN_WORDS.items() if name in values), reverse=True)
-    named = [f"{numbers.amount(share, SHARE, 2)} {words}" for share, words in shares if share >= _SEEN]
-    unused = [words for share, words in shares if share < _SEEN and words != _IN_WORDS["memory_mpi_share"]]
-    if not named:
+    sent, within = values.get("mpi_sent_bytes"), values.get("memory_mpi_share")
+    if not sent or within is None:
         return ""
-    return f"Bytes of messages: {', '.join(named)}{f'; not {unused[0]}' if unused else ''}."
+    total, between = numbers.amount(sent, "B", 3), (1 - within) * sent
+    if not between:
+        return f"All {total} that ranks sent each other stayed in the hosts."
+    over = {
+        row["name"]: row["share"] / (1 - within) for row in networks if row.get("sent") and row["share"] is not None
+    }
+    named = sorted(((share, name) for name, share in over.items() if share >= _SEEN), reverse=True)
+    way = "over a network without counters"
+    if len(named) == 1:
+        way = f"over {named[0][1]}"
+    elif named:
+        way = " and ".join(f"{numbers.amount(share, SHARE, 2)} over {name}" for share, name in named)
+    rest = "; the rest stayed in the hosts" if within else ""
+    return f"{numbers.amount(between, 'B', 3)} of the {total} that ranks sent each other went {way}{rest}."
+
+
+def _cross_check(values: Mapping[str, float], payload_bytes: float | None) -> str:
+    """Compare the bytes of calls with those of ports, and of the recorded packets."""
+    between, ratio = values.get("mpi_between_hosts_bytes"), values.get("networks_per_mpi_byte")
+    if between is None or ratio is None:
+        return ""
+    why = "headers explain up to 10 % more"
+    if ratio < LEAST_PER_MPI_BYTE:
+        why = "a network without counters carried the rest"
+    elif ratio > MOST_OF_HEADERS:
+        why = "collectives, files or other programs sent the rest"
+    words = f"Calls requested {numbers.amount(between, 'B', 3)} between hosts, ports and interfaces sent "
+    words += f"{numbers.amount(ratio * between, 'B', 3)} ({numbers.percent_change(ratio)}): {why}."
+    seen = f" Recorded packets carried {numbers.amount(payload_bytes, 'B', 3)}." if payload_bytes else ""
+    return f"{words}{seen}"
+
+
+def _busiest(counted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the port or interface that came nearest to its rate in one second."""
+    rows = [
+        {"host": host, "device": row["device"], "peak": row["peak"], "limit": row["limit"]}
+        for source, totals in _NETWORKS.items()
+        for total in totals[:2]
+        for host, row in _rows(counted, source, total)
+        if row["limit"] and row["peak"]
+    ]
+    return max(rows, key=lambda row: row["peak"] / row["limit"], default=None)
 
 
 def _rows(counted: Mapping[str, Any], source: str, total: str) -> Iterator[tuple[str, Row]]:
@@ -92,8 +131,16 @@ def _networks(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[d
                 if row["limit"]:
                     device["peak"] = max(device["peak"], row["peak"] / row["limit"])
         details = next((r[source].get("details", "") for r in counted.values() if source in r), "")
+        total = sum(device["sent"] for device in devices.values())
+        of_all = values.get(share)
         rows += [
-            {"name": name, "trust": "measured", "share": values.get(share), "details": details, **device}
+            {
+                "name": name,
+                "trust": "measured",
+                "share": None if of_all is None or not total else of_all * device["sent"] / total,
+                "details": details,
+                **device,
+            }
             for name, device in devices.items()
         ]
     return rows
@@ -143,7 +190,7 @@ def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             reasons = [report["reason"]] if report["state"] != "ready" and "reason" in report else []
             if report["state"] == "ready":
                 reasons += [f"{row['name']}: {row['absent']}" for row in report.get("values", ()) if "absent" in row]
-                reasons += report["missing"].values()
+                reasons += report.get("missing", {}).values()
             for reason in reasons:
                 row = found.setdefault(
                     (report["title"], reason),

@@ -114,6 +114,8 @@ def _pieces(stream: TextIO) -> Iterator[list[dict[str, Any]]]:
         rest += piece
         end = rest.rfind("}") + 1
         rows, rest = rest[:end], rest[end:]
+        if len(rest) > _PIECE:
+            raise ValueError("a row is too long")
         if rows:
             yield json.loads(f"[{rows.lstrip(_BETWEEN)}]")
     if rest.strip(_BETWEEN + "]"):

@@ -9,6 +9,7 @@ from analysis import numbers
 from dashboard.charts.ranks import inside_over_time, message_sizes, requested_matrix, time_per_rank
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.placement import placement
+from dashboard.panels.trial.rank_counters import rank_counters
 from dashboard.panels.trial.waits import waits_table
 from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
 from experiments.models import Trial
@@ -78,6 +79,7 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
         "ranks": numbers.plural(len(ranks), "rank"),
         "per_rank": time_per_rank(ranks),
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
+        "total": _total(functions, window_s),
         "other_functions": _others(other, window_s),
         "sizes": message_sizes(profile["sizes"]),
         "over_time": inside_over_time(profile["inside"], ranks[0].get("began_s")),
@@ -87,6 +89,7 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
         "waits": waits_table(profile),
         "placement": placement(profile, trial.conditions),
+        "counters": rank_counters(ranks, trial.not_available),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }
@@ -98,11 +101,18 @@ def _function(row: Mapping[str, Any], window_s: float, ranks: int) -> dict[str, 
         "time": numbers.Amount.of(row["seconds"], "s"),
         "share": numbers.Amount.of(row["seconds"] / window_s, numbers.SHARE),
         "calls": numbers.Amount.of(row["calls"], ""),
-        "per_call": numbers.Amount.of(row["seconds"] / row["calls"], "s"),
+        "per_call": numbers.Amount.of(row["seconds"] / (row["calls"] or 1), "s"),
         "longest": numbers.Amount.of(row["longest_s"], "s"),
         "bytes": numbers.Amount.of(row["bytes"], "B") if row["bytes"] else numbers.NOTHING,
         "max_rank": numbers.grouped(row["max_rank"]) if ranks > 1 else "",
     }
+
+
+def _total(rows: Sequence[Mapping[str, Any]], window_s: float) -> dict[str, Any]:
+    """Return the sum of all functions, also of those below the table."""
+    sums = {name: sum(row[name] for row in rows) for name in ("seconds", "calls", "bytes")}
+    longest_s = max((row["longest_s"] for row in rows), default=0.0)
+    return _function({"name": "", "longest_s": longest_s, "max_rank": 0, **sums}, window_s, ranks=1)
 
 
 def _others(rows: list[Mapping[str, Any]], window_s: float) -> str:

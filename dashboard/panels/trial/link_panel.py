@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from analysis import numbers
@@ -22,12 +23,21 @@ def link_panel(trial: Trial) -> dict[str, Any] | None:
         "reasons": certificate.get("reasons", []),
         "earlier": certificate.get("earlier", []),
         "attempts": certificate.get("attempts", 1),
+        "age": _age(trial, certificate),
         "duration": numbers.duration(certificate.get("duration_s")),
         "rows": [_row(row) for row in certificate.get("rows", ())],
         "round_trips": [_round_trips(trip) for trip in certificate.get("round_trips", ())],
         "back_end": trial.conditions.get("back_end", ""),
         "asked": trial.conditions.get("link_asked", ""),
     }
+
+
+def _age(trial: Trial, certificate: Mapping[str, Any]) -> str:
+    """Return how long before the trial the link was measured; empty if for it, or unknown."""
+    if trial.preparing_at is None or not certificate.get("measured_at"):
+        return ""
+    age_s = (trial.preparing_at - datetime.fromisoformat(certificate["measured_at"])).total_seconds()
+    return numbers.duration(age_s) if age_s > 0 else ""
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:

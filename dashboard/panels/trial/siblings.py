@@ -8,10 +8,11 @@ from typing import Any
 from analysis.scaling import observer_effect
 from dashboard.labels import fact_rows, trial_role
 from dashboard.panels.experiment.diagnosis import observer_words
-from experiments.models import Kind, Measurement, State, Trial
+from experiments.models import METRIC_SOURCES, Kind, Measurement, State, Trial
 
 # Facts that differ in every trial.
 _ALWAYS_DIFFERENT = ("command", "ports")
+_NO_FACTS = (METRIC_SOURCES,)
 
 
 def environment_comparison(trial: Trial, against: str = "") -> dict[str, Any]:
@@ -38,7 +39,7 @@ def environment_comparison(trial: Trial, against: str = "") -> dict[str, Any]:
 def around(trial: Trial) -> dict[str, Any]:
     """Return the facts of a trial's environment and its conditions."""
     facts = trial.environment.facts if trial.environment else {}
-    return {**facts, **trial.conditions}
+    return {name: value for name, value in {**facts, **trial.conditions}.items() if name not in _NO_FACTS}
 
 
 def differing(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -1,23 +1,27 @@
-"""The headline metrics of a trial among its repetitions."""
+"""Own figures and headline metrics of a trial among its repetitions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from analysis import numbers
+from analysis.catalogue import METRICS
 from dashboard.charts.marks import Dots, repetition_dots
-from dashboard.panels.experiment.results import published_name
-from experiments.metrics import HEADLINE, find
+from dashboard.panels.experiment.results import OWN_FIGURES, figures_of_merit, published_name
+from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import Measurement, Trial
 from experiments.selectors import related_publications
+
+MOST: Final = 6
+"""Tiles of a trial: its program's own figures first."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One headline metric of this trial among its repetitions."""
+    """One metric of this trial among its repetitions."""
 
     metric: str
     label: str
@@ -28,6 +32,14 @@ class Tile:
     meaning: str = ""
 
 
+def metrics_of_tiles(trial: Trial, values: Container[str]) -> list[str]:
+    """Return the program's own figures, the deciding one first, and headline metrics."""
+    experiment = trial.experiment
+    own = (deciding_metric(experiment.workload, experiment.specification), *figures_of_merit(experiment))
+    own_figures = [metric for metric in dict.fromkeys(own) if metric not in METRICS and metric in values]
+    return [*own_figures[:OWN_FIGURES], *HEADLINE][:MOST]
+
+
 def tile_of(
     trial: Trial,
     metric: str,
@@ -35,7 +47,7 @@ def tile_of(
     repetitions: list[tuple[int, float]],
     published: float | None,
 ) -> Tile:
-    description = find(metric)
+    description = find(metric, trial.experiment.specification)
     value = values.get(metric)
     if value is None:
         reason = trial.not_available.get(metric, "not measured")
@@ -54,7 +66,7 @@ def tile_of(
 
 
 def published_here(trial: Trial) -> dict[str, Any]:
-    """Return published values of the six metrics at the same number of hosts."""
+    """Return published values of the headline metrics at the same number of hosts."""
     study = related_publications(trial.experiment).first()
     if study is None:
         return {}

@@ -10,7 +10,7 @@ from analysis.catalogue import METRICS
 from experiments.models import Trial
 
 OBSERVER = "observer_effect"
-_NO_CONTROL = "no control run"
+_NO_CONTROL = "no control run: choose Control runs without capture in the experiment"
 _NOT_COUNTED = "not measured"
 
 

@@ -10,12 +10,15 @@ PAGE_BYTES, SLOT_BYTES = layout.PAGE_TYPE.itemsize, layout.SLOT_TYPE.itemsize
 NS = 1_000_000_000
 
 
-def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), delay=None, trace=(), **words):
+def page_of(
+    rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), delay=None, trace=(), counters=None, **words
+):
     """Return the page of a rank that counts in nanoseconds.
 
     ``calls``: (function, calls, seconds, bytes); ``messages``: (to, messages, bytes); ``off``: share of the useful time
     and of the time inside MPI that was on no processor; ``delay``: seconds of run delay in long pieces outside and
-    inside MPI and in short pieces, None for a kernel that does not count it; ``words``: others of the page.
+    inside MPI and in short pieces, None for a kernel that does not count it; ``counters``: words of the counters,
+    None for a file of an older version; ``words``: others of the page.
     """
     page = np.zeros(1, layout.PAGE_TYPE)
     slots = np.zeros(2, layout.SLOT_TYPE)
@@ -45,4 +48,10 @@ def page_of(rank, size, *, window_s, calls=(), messages=(), off=(0.0, 0.0), dela
     not_told = (0,) * len(layout.EVENT)
     for index, event in enumerate(trace):
         ring[index % layout.RING] = (*event, *not_told[len(event) :])
-    return page.tobytes() + slots.tobytes() + peers.tobytes() + ring.tobytes()
+    data = page.tobytes() + slots.tobytes() + peers.tobytes() + ring.tobytes()
+    if counters is None:
+        return data
+    block = np.zeros(1, layout.COUNTERS_TYPE)
+    for name, value in ({"version": layout.counters_version()} | counters).items():
+        block[0][name] = value
+    return data + block.tobytes()

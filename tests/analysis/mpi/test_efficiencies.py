@@ -2,7 +2,7 @@
 
 import pytest
 
-from analysis.mpi.efficiencies import Size, efficiencies, scaled
+from analysis.mpi.efficiencies import Counts, Size, efficiencies, scaled
 
 
 def test_it_finds_the_imbalance_of_two_to_one():
@@ -28,3 +28,21 @@ def test_it_compares_useful_time_with_the_smallest_size():
 def test_it_lets_work_grow_with_the_ranks():
     _, largest = scaled([Size(2, 10.0, 0.9), Size(8, 40.0, 0.5)], weak=True)
     assert largest.computation == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_factors_of_computation_scalability_have_its_product(weak):
+    """Twice the instructions, half the IPC, 0.8 of the clock, 0.9 on a core."""
+    before = Counts(instructions=4e9, cycles=2e9, cpu_s=1.0)
+    here = Counts(instructions=8e9, cycles=8e9, cpu_s=5.0)
+    smallest, largest = scaled([Size(2, 1.0, 0.9, before), Size(8, 5.0 / 0.9, 0.5, here)], weak=weak)
+    split = largest.split
+    assert split.instructions == pytest.approx(2.0 if weak else 0.5)
+    assert (split.ipc, split.frequency, split.core) == pytest.approx((0.5, 0.8, 0.9))
+    assert split.instructions * split.ipc * split.frequency * split.core == pytest.approx(largest.computation)
+    assert smallest.split.instructions == smallest.split.core == 1.0
+
+
+def test_factors_need_counters_of_both_sizes():
+    _, largest = scaled([Size(2, 1.0, 0.9), Size(8, 5.0, 0.5, Counts(1.0, 1.0, 1.0))])
+    assert largest.split is None

@@ -78,6 +78,8 @@ def test_its_tables_name_hosts_functions_and_pairs(ranks):
     assert [row["name"] for row in table["functions"]] == ["MPI_Send", "MPI_Recv", "MPI_Allreduce"]
     assert table["functions"][0]["max_rank"] == 1
     assert table["pairs"] == [[1, 0, 4, 4000]]
+    assert table["between_hosts_bytes"] == 4000
+    assert profile.tables(ranks, {0: "n1", 1: "n1"}, "summary")["between_hosts_bytes"] == 0
     assert table["sizes"]["point_to_point"][10] == 4
 
 

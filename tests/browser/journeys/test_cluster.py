@@ -45,7 +45,7 @@ def test_hosts_are_tested_before_they_take_experiments(
     hands.type("ssh configuration", settings["config"], is_step=False)
     hands.type("Between hosts", " ".join(settings["agent"]), is_step=False)
     hands.type("Interface", "eth0")
-    hands.press("Check these settings")
+    hands.press("Save switched off and check")
     page.wait_for_url("**/clusters/bench-rack-*/")
     elements = page.locator("#test .test-steps > li")
     expect(page.locator("#test .sub")).to_contain_text("took", timeout=100_000)

@@ -77,6 +77,7 @@ def words(installation: Installation, bench: tuple[str, str], session_directory:
         "DIR": "backups",
         "TRIAL": str(trial["id"]),
         "reparse water-quick": f"reparse {fast}",
+        "cluster: rack": "cluster: testbed",
         "workload water": "workload ring",
         "http://127.0.0.1:8000": installation.address,
         "sudo install": "install",

@@ -35,12 +35,13 @@ MAIN_PAGES = (
         "reports/",
         "explore/",
         "compare/?of=e:{slug},e:guster-2007-water",
+        "compare/?of=e:{slug}",
         "network/",
         "clusters/",
         "clusters/testbed/",
     ),
-    *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "changes/"),
-    *("account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
+    *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "help/terms/"),
+    *("changes/", "account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
 )
 """Main pages; with the page of each built-in workload, and of each published study."""
 
@@ -69,7 +70,7 @@ def test_experiment_has_a_verdict_three_charts_and_one_fold(page, experiment, pa
     expect(page.locator("#answer .js-plotly-plot")).to_have_count(3)
     buttons = page.locator(".head .acts :is(.btn, summary)").filter(visible=True)
     names = [text.strip() for text in buttons.all_inner_texts()]
-    assert names == ["Clone experiment", "Add repetitions", "More actions"]
+    assert names == ["Clone experiment", "Compare", "Add repetitions", "More actions"]
     page.get_by_text("More actions").click()
     expect(page.get_by_role("link", name="Export bundle")).to_be_visible()
     page.keyboard.press("Escape")

@@ -90,6 +90,15 @@ def test_all_words_must_be_there() -> None:
     assert not search("conditions zzyzx")
 
 
+@pytest.mark.parametrize("words", ["export csv", "energy", "backup", "fabric", "queued"])
+def test_excerpts_are_neither_repeated_nor_titles(words: str) -> None:
+    hits = search(words)
+    excerpts = [hit.excerpt for hit in hits if hit.section.level]
+    assert len(excerpts) == len(set(excerpts)) > 1
+    assert not {hit.section.title.partition(" (")[0] for hit in hits} & set(excerpts)
+    assert [hit for hit in hits if hit.excerpt.startswith(f"{hit.section.anchor} ")] == []
+
+
 @pytest.mark.parametrize(
     ("words", "message"), [("zzyzx", "No section contains all of these words"), ("late sender", "Waits for")]
 )

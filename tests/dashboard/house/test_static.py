@@ -47,7 +47,7 @@ def test_it_uses_every_class_of_our_style_sheets():
     sources.append(base / "experiments" / "models" / "states.py")  # the tones of states are classes
     words = {word for file in sources for word in re.findall(r"[\w-]+", file.read_text())}
     unused = _classes(*STATIC.glob("*.css")) - words
-    assert {name for name in unused if not name.startswith("series-")} == {"htmx-request"}
+    assert {name for name in unused if not name.startswith("series-")} == set()
 
 
 def _classes(*sheets):

@@ -38,6 +38,9 @@ def test_pages_list_the_excluded_trial_and_name_the_repeat(page: Any, trials: tu
     assert [(row["trial"].pk, row["why"]) for row in listed] == [(disturbed.pk, REASON)]
     assert page.get(disturbed.get_absolute_url()).context["apart"] == REASON
     title = page.get(repeat.get_absolute_url()).context["title"]
+    assert page.get(experiment.get_absolute_url()).context["repeats"] == 1
+    Trial.objects.filter(pk=disturbed.pk).update(superseded=True)
+    assert not experiment.trials.current().repeats().exists()
     assert title.endswith("attempt 2, repeated after a disturbed trial")
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,16 @@ def as_rows(form: str, content: bytes) -> list[dict[str, Any]]:
     if form == "csv":
         return list(csv.DictReader(io.StringIO(content.decode())))
     return [json.loads(line) for line in content.splitlines()] if form == "jsonl" else json.loads(content)
+
+
+def test_the_menu_of_an_experiment_downloads_its_trials_alone(page: Client, measured: Experiment, submit: Any) -> None:
+    submit(name=measured.name)
+    links = re.findall(r'href="(/explore/export[^"]+)"', page.get(measured.get_absolute_url()).content.decode())
+    assert [link.partition("?")[0].rpartition(".")[2] for link in links] == ["csv", "parquet"]
+    for link, form in zip(map(html.unescape, links), ("csv", "parquet"), strict=True):
+        rows = as_rows(form, b"".join(page.get(link)))  # type: ignore[arg-type]
+        assert {row["experiment"] for row in rows} == {measured.slug}
+        assert len(rows) == measured.trials.counted().count()
 
 
 def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Client, measured: Experiment) -> None:

@@ -96,4 +96,14 @@ def test_duration_excludes_the_pause_before_added_trials(page, submit, run):
     for trial, hours in zip(experiment.trials.order_by("pk"), (0, 30), strict=True):
         start = began + timedelta(hours=hours)
         Trial.objects.filter(pk=trial.pk).update(preparing_at=start, ended_at=start + timedelta(minutes=2))
-    assert page.get(experiment.get_absolute_url()).context["took_s"] == 240
+    context = page.get(experiment.get_absolute_url()).context
+    assert context["took_s"] == 240
+    assert context["repeatable"]["choices"][:2] == [(1, 1, 120), (2, 2, 240)]
+
+
+def test_more_repetitions_count_their_control_runs_and_their_duration(page, submit, run):
+    experiment = submit(repetitions=1, sweep={"hosts": [1, 2]}, control="each")
+    before = page.get(experiment.get_absolute_url()).context["repeatable"]
+    assert before["choices"][0] == (1, 4, None)
+    page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "1"})
+    assert experiment.trials.count() == 8

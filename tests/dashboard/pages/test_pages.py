@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.labels import first_clause, sentence_and_rest
+from dashboard.states import STRENGTH
 from experiments.models import Cluster, Experiment, Project, Trial
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.dashboard.texts import text_of
@@ -188,14 +189,15 @@ def test_query_string_selects_the_tab_of_an_experiment(page, submit, address, ta
 def test_home_shows_the_answer_of_the_experiment(page, submit, run):
     experiment = submit()
     run()
-    sentence = diagnosis_of(experiment).answer.sentence
+    answer = diagnosis_of(experiment).answer
+    sentence, word = answer.sentence, STRENGTH[answer.strength][1]
     verdict, reason = sentence_and_rest(sentence)
     diagnosis = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]
     assert diagnosis["verdict"] == verdict
     assert diagnosis["reason"].startswith(reason)
     assert f"{verdict} {reason}" == sentence
     home = html.unescape(page.get(reverse("home")).content.decode())
-    assert first_clause(sentence) in home
+    assert re.search(rf"{re.escape(first_clause(sentence))}\s*<span class=\"chip bare [a-z]*\">{word}</span>", home)
     assert reason not in home
 
 

@@ -12,7 +12,9 @@ from django.urls import reverse
 from lxml import html
 
 from dashboard.panels.new.draft import draft_from_post
+from experiments.errors import InvalidSpec
 from experiments.models import Program, TrialResult
+from experiments.models.program import read_definition
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
 
@@ -77,6 +79,36 @@ def test_page_of_a_program_shows_its_parameters_first(maintainer):
     assert context["version"] == 1
 
 
+def test_parameter_with_choices_is_a_select_in_the_form_of_an_experiment(maintainer):
+    more = {
+        "placeholders.1.name": "mode",
+        "placeholders.1.type": "text",
+        "placeholders.1.allowed": "fast, slow",
+        "placeholders.2.name": "size",
+        "placeholders.2.default": "64",
+        "placeholders.2.allowed": "..90; 32, 64.0, 99",
+    }
+    maintainer.post(reverse("program-new"), {**FORM, **more, "program": "/opt/solver {steps} {mode} {size}"})
+
+    def options(response, name):
+        (select,) = html.fromstring(response.content).xpath(f"//select[@name='parameters.{name}']")
+        return select.value, [option.get("value") for option in select.xpath("option[not(@hidden)]")], select.attrib
+
+    new = maintainer.get(reverse("new") + "?workload=solver")
+    assert options(new, "mode")[:2] == ("", ["", "fast", "slow"])
+    assert options(new, "size")[:2] == ("64", ["32", "64"])
+    draft = {"workload": "solver", "cluster": "testbed", "name": "N", "parameters.mode": "odd"}
+    draft |= {"sweep_name": "size", "sweep_values": "32, 64"}
+    fields = maintainer.post(reverse("new-fields"), draft)
+    assert options(fields, "mode")[:2] == ("odd", ["fast", "slow", "odd"])
+    assert "disabled" in options(fields, "size")[2]
+    assert options(maintainer.get(reverse("new") + "?workload=data-staging"), "staging")[1] == [
+        "pull",
+        "multicast",
+        "tree",
+    ]
+
+
 def test_form_leads_on_to_a_new_experiment(maintainer):
     response = maintainer.post(reverse("program-new"), {**FORM, "start": "on"})
     assert response.url == reverse("new") + "?workload=solver"
@@ -131,6 +163,30 @@ def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field
     assert page.xpath("//input[@name='title']/@value") == ["A solver"]
     assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None
+
+
+def test_all_errors_are_shown_at_once(maintainer):
+    wrong = {
+        "name": "Solver",
+        "program": "/opt/solver {steps} {size}",
+        "placeholders.0.default": "many",
+        "extract.0.regex": "no group",
+        "extract.1.name": "rate",
+        "extract.1.regex": "",
+        "deciding": "speed",
+        "threads": "many",
+    }
+    page = html.fromstring(maintainer.post(reverse("program-new"), {**FORM, **wrong}).content)
+    fields = {"name", "program", "placeholders.0.default", "extract.0.regex", "extract.1.regex", "deciding", "threads"}
+    assert {field.get("name") for field in page.xpath("//*[@aria-invalid='true']")} == fields
+    errors = [e.path for e in refusal({"name": "water", "program": ["a", "{x}"], "deciding": "b", "threads": "c"})]
+    assert sorted(errors) == ["deciding", "name", "program", "threads"]
+
+
+def refusal(data):
+    with pytest.raises(InvalidSpec) as refused:
+        read_definition(data)
+    return refused.value.errors
 
 
 def test_errors_under_advanced_open_it(maintainer):
@@ -320,18 +376,38 @@ def test_an_edited_experiment_keeps_its_version(maintainer):
     assert draft_from_post(post)["parameters"] == {"version": 1}
 
 
-def test_a_definition_that_fails_finished_trials_is_saved_only_after_confirmation(maintainer, session_directory):
+@pytest.fixture
+def finished(maintainer, session_directory):
+    """A finished trial of the solver with a stored output."""
     maintainer.post(reverse("program-new"), FORM)
     factories.experiment(workload="solver", parameters={}, sweep={"steps": [1]}, repetitions=1)
     trial = factories.analysing()
     output = factories.stored_file(trial, content=b"time 3.5 s\n")
     trial.finish(TrialResult({"all": {"elapsed_s": 4.0, "solver.time_s": 3.5}}, {}, "good", artifacts=[output]))
+    return trial
+
+
+def test_a_definition_that_fails_finished_trials_is_saved_only_after_confirmation(maintainer, finished):
     address, changed = reverse("program", args=["solver"]), {**FORM, "extract.0.regex": r"seconds (\S+)"}
 
     refused = maintainer.post(address, changed)
     assert refused.status_code == 422
-    assert reverse("trial", args=[trial.pk]) in unescape(refused.content.decode())
+    assert reverse("trial", args=[finished.pk]) in unescape(refused.content.decode())
     assert Program.latest("solver").definition["extract"][0]["regex"] == r"time (\S+)"
 
     assert maintainer.post(address, {**changed, "anyway": "on"}).status_code == 302
     assert Program.latest("solver").definition["extract"][0]["regex"] == r"seconds (\S+)"
+
+
+@pytest.mark.parametrize(("factor", "same"), [("", True), ("1000", False)])
+def test_a_changed_unit_of_stored_values_is_saved_only_after_confirmation(maintainer, finished, factor, same):
+    address, changed = reverse("program", args=["solver"]), {**FORM, "extract.0.unit": "ms", "extract.0.factor": factor}
+    changed["extract.0.regex"] = r"time (\S+)."
+    (unit,) = maintainer.post(address, changed).context["units"]
+    assert (unit.before, unit.after, unit.values, unit.is_same_number) == ("s", "ms", 1, False)
+    changed["extract.0.regex"] = FORM["extract.0.regex"]
+    (unit,) = maintainer.post(address, changed).context["units"]
+    assert unit.is_same_number == same
+    assert Program.latest("solver").definition["extract"][0]["unit"] == "s"
+    assert maintainer.post(address, {**changed, "anyway": "on"}).status_code == 302
+    assert Program.latest("solver").definition["extract"][0]["unit"] == "ms"

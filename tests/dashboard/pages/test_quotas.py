@@ -34,6 +34,13 @@ def test_members_see_only_quotas_of_their_projects(experiment: Experiment, setti
     assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}
 
 
+def test_superusers_are_led_from_quotas_to_the_projects_that_hold_them(experiment: Experiment) -> None:
+    page = Reader()
+    page.force_login(factories.person("root", is_superuser=True))
+    assert f'href="{reverse("project", args=["default"])}"' in page.get(reverse("quotas")).content.decode()
+    assert 'name="settings-most_queued_trials"' in page.get(reverse("project", args=["default"])).content.decode()
+
+
 def test_maintainers_set_the_priority_and_submitters_do_not(experiment: Experiment) -> None:
     page, address = Reader(), reverse("experiment-priority", args=[experiment.slug])
     page.force_login(experiment.owner)

@@ -234,20 +234,37 @@ def test_import_refuses_an_unknown_kind_of_cluster(bundle: Callable[..., Path], 
     assert "clusters of the kind 'cloud' are not known here" in refusal(path)
 
 
-def test_import_refuses_an_analysis_of_extreme_compression(
-    bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "name", "file", "unpacked_bytes"),
+    [
+        ("analysis", "analysis.json.zst", "analysis.json.zst", 3 << 20),
+        ("analysis", "odd", "odd", 3 << 20),
+        ("other", "mpi-profile.json.zst", "kept/odd", 3 << 20),
+        ("capture", "counters.json.zst", "counters.json.zst", 3 << 20),
+        ("other", "mpi-calls.zst", "odd", 3 << 20),
+        ("other", "mpi-profile.json.zst", "kept/odd", 100),
+    ],
+)
+def test_import_refuses_tables_of_extreme_compression_under_any_name(
+    kind: str,
+    name: str,
+    file: str,
+    unpacked_bytes: int,
+    bundle: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Pages unpack it in memory; the import checks it last and undoes all."""
+    """Pages unpack them in memory; the import checks them last and undoes all."""
     monkeypatch.setattr("experiments.exchange.import_plan._UNPACKED_BYTES", 1 << 20)
-    flood = zstandard.compress(bytes(3 << 20))
+    flood = zstandard.compress(b"[" * unpacked_bytes)
 
     def add(trial: Any) -> None:
         trial["files"] = [
             {
                 **trial["files"][0],
-                "kind": "analysis",
-                "name": "analysis.json.zst",
-                "path": "analysis.json.zst",
+                "kind": kind,
+                "name": name,
+                "path": file,
                 "size_bytes": len(flood),
                 "sha256": hashlib.sha256(flood).hexdigest(),
             }
@@ -256,9 +273,9 @@ def test_import_refuses_an_analysis_of_extreme_compression(
     changed = rewritten(bundle(), tmp_path / "b.zip", "trial.json", add)
     files = contents(changed)
     first = next(name for name in files if name.endswith("trial.json")).removesuffix("trial.json")
-    path = packed({**files, f"{first}files/analysis.json.zst": flood}, tmp_path / "c.zip")
+    path = packed({**files, f"{first}files/{file}": flood}, tmp_path / "c.zip")
     elsewhere()
-    assert "becomes more than 1 MiB" in refusal(path)
+    assert ("becomes more than 1 MiB" if unpacked_bytes > 100 else "cannot be read") in refusal(path)
 
 
 def test_import_stores_no_file_if_it_fails(bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -213,7 +213,7 @@ def test_no_recorder_or_no_interface_is_a_reason_and_not_a_failure(
     testbed: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(CaptureUnavailable, match="filter"):
-        with_dumpcap(testbed, "no such filter")
+        with_dumpcap(testbed, "no such filter").__enter__()
     with pytest.raises(CaptureUnavailable, match="there is no interface br9"):
         RingCapture.on_interface(testbed.agent, "br9", SlotMemory())
     monkeypatch.setattr(dumpcap, "find_program", lambda _: None)
@@ -241,7 +241,7 @@ def test_a_recording_that_cannot_begin_leaves_no_file_and_no_program(
     memory = SlotMemory()
     monkeypatch.setattr(testbed, "_memory", memory)
     with pytest.raises((CaptureUnavailable, KeyboardInterrupt)):
-        testbed.capture() if program == "recorder" else with_dumpcap(testbed)
+        (testbed.capture() if program == "recorder" else with_dumpcap(testbed)).__enter__()
     memory.close()
     assert open_memory() == opened
     eventually(lambda: not programs_of(testbed, program))

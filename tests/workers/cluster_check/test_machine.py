@@ -57,14 +57,36 @@ def test_one_host_has_no_wire(testbed_cluster: Cluster) -> None:
     assert steps["Ping-pong between two hosts"].state == "skipped"
 
 
-def test_it_leaves_a_trial_alone_that_has_the_hosts(testbed_cluster: Cluster) -> None:
+def test_check_waits_for_the_trial_that_has_the_hosts_and_passes_the_next(testbed_cluster: Cluster) -> None:
     factories.experiment()
     trial = factories.claimed()
     ClusterTest.ask(testbed_cluster)
     tasks.test_cluster(testbed_cluster.pk)
-    assert kept_of(testbed_cluster)["Hosts free"]["value"] == "In use"
-    assert Lease.objects.filter(trial=trial).exists()
-    assert ClusterTest.ask(testbed_cluster), "it can be asked for again"
+    test = ClusterTest.objects.get()
+    assert (test.is_waiting, test.running_trial) == (True, trial)
+    assert trial.requeue()
+    assert Trial.claim_next(testbed_cluster, "host:1:1") is None
+    local = Cluster.objects.get(slug="local")
+    assert ClusterTest.waits_for(local.resources()), "both are this machine"
+    assert ClusterTest.begin(testbed_cluster, "host:1:1") is not None
+
+
+def test_cancelled_check_leaves_the_last_results_and_lets_trials_pass(testbed_cluster: Cluster) -> None:
+    factories.experiment()
+    assert not ClusterTest.cancel(testbed_cluster)
+    ClusterTest.ask(testbed_cluster)
+    assert ClusterTest.cancel(testbed_cluster)
+    assert not ClusterTest.objects.exists(), "it was the first"
+    ClusterTest.ask(testbed_cluster)
+    test = ClusterTest.begin(testbed_cluster, "host:1:1")
+    assert test is not None
+    assert not ClusterTest.cancel(testbed_cluster), "it runs"
+    test.end([ok("Start", "1 host").to_dict()])
+    ClusterTest.ask(testbed_cluster)
+    assert ClusterTest.cancel(testbed_cluster)
+    last = ClusterTest.objects.get()
+    assert (last.is_over, last.ended_at, last.counts) == (True, test.ended_at, {"ok": 1})
+    assert Trial.claim_next(testbed_cluster, "host:1:1") is not None
 
 
 def test_no_trial_is_claimed_while_it_runs(testbed_cluster: Cluster) -> None:
@@ -72,7 +94,6 @@ def test_no_trial_is_claimed_while_it_runs(testbed_cluster: Cluster) -> None:
     ClusterTest.ask(testbed_cluster)
     test = ClusterTest.begin(testbed_cluster, "elsewhere:1:1")
     assert test is not None
-    assert test.take_hosts()
     assert Trial.claim_next(testbed_cluster, "host:1:1") is None
     test.end([])
     assert Trial.claim_next(testbed_cluster, "host:1:1") is not None
@@ -82,7 +103,6 @@ def test_a_test_whose_worker_died_is_ended_and_gives_the_hosts_back(testbed_clus
     ClusterTest.ask(testbed_cluster)
     test = ClusterTest.begin(testbed_cluster, f"{socket.gethostname()}:999999:1")
     assert test is not None
-    test.take_hosts()
     reaper.reap()
     assert kept_of(testbed_cluster)["Check"]["seen"] == "Its worker process ended in the middle of the check."
     assert not Lease.objects.exists()

@@ -5,11 +5,12 @@ The worker's ssh reaches them as it would a cluster behind a gateway: with a Pro
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,8 @@ SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/affinity
 SchedulerType=sched/backfill
-SelectType=select/linear
+{parts}
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
@@ -45,10 +45,18 @@ SlurmctldPidFile={directory}/slurmctld.pid
 SlurmdPidFile={directory}/slurmd-%n.pid
 SlurmctldLogFile={directory}/slurmctld.log
 SlurmdLogFile={directory}/slurmd-%n.log
-NodeName={hosts} CPUs=2 State=UNKNOWN
+NodeName={hosts} {cores} State=UNKNOWN
 PartitionName=short Nodes=ALL Default=YES MaxTime=10 MaxNodes=4 State=UP
 PartitionName=tiny Nodes=n1 MaxTime=1 State=UP
 """
+
+WHOLE = {"parts": "TaskPlugin=task/affinity\nSelectType=select/linear", "cores": "CPUs=2"}
+FIRST_CORE = {
+    "parts": "TaskPlugin=task/cgroup,task/affinity\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core",
+    "cores": f"Sockets=1 CoresPerSocket={os.cpu_count()} ThreadsPerCore=1 CoreSpecCount={(os.cpu_count() or 2) - 1}",
+}
+"""Nodes whose other cores are reserved for the system: jobs have a cpuset of the first one."""
+CPUSETS = Path("/sys/fs/cgroup/cpuset")
 
 
 class SshHosts:
@@ -121,14 +129,15 @@ class SshHosts:
 class Slurm:
     """munged, slurmctld in n1 and a slurmd in every host; n1 is the login host too."""
 
-    def __init__(self, hosts: SshHosts) -> None:
+    def __init__(self, hosts: SshHosts, nodes: Mapping[str, str] = WHOLE) -> None:
         self.hosts = hosts
         self.testbed, directory = hosts.testbed, hosts.directory
         self.configuration = directory / "slurm.conf"
         names = self.testbed.hosts
         self.configuration.write_text(
-            SLURM_CONF.format(directory=directory, hosts=f"n[1-{len(names)}]" if len(names) > 1 else names[0])
+            SLURM_CONF.format(directory=directory, hosts=f"n[1-{len(names)}]" if len(names) > 1 else names[0], **nodes)
         )
+        (directory / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nConstrainCores=yes\n")
         for name in ("state", *(f"tmp-{name}" for name in names)):  # PMIx keeps files of each node in its TmpFS
             (directory / name).mkdir()
         key = directory / "munge.key"

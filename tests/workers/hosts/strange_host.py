@@ -1,4 +1,4 @@
-"""A host that says what it likes of the files of a run."""
+"""Hosts that send what no agent sends."""
 
 from __future__ import annotations
 
@@ -24,10 +24,37 @@ class StrangeHost:
         return {"files": self._names if what == self._answers else []}, b""
 
     def size(self, path: str) -> int:
-        return len(self._content(path)[0])
+        return sum(map(len, self._content(path)))
 
-    def read(self, path: str) -> Iterator[bytes]:
+    def read(self, path: str, *, most: int) -> Iterator[bytes]:
         yield from self._content(path)
 
     def _content(self, path: str) -> Sequence[bytes]:
         return self._files[next(name for name in self._files if path.endswith(PurePosixPath(name).name))]
+
+
+HOSTILE_AGENT = """
+import json, os, struct, sys, threading
+lengths = struct.Struct(">II")
+
+def send(message, attachment=b""):
+    text = json.dumps(message).encode()
+    data = memoryview(lengths.pack(len(text), len(attachment)) + text + attachment + b"\\n")
+    while data:
+        data = data[os.write(1, data):]
+
+def flood(messages):
+    text = b'{"a": 1}'
+    while True:
+        os.write(1, (lengths.pack(len(text), 0) + text + b"\\n") * messages)
+
+sys.stdin.buffer.read(int(sys.stdin.buffer.read(8)))
+os.write(1, GREETING)
+while header := sys.stdin.buffer.read(8):
+    request = json.loads(sys.stdin.buffer.read(lengths.unpack(header)[0]))
+    sys.stdin.buffer.read(1)
+    answer = {"answers": request["sequence"], "pid": 7, "started_ns": 1}
+    answer.update({"host": "odd", "variables": {}, "python": "3.9"} if request["do"] == "hello" else {})
+    BEHAVIOUR
+"""
+"""An agent's program: GREETING is written first, BEHAVIOUR answers each request with `send` and `flood`."""

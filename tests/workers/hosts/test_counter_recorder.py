@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from tests.workers.hosts.trees import rapl, write
-from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, Recorder
-from workers.hosts.counters.source import Quantity, Source
+from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, MissingSources, Recorder
+from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source
 from workers.hosts.counters.sources import SOURCES
 
 
-def recorded(root: Path, *, seconds: float = 0.1) -> tuple[dict[str, Any], float, float]:
+def recorded(
+    root: Path, *, seconds: float = 0.1, missing: MissingSources | None = None
+) -> tuple[dict[str, Any], float, float]:
     """Return the sources' reports, and how long begin and end took."""
     began = time.monotonic()
-    recorder = Recorder({"n1": str(root)}, networks=True)
+    recorder = Recorder({"n1": str(root)}, networks=True, missing=missing)
     recorder.await_begin()
     begin_s = time.monotonic() - began
     time.sleep(seconds)
@@ -65,24 +67,43 @@ def test_recorder_keeps_the_reason_of_a_failing_source(tmp_path: Path) -> None:
 
 
 class Slow(Source):
-    key, title = "slow", "Slow"
+    key, title, period_s = "slow", "Slow", 0.02
 
     def probe(self) -> None:
         self.reads = 0
         self.add(Quantity("a", "a", "1"))
+        self.add(Quantity("b", "b", "W", "power"))
 
     def read(self) -> dict[str, float]:
         time.sleep(0.01)
         self.reads += 1
-        return {"a": self.reads}
+        return {"a": self.reads, "b": 100.0}
 
 
 def test_recorder_reads_slow_sources_at_begin_and_end_alone(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", (Slow,))
-    monkeypatch.setattr("workers.hosts.counters.recorder.PERIOD_S", 0.02)
     sources, _, _ = recorded(tmp_path, seconds=0.3)
     assert sources["slow"]["is_slow"]
-    assert sources["slow"]["values"][0]["value"] < 6
+    counted, power = sources["slow"]["values"]
+    assert counted["value"] < 6
+    assert "value" not in power
+    assert power["absent"] == "it was read before and after the program alone"
+
+
+def test_recorder_loses_values_whose_first_read_came_late(tmp_path: Path, monkeypatch: Any) -> None:
+    def begin_late(source: Source) -> None:
+        time.sleep(2 * BEGIN_LIMIT_S)
+        Source.begin(source)
+
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", (Slow,))
+    monkeypatch.setattr(Slow, "begin", begin_late)
+    sources, _, _ = recorded(tmp_path, seconds=0.6)
+    assert sources["slow"]["state"] == "ready"
+    assert all("value" not in row for row in sources["slow"]["values"])
+    assert "after the program's start" in sources["slow"]["values"][0]["absent"]
+    monkeypatch.setattr("workers.hosts.counters.recorder.LATE_SHARE", 2.0)
+    sources, _, _ = recorded(tmp_path, seconds=0.8)
+    assert sources["slow"]["values"][0]["value"] > 0
 
 
 def test_recorder_ends_with_its_agent() -> None:
@@ -107,3 +128,25 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     assert report["cost"]["cpu_s"] > 0
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "package-0: 0 J" in lines
+
+
+def test_recorder_probes_a_missing_source_once(tmp_path: Path, monkeypatch: Any) -> None:
+    probes = tmp_path / "probes"
+    answers = {"missing": Absent("it is not installed"), "busy": AbsentNow("it did not answer")}
+
+    def probe(source: Source) -> None:
+        with probes.open("a") as file:
+            file.write(f"{source.key}\n")
+        raise answers[source.key]
+
+    sources = tuple(type(key, (Source,), {"key": key, "title": key, "probe": probe}) for key in answers)
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", sources)
+    missing: MissingSources = {}
+    first, again = (recorded(tmp_path, seconds=0.0, missing=missing)[0] for _ in range(2))
+    assert first == again
+    assert first["missing"]["reason"] == "it is not installed"
+    assert sorted(probes.read_text().split()) == ["busy", "busy", "missing"]
+    monkeypatch.setattr("workers.hosts.counters.recorder.SOURCES", sources[:1])
+    without_process = Recorder({"n1": str(tmp_path)}, networks=True, missing=missing)
+    assert (without_process.pid, without_process.is_done) == (0, True)
+    assert without_process.sources["n1"] == {"missing": first["missing"]}

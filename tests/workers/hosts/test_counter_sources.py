@@ -15,9 +15,9 @@ import pytest
 from tests.workers.hosts.trees import RANGE_UJ, energy, rapl, replace, write
 from workers.hosts.counters.board import Ipmi, Papi, Slurm
 from workers.hosts.counters.cray import Cray
-from workers.hosts.counters.ethernet import Ethernet, Pauses
+from workers.hosts.counters.ethernet import Drivers, Ethernet
 from workers.hosts.counters.filesystems import Lustre, Nfs
-from workers.hosts.counters.gpu import Nvml, Rocm
+from workers.hosts.counters.gpu import Amdgpu, Nvml, Rocm
 from workers.hosts.counters.ports import Ports, Slingshot
 from workers.hosts.counters.processor import Frequency, Temperature, Throttling
 from workers.hosts.counters.rapl import OPEN, Rapl
@@ -155,13 +155,14 @@ def test_cray_meters_must_move(tmp_path: Path) -> None:
     assert values == {"energy": 50, "cpu_energy": 20, "accel0_energy": 15}
 
 
-def test_ipmi_gives_estimated_energy_of_two_reads(tmp_path: Path) -> None:
+def test_ipmi_gives_estimated_energy(tmp_path: Path) -> None:
     assert why_absent(Ipmi(str(tmp_path))) == "ipmitool is not installed"
     command(tmp_path, "ipmitool", "echo '    Instantaneous power reading:                   200 Watts'")
     source = Ipmi(str(tmp_path))
     source.probe()
     source.begin()
     time.sleep(0.1)
+    source.sample()
     (row,) = source.end()
     assert row["trust"] == "estimated"
     assert row["value"] == pytest.approx(200 * row["seconds"])
@@ -211,14 +212,33 @@ def test_ethernet_takes_an_unknown_speed(tmp_path: Path) -> None:
     assert why_absent(Ethernet(str(tmp_path))) == "no physical Ethernet interface is up"
 
 
-def test_pauses_come_from_known_names_of_ethtool(tmp_path: Path) -> None:
+def test_drivers_report_pauses_discards_and_marks_under_known_names(tmp_path: Path) -> None:
     write(tmp_path, {**interface("eth0"), "count": 10})
-    command(
-        tmp_path, "ethtool", f"echo '     rx_prio3_pause: '$(cat {tmp_path}/count); echo '     rx_pause_strange: 900'"
-    )
-    assert measured(Pauses(str(tmp_path)), {"count": 25}) == {"eth0": 15}
+    named = "     rx_prio3_pause: $n\n     tx_discards_phy: $n\n     rx_out_of_buffer: 5\n     rx_ecn_mark: 2\n     rx_pause_strange: 900"
+    command(tmp_path, "ethtool", f'n=$(cat {tmp_path}/count)\nprintf "{named}\\n"')
+    assert measured(Drivers(str(tmp_path)), {"count": 25}) == {
+        "eth0 ethernet_pauses": 15,
+        "eth0 ethernet_discards": 15,
+        "eth0 ethernet_ecn_marks": 0,
+    }
     command(tmp_path, "ethtool", "echo '     rx_pause_strange: 900'")
-    assert "known name" in why_absent(Pauses(str(tmp_path)))
+    assert "known name" in why_absent(Drivers(str(tmp_path)))
+
+
+def test_amdgpu_reads_each_card_and_estimates_its_energy(tmp_path: Path) -> None:
+    assert why_absent(Amdgpu(str(tmp_path))) == "this host has no AMD GPU"
+    cards = {"hwmon3/name": "amdgpu", "hwmon3/power1_average": 200_000_000, "hwmon3/device/gpu_busy_percent": 50}
+    cards |= {"hwmon4/name": "amdgpu", "hwmon4/power1_input": 90_000_000, "hwmon4/device/mem_info_vram_used": 1 << 30}
+    source = Amdgpu(str(write(tmp_path, {f"sys/class/hwmon/{name}": value for name, value in cards.items()})))
+    source.probe()
+    source.begin()
+    time.sleep(0.05)
+    source.sample()
+    rows = {row["name"]: row for row in source.end()}
+    assert rows["GPU 0 energy"]["value"] == pytest.approx(200 * rows["GPU 0 energy"]["seconds"])
+    assert rows["GPU 0 energy"]["trust"] == "estimated"
+    assert rows["GPU 0 use"]["value"] == 0.5
+    assert (rows["GPU 1 energy"]["peak"], rows["GPU 1 memory"]["value"]) == (90, 1 << 30)
 
 
 def port(folder: str = PORT, layer: str = "InfiniBand", rate: str = "100 Gb/sec (4X EDR)", **counts: object) -> Values:
@@ -295,9 +315,9 @@ def test_processor_sources_read_their_files(tmp_path: Path) -> None:
     chip = {"sys/class/hwmon/hwmon0/name": "coretemp", "sys/class/hwmon/hwmon0/temp1_input": 61000}
     disk = {"sys/class/hwmon/hwmon1/name": "nvme", "sys/class/hwmon/hwmon1/temp1_input": 90000}
     root = str(write(tmp_path, {**cpus, **thread, throttle: 4, **chip, **disk}))
-    assert set(measured(Frequency(root)).values()) == {3e9}
+    assert set(measured(Frequency(root), {}).values()) == {3e9}
     assert measured(Throttling(root), {throttle: 9}) == {"cpu0": 5}
-    assert measured(Temperature(root)) == {"hwmon0 temp1_input": 61}
+    assert measured(Temperature(root), {}) == {"hwmon0 temp1_input": 61}
     assert "virtual machines" in why_absent(Frequency(str(tmp_path / "none")))
 
 
@@ -320,7 +340,7 @@ def test_nvml_reads_what_each_gpu_supports(tmp_path: Path) -> None:
     library = tmp_path / "usr/lib/libnvidia-ml.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "nvml.c"], check=True)
     source = Nvml(str(tmp_path))
-    values = measured(source)
+    values = measured(source, {})
     assert values["GPU 0 energy"] > 0
     assert values["GPU 0 use"] == pytest.approx(0.4)
     assert "GPU 1 use" not in values  # MIG
@@ -335,6 +355,7 @@ def test_rocm_leaves_out_what_is_not_available(tmp_path: Path) -> None:
     source = Rocm(str(tmp_path))
     later = json.dumps({"card0": {**fields, "Accumulated Energy (uJ)": "4000000"}})
     assert measured(source, {"said": later}) == {"card0 energy": 3.0, "card0 memory": 2048}
+    assert "before and after" in measured(Rocm(str(tmp_path)))["card0 memory"]
     assert source.missing == {"gpu_share": "card0 does not report it"}
 
 
@@ -342,13 +363,16 @@ def test_nfs_and_lustre_count_bytes_of_their_mounts(tmp_path: Path) -> None:
     mountstats = (
         "device rootfs mounted on / with fstype rootfs\n"
         "device srv:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {} {} 7 8\n"
+        "\tper-op statistics\n\t        READ: 9 9 0 1500 41000 5 20 {} 0\n\t       WRITE: 4 4 0 1500 41000 5 20 30 0\n"
+        "device tmpfs mounted on /tmp with fstype tmpfs\n"
     )
     stats = "snapshot_time 1 s\nread_bytes 5 samples [bytes] 1 4096 {}\n"
     file = "proc/fs/lustre/llite/scratch-1/stats"
-    write(tmp_path, {"proc/self/mountstats": mountstats.format(100, 50), file: stats.format(1000)})
-    assert measured(Nfs(str(tmp_path)), {"proc/self/mountstats": mountstats.format(300, 90)}) == {
+    write(tmp_path, {"proc/self/mountstats": mountstats.format(100, 50, 70), file: stats.format(1000)})
+    assert measured(Nfs(str(tmp_path)), {"proc/self/mountstats": mountstats.format(300, 90, 570)}) == {
         "/home read": 200,
         "/home written": 40,
+        "/home time": 0.5,
     }
     assert measured(Lustre(str(tmp_path)), {file: stats.format(5000)}) == {
         "scratch-1 read": 4000,

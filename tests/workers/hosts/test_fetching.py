@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import struct
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.workers.hosts.strange_host import StrangeHost
+from tests.workers.hosts.strange_host import HOSTILE_AGENT, StrangeHost
 from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, TrialFailed
-from workers.hosts import fetching
+from workers.hosts import processes, remote_agent
 from workers.hosts.fetching import fetch
+from workers.hosts.processes import ANSWER_LIMIT_BYTES
 from workers.hosts.remote_agent import RemoteAgent, start_argv
 
 WORK = Path("/scratch/work")
@@ -76,10 +79,95 @@ def test_fetch_does_not_follow_a_link_in_place_of_a_file(tmp_path: Path) -> None
     assert (tmp_path / "outside").read_text() == "as it was"
 
 
-def test_it_stops_where_a_host_sends_more_than_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "OUTPUT_LIMIT_BYTES", 10)
-    with pytest.raises(TrialFailed, match=r"more of rates\.csv than"):
-        fetch(StrangeHost({"rates.csv": [b"12345678", b"12345678"]}), WORK, tmp_path)
+def test_fetch_takes_no_more_bytes_than_a_trial_may_have(tmp_path: Path) -> None:
+    host = StrangeHost({"a.csv": [b"1" * 60], "b.csv": [b"2" * 60]})
+    assert fetch(host, WORK, tmp_path / "all", room=120) == 0
+    with pytest.raises(TrialFailed, match="more bytes than a trial may have"):
+        fetch(host, WORK, tmp_path / "some", room=119)
+
+
+@contextlib.contextmanager
+def hostile(behaviour: str) -> Iterator[RemoteAgent]:
+    """An agent that answers requests by a statement of Python."""
+    program = HOSTILE_AGENT.replace("GREETING", repr(GREETING)).replace("BEHAVIOUR", behaviour)
+    agent = RemoteAgent("odd", [sys.executable, "-c", program])
+    try:
+        agent.connect(Path("/scratch"))
+        yield agent
+    finally:
+        agent._process.kill()
+        agent.close()
+
+
+def test_read_takes_no_more_than_was_requested() -> None:
+    sends = "send(answer, bytes(request.get('limit', 0) + 1))"
+    with hostile(sends) as agent, pytest.raises(ClusterUnavailable, match="more of a file than was requested"):
+        list(agent.read("/scratch/stdout", most=100))
+
+
+@pytest.mark.parametrize("size", ["-1", "1 << 60", "'9'", "None", "1.5"])
+def test_size_is_a_number_of_bytes(size: str) -> None:
+    with hostile(f"send(dict(answer, size={size}))") as agent, pytest.raises(ClusterUnavailable):
+        agent.size("/scratch/stdout")
+
+
+def test_answers_of_small_programs_are_bounded() -> None:
+    ends = "send({'ended': 7, 'status': 0, 'started_ns': 1, 'ended_ns': 2}) if request['do'] == 'spawn' else 0"
+    with hostile(f"send(answer, bytes(request.get('limit', 0))); {ends}") as agent:
+        assert len(agent.output(["hostname"])) == ANSWER_LIMIT_BYTES
+
+
+def test_wait_ends_at_its_limit_although_the_host_never_stops_sending() -> None:
+    with hostile("send(answer); flood(60000) if request['do'] == 'spawn' else 0") as agent:
+        process = agent.spawn(["true"], environment={}, directory=WORK, files=())
+        begun = time.monotonic()
+        assert process.wait(1.0) is None
+        assert time.monotonic() - begun < 5
+
+
+def test_reported_ends_of_programs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "MOST_PROGRAMS", 100)
+    ends = "[send({'ended': n, 'status': 0, 'started_ns': 1, 'ended_ns': 2}) for n in range(10, 200)]"
+    with hostile(f"send(answer); {ends} if request['do'] == 'spawn' else 0") as agent:
+        process = agent.spawn(["true"], environment={}, directory=WORK, files=())
+        with pytest.raises(ClusterUnavailable):
+            process.wait(10)
+
+
+def test_a_greeting_without_end_loses_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_agent, "CONNECT_LIMIT_S", 1.0)
+    reads = "import sys, threading; threading.Thread(target=sys.stdin.buffer.read, daemon=True).start()"
+    agent = RemoteAgent("odd", [sys.executable, "-c", f"{reads}\nwhile True: print('welcome')"])
+    begun = time.monotonic()
+    try:
+        with pytest.raises(ClusterUnavailable, match="did not answer"):
+            agent.connect(tmp_path)
+        assert time.monotonic() - begun < 10
+    finally:
+        agent.close()
+
+
+def test_a_message_that_trickles_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rpc, "STALL_LIMIT_S", 0.5)
+    reading, writing = os.pipe()
+    stream = rpc.Stream(reading, writing)
+    is_over = threading.Event()
+
+    def trickle() -> None:
+        os.write(writing, struct.pack(">II", 1000, 0))
+        while not is_over.wait(0.1):
+            os.write(writing, b"[")
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    try:
+        begun = time.monotonic()
+        assert stream.receive() is None
+        assert time.monotonic() - begun < 3
+    finally:
+        is_over.set()
+        sender.join()
+        stream.close()
 
 
 @pytest.fixture
@@ -110,7 +198,7 @@ def test_it_brings_nothing_over_where_the_program_removed_its_directory(agent: R
 def test_a_pipe_in_the_place_of_an_output_does_not_hold_the_agent(agent: RemoteAgent, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "scratch" / "stdout")
     with pytest.raises(OSError, match="Not a plain file"):
-        next(agent.read(str(tmp_path / "scratch" / "stdout")))
+        next(agent.read(str(tmp_path / "scratch" / "stdout"), most=1))
     assert agent.alive()
 
 

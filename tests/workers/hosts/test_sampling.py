@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
 
 from tests.workers.clusters.trials import start_tool
 from workers.agent import ranks
+from workers.errors import ClusterUnavailable
 from workers.hosts.sampling import HostSample, MachineSample, Sample, shares, stored_shares
 from workers.launchers import Session, rank
 
@@ -99,3 +103,29 @@ def test_what_is_kept_says_by_the_clock_of_the_packets_when_it_began() -> None:
     assert first["began_s"] == 1005.0
     assert "began_s" not in second
     assert stored_shares(samples[:1]) == []
+
+
+HOST = {"host": "n1", "cpu_user_s": 1.0, "cpu_system_s": 1.0, "memory_bytes": 1, "runnable": 1}
+ANSWER = {"monotonic_ns": 1, "machine": asdict(MACHINE), "hosts": [HOST]}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"hosts": [{**HOST, "ranks": {str(rank): 1.0 for rank in range(5000)}}]},
+        {"hosts": [{**HOST, "ranks": {"x" * 1000: 1.0}}]},
+        {"hosts": [{**HOST, "counters": {"package_j": [1.0, float("nan")]}}]},
+        {"hosts": [{**HOST, "counters": {"package_j": [1.0] * 100_000}}]},
+        {"hosts": [{**HOST, "host": "x" * 10_000}]},
+        {"hosts": [{**HOST, "cpu_user_s": "x" * 10_000}]},
+        {"hosts": [HOST] * 10_000},
+        {"hosts": {}},
+        {"machine": {**asdict(MACHINE), "cpu_numbers": "0," * 10_000}},
+        {"machine": {**asdict(MACHINE), "cpu_user_s": float("inf")}},
+        {"further": {"n2": {}}},
+    ],
+)
+def test_samples_of_hostile_hosts_are_refused(odd: dict[str, Any]) -> None:
+    assert Sample.from_message(ANSWER).hosts[0].host == "n1"
+    with pytest.raises(ClusterUnavailable, match="sends no sample"):
+        Sample.from_message({**ANSWER, **odd})

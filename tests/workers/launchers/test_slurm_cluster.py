@@ -24,7 +24,7 @@ from workers.cluster_check.world import HELLO as MPI_HELLO
 from workers.errors import ClusterUnavailable, HostsLost
 from workers.launchers import Job, Session
 from workers.launchers.slurm import SlurmQueue
-from workers.trial.inside_mpi import inside_mpi, profile_for
+from workers.trial.inside_mpi import inside_mpi, profile_for, read_observed_transport
 from workers.trial.mpi_family import world_of
 from workers.trial.rank_usage import read_rank_usage
 
@@ -132,6 +132,9 @@ def test_srun_makes_one_world_with_each_library(
     world = world_of(usages, "slurm-wlm 22.05.8", ranks=4, setting=True)
     assert (world.problem, world.checked) == ("", True)
     assert inside_mpi(job.profile, job.report_dir, usages, 4).metrics
+    transport = read_observed_transport(job.report_dir, usages)
+    assert transport is not None
+    assert transport.shared_memory, "ranks of one host"
 
 
 def test_ranks_that_srun_started_end_with_the_trial(slurm: Slurm, make_job: Callable[..., Job]) -> None:

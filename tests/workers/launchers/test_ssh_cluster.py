@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from experiments.common import plain_files
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, capinfos, output_of, run
 from workers import launchers
 from workers.errors import CaptureUnavailable, ClusterUnavailable, HostsLost, LaunchFailed
 from workers.launchers import Job, Session, openmpi
+from workers.launchers.limits import Limits
 from workers.launchers.remote import RemoteSession
 from workers.trial.rank_usage import ranks_by_address, read_rank_usage
 
@@ -45,6 +49,28 @@ def test_it_runs_one_rank_on_each_host_without_a_shared_file_system(
     assert [(usage.rank, usage.host) for usage in usages] == [(0, "n1"), (1, "n2"), (2, "n3")]
     assert all(usage.cpu_s > 0 for usage in usages)
     assert report.captured == capinfos(stored)[0] > 0
+
+
+def test_output_that_is_printed_faster_than_fetched_does_not_hold_the_worker(
+    session: Session, make_job: Callable[..., Job]
+) -> None:
+    job = make_job(
+        session, "sh", "-c", "echo first; yes 'a line of output' & sleep 1; kill $!; sleep 0.5; echo last", hosts=1
+    )
+    job = dataclasses.replace(job, limits=Limits(output_bytes=10_000))
+    process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
+    while process.wait(0.2) is None:
+        begun = time.monotonic()
+        session.sample()
+        assert time.monotonic() - begun < 2
+    printed = job.workdir / "out"
+    assert printed.stat().st_size > 5 << 20
+    assert printed.stat().st_blocks * 512 < 1 << 20
+    plain_files.shorten(printed, limit_bytes=10_000)
+    lines = printed.read_text().splitlines()
+    assert lines[0] == "first"
+    assert lines[-1].endswith("last")
+    assert "\0" not in printed.read_text()
 
 
 def test_it_launches_as_the_open_mpi_of_the_first_host_wants(session: Session) -> None:
@@ -110,7 +136,7 @@ def test_it_records_every_host_in_a_file_of_its_own(ssh_hosts: SshHosts, make_jo
     with launchers.get("ssh", ssh_hosts.settings(capture="every")).open(host_count=2, link=PlainLink()) as session:
         assert session.recorded_hosts == ("n1", "n2")
         assert session.addresses_by_name == session.addresses
-        captures = [session.capture(host) for host in session.recorded_hosts]
+        captures = [session.capture(host).__enter__() for host in session.recorded_hosts]
         job = make_job(session, "/usr/bin/python3", "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
         assert run(session, job)[0] == 0
         reports = [capture.stop() for capture in captures]
@@ -173,6 +199,8 @@ def test_it_names_the_host_that_refuses_the_key(ssh_hosts: SshHosts, tmp_path: P
     subprocess.run(["ssh-keygen", "-q", "-N", "", "-f", str(tmp_path / "wrong")], check=True, timeout=60)
     sentence = refusal(ssh_hosts.settings(key=str(tmp_path / "wrong")))
     assert sentence == "Host n1 cannot be used: it refuses the key of this user (Permission denied: publickey)."
+    missing = str(tmp_path / "missing")
+    assert refusal(ssh_hosts.settings(key=missing)) == f"Host n1 cannot be used: the key {missing} cannot be read."
 
 
 def test_it_trusts_no_unknown_host_key(ssh_hosts: SshHosts, tmp_path: Path) -> None:
@@ -195,8 +223,9 @@ def test_it_reports_why_a_host_records_no_packets(ssh_hosts: SshHosts, tmp_path:
     with (
         launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session,
         pytest.raises(CaptureUnavailable, match=r"on host n1 .*a password is required"),
+        session.capture(),
     ):
-        session.capture()
+        pass
 
 
 def test_it_names_the_host_that_has_no_room(ssh_hosts: SshHosts, make_job: Callable[..., Job]) -> None:

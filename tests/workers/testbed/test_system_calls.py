@@ -25,7 +25,7 @@ NEWER = {
     "futex_requeue": 456,
 }
 """Than the table of Debian 12; libseccomp may know them."""
-BY_ARGUMENTS = {"clone", "fallocate", "ioctl", "socket", "socketpair"}
+BY_ARGUMENTS = {"clone", "fallocate", "ioctl", "perf_event_open", "socket", "socketpair"}
 PREALLOCATION = (0x40305828, 0x4030582A, 0x40305839)
 """FS_IOC_RESVSP, FS_IOC_RESVSP64, FS_IOC_ZERO_RANGE: fallocate(2) under other names."""
 NEVER = """
@@ -73,6 +73,21 @@ def test_filter_refuses_every_call_of_another_architecture(program: bytes, archi
 
 def test_filter_refuses_every_call_of_x32(program: bytes) -> None:
     assert {verdict(program, X32 + number, X86_64) for number in range(1024)} == {NOT_THERE}
+
+
+@pytest.mark.parametrize("minus_one", [0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF])
+def test_filter_allows_counters_of_processes_and_none_of_a_cpu(
+    minus_one: int, program: bytes, numbers: dict[str, int]
+) -> None:
+    """Arguments: the address of the attributes, process, CPU, group, flags."""
+
+    def answer(*arguments: int) -> int:
+        return verdict(program, numbers["perf_event_open"], X86_64, [0x7FFF00000000, *arguments])
+
+    for process in (0, 4711, (1 << 31) - 1):
+        assert {answer(process, cpu, minus_one, flags) for cpu in (minus_one, 3) for flags in (0, 8)} == {ALLOWED}
+    assert {answer(minus_one, cpu, minus_one, 8) for cpu in (0, minus_one)} == {NOT_THERE}
+    assert answer(3, 0, minus_one, 4) == NOT_THERE
 
 
 def test_filter_refuses_disk_that_no_byte_was_written_to(program: bytes, numbers: dict[str, int]) -> None:

@@ -37,7 +37,7 @@ def main(kind: str, directory: Path) -> None:
     hosts = RANKS if kind == "testbed" else 1
     with launcher.open(host_count=hosts, link=GigabitLink()) as session:
         try:
-            recording = session.capture()
+            recording = session.capture().__enter__()
         except CaptureUnavailable as error:
             recording = str(error)
         job = Job(

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from workers.trial.counters import counter_metrics, mpi_shares
+from workers.trial.counters import CounterMetrics, Provenance, counter_metrics, mpi_shares
+from workers.trial.rank_usage import RankUsage
 
 Report = dict[str, Any]
 
@@ -25,6 +26,11 @@ def absent(reason: str) -> Report:
 
 
 def metrics(counted: Any, **fields: Any) -> tuple[dict[str, float], dict[str, str]]:
+    made = joined(counted, **fields)
+    return dict(made.values), dict(made.absent)
+
+
+def joined(counted: Any, **fields: Any) -> CounterMetrics:
     return counter_metrics(counted, **{"elapsed_s": 9.0, "rate": None, "tables": None, "usages": (), **fields})
 
 
@@ -71,6 +77,15 @@ def test_node_meters_are_no_part_of_the_energy() -> None:
     assert (values["energy_j"], values["energy_host_j"], values["energy_host_estimated_j"]) == (66, 500, 700)
 
 
+def test_the_scheduler_s_account_is_read_on_the_first_host_alone() -> None:
+    first = ready(row("job_estimated_j", 900.0, trust="estimated"))
+    values, _ = metrics({"a": {"slurm": first}, "b": {"slurm": absent("read on the first host of the job")}})
+    assert values["energy_job_estimated_j"] == 900
+    values, reasons = metrics({"a": {"slurm": absent("AcctGatherEnergyType is not set")}})
+    assert "energy_job_estimated_j" not in values
+    assert reasons["energy_job_estimated_j"] == "Energy, job (Slurm): AcctGatherEnergyType is not set"
+
+
 def test_ports_give_waits_peaks_and_the_worst_port() -> None:
     sent = row("fabric_sent_bytes", 4000.0, peak=5.0, limit=10.0, device="p1")
     errors = [row("fabric_errors", 2.0, device="p1"), row("fabric_errors", 3.0, device="p1")]
@@ -85,14 +100,34 @@ def test_ports_give_waits_peaks_and_the_worst_port() -> None:
 
 
 def test_shares_of_networks_need_bytes_that_cover_the_messages() -> None:
-    tables = {
-        "ranks": [{"rank": rank, "host": host} for rank, host in enumerate("aabb")],
-        "pairs": [[0, 1, 1, 600], [0, 2, 1, 400]],
-    }
-    shares = mpi_shares(tables, 900.0, 100.0)
-    assert shares == pytest.approx({"memory_mpi_share": 0.6, "fabric_mpi_share": 0.36, "ethernet_mpi_share": 0.04})
-    assert mpi_shares(tables, None, 100.0) == {"memory_mpi_share": 0.6}
-    assert mpi_shares(None, 900.0, 100.0) == {}
+    tables = {"ranks": [{"sent_bytes": sent} for sent in (1000, 0, 0, 0)], "between_hosts_bytes": 400}
+    sent_by = {"fabric_mpi_share": 900.0, "ethernet_mpi_share": 100.0}
+    shares = {"memory_mpi_share": 0.6, "fabric_mpi_share": 0.36, "ethernet_mpi_share": 0.04}
+    assert mpi_shares(tables, sent_by) == pytest.approx({**shares, "mpi_between_hosts_bytes": 400})
+    unseen = mpi_shares(tables, {"fabric_mpi_share": None, "ethernet_mpi_share": 100.0})
+    assert unseen == {"memory_mpi_share": 0.6, "mpi_between_hosts_bytes": 400}
+    assert mpi_shares(None, sent_by) == {}
+
+
+def test_bytes_of_networks_are_compared_with_those_of_calls() -> None:
+    tables = {"ranks": [{"sent_bytes": 1_000_000}, {"sent_bytes": 0}], "between_hosts_bytes": 1_000_000}
+    assert mpi_shares(tables, {"fabric_mpi_share": 1_030_000.0})["networks_per_mpi_byte"] == pytest.approx(1.03)
+    assert mpi_shares(tables, {"ethernet_mpi_share": 5_000.0})["networks_per_mpi_byte"] == pytest.approx(0.005)
+    assert "networks_per_mpi_byte" not in mpi_shares(tables, {"fabric_mpi_share": None})
+
+
+def test_every_metric_names_its_source_and_trust() -> None:
+    usage = RankUsage(0, "a", 1.0, 0.0, 1, 0, 0, 0, None, 0, 1, 0.0, io={"read_bytes": 5})
+    estimated = {**ready(row("host_estimated_j", 700.0, trust="estimated")), "title": "IPMI"}
+    rapl = {**ready(row("package_j", 60.0, trust="measured")), "title": "RAPL"}
+    tables = {"ranks": [{"sent_bytes": 100}, {"sent_bytes": 0}], "between_hosts_bytes": 0}
+    made = joined({"a": {"rapl": rapl, "ipmi": estimated}}, tables=tables, usages=[usage])
+    assert set(made.provenance) == set(made.values)
+    assert made.provenance["energy_j"] == Provenance("RAPL", "measured")
+    assert made.provenance["energy_host_estimated_j"] == Provenance("IPMI", "estimated")
+    assert made.provenance["memory_mpi_share"].trust == "from calls"
+    assert made.provenance["io_read_bytes"].source == "/proc/PID/io of the ranks"
+    assert made.by_source()["IPMI"] == {"trust": "estimated", "metrics": ["energy_host_estimated_j"]}
 
 
 def test_without_counters_every_metric_has_a_reason() -> None:

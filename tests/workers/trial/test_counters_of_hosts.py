@@ -73,4 +73,42 @@ def test_a_trial_measures_the_energy_of_its_hosts(
     assert [host for host, _ in page.context["host_counters"]["by_host"]] == ["n1", "n2"]
     rest = browser.get(f"/api/v1/trials/{trial.pk}/").json()
     assert rest["metrics"]["energy_j"] == values["energy_j"]
+    assert rest["metric_sources"]["energy_j"] == {"source": "Energy, processor (RAPL)", "trust": "measured"}
+    assert "metric_sources" not in rest["conditions"]
     assert "NVML" in rest["not_available"]["energy_gpu_j"]
+
+
+def test_energy_decides_from_the_trials_to_answer_compare_and_explore(
+    run_all: Callable[..., list[Trial]], meters: Path, script_workload: Callable[..., None]
+) -> None:
+    """The second host draws 60 W for as long as the first: it never saves energy."""
+    with trees.moving(draw_power(meters)):
+        trials = run_all(
+            workload="script",
+            parameters={"script": "import time; time.sleep(1.5); print('answer 1')"},
+            sweep={"hosts": [1, 2]},
+            repetitions=3,
+            deciding="energy_j",
+        )
+    assert {trial.state for trial in trials} == {State.FINISHED}, [trial.message for trial in trials]
+    experiment = trials[0].experiment
+    browser = Client()
+    browser.force_login(factories.person("ada", "viewer"))
+    answer = browser.get(f"/api/v1/experiments/{experiment.slug}/findings/").json()["answer"]
+    figures = {(figure["name"], figure["where"].get("hosts")): figure for figure in answer["figures"]}
+    assert answer["strength"] == "firm"
+    assert figures["best size", None]["value"] == 1
+    one, two = figures["Energy", 1], figures["Energy", 2]
+    assert one["unit"] == "J"
+    assert one["low"] < one["value"] < one["high"] < two["low"]
+    parts = browser.get(f"/experiments/{experiment.slug}/parts/").context["parts"]
+    (energy,) = [part for part in parts if part.element == "energy"]
+    assert energy.context["trials"] == energy.context["of"] == 6
+    configurations = [f"c:{configuration.pk}" for configuration in experiment.configurations.order_by("pk")]
+    compared = browser.get("/api/v1/compare/", {"of": ",".join(configurations)}).json()
+    (row,) = [row for row in compared["metrics"] if row["metric"] == "energy_j"]
+    assert row["comparisons"][1]["words"] == "worse"
+    assert row["comparisons"][1]["ratio_interval"]["low"] > 1
+    explored = browser.get("/api/v1/explore/", {"workload": "script", "y": "energy_delay_js", "x": "hosts"}).json()
+    assert [cell["trials"] for cell in explored["cells"]] == [3, 3]
+    assert explored["cells"][0]["interval"][1] < explored["cells"][1]["interval"][0]

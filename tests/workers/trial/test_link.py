@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psutil
 import pytest
 
 from experiments.models import State, Trial
 from tests.config.processes import called
-from workers.testbed import verdict
+from workers.testbed import kept_certificate, verdict
 from workers.trial import pipeline
 
 GOOD = "print('answer 42')"
@@ -37,6 +39,37 @@ def test_it_keeps_one_certificate_for_all_trials_on_the_same_link(run_all: RunAl
     assert (request["bandwidth"], request["delay"], request["loss"], request["path MTU"]) == (3e8, 0.002, 0.0, 1500)
     assert "tbf" in first.conditions["back_end"]
     assert first.conditions["link_asked"].startswith("two sites, 300 Mbit/s, 2 ms delay")
+
+
+def test_certificate_is_kept_between_experiments(run_all: RunAll, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = {"parameters": {**TWO_HOSTS, "script": GOOD}, "certificate": "degrade", "link": WIDE_AREA}
+
+    def certificate_of(**fields: object) -> dict[str, Any]:
+        (trial,) = run_all(workload="script", **{**request, **fields})
+        assert trial.state == State.FINISHED, trial.message
+        assert trial.certificate is not None
+        return trial.certificate
+
+    monkeypatch.setattr(kept_certificate, "busy_share", lambda: 0.2)
+    first = certificate_of()
+    assert first["kept"], first["reasons"]
+    assert first == certificate_of()
+    monkeypatch.setattr(kept_certificate, "busy_share", lambda: 0.31)
+    busier = certificate_of()
+    assert (busier["made_on"], busier["busy_share"]) == (first["made_on"], 0.31)
+    other = certificate_of(link={**WIDE_AREA, "delay": "3 ms"})
+    assert other["made_on"] != first["made_on"]
+    monkeypatch.setattr(kept_certificate, "_code", lambda: "a later version")
+    assert certificate_of()["made_on"] not in (first["made_on"], other["made_on"])
+
+
+def test_certificate_is_measured_again_after_a_day() -> None:
+    now = datetime.now(UTC)
+    stored = {"measured_at": now.isoformat(), "busy_share": 0.5}
+    assert kept_certificate.still_holds(stored, 0.6)
+    assert not kept_certificate.still_holds(stored, 0.65)
+    assert not kept_certificate.still_holds({**stored, "measured_at": (now - timedelta(days=1.1)).isoformat()}, 0.0)
+    assert not kept_certificate.still_holds({**stored, "measured_at": (now + timedelta(hours=1)).isoformat()}, 0.0)
 
 
 def test_a_link_outside_its_tolerance_degrades_the_trial_with_the_reason(

@@ -111,14 +111,15 @@ def small_s(session: Session, job: Job) -> float:
     return float(next(rank["small_s"] for rank in ranks if "small_s" in rank))
 
 
-@pytest.mark.parametrize("library", ["openmpi", "mpich"])
+@pytest.mark.parametrize(("kind", "library"), [("ssh", "openmpi"), ("ssh", "mpich"), ("slurm", "mpich")])
 def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
-    library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job]
+    kind: str, library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job], request: pytest.FixtureRequest
 ) -> None:
+    cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
     times_s, transports = {}, {}
     for transport in ("native", "tcp"):
-        settings = ssh_hosts.settings(mpi=library, transport=transport, shared_cores=False)
-        with launchers.get("ssh", settings).open(host_count=1, link=PlainLink()) as session:
+        settings = cluster.settings(mpi=library, transport=transport, shared_cores=False)
+        with launchers.get(kind, settings).open(host_count=1, link=PlainLink()) as session:
             words = (sys.executable, "-I", "-S", "hello.py", session.usual_launch.program)
             job = make_job(session, *words, hosts=1, ranks_per_host=2)
             job = dataclasses.replace(job, profile=profile_for("summary", session)[0])

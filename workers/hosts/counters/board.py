@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 
-from workers.hosts.counters.source import ESTIMATED, Absent, Quantity, Source, output
+from workers.hosts.counters.source import ESTIMATED, Absent, AbsentNow, Quantity, Source, output
 
 _WATTS = re.compile(r"Instantaneous power reading:\s+(\d+) Watts")
 
 
 class Ipmi(Source):
-    """Power of the whole host, some seconds late; read at begin and end alone."""
+    """Power of the whole host, some seconds late; each read starts a program."""
 
     key = "ipmi"
     title = "Power, whole host (IPMI)"
     trust = ESTIMATED
-    is_slow = True
+    period_s = 10.0
 
     def probe(self) -> None:
         self._argv = [self.command("ipmitool"), "dcmi", "power", "reading"]
@@ -46,7 +46,7 @@ class Slurm(Source):
             raise Absent("read on the first host of the job")
         self._argv = [self.command("sacct"), "-j", job, "-X", "-n", "-P", "-o", "ConsumedEnergyRaw"]
         if not self.read():
-            raise Absent("Slurm has no energy of this job: AcctGatherEnergyType is not set")
+            raise AbsentNow("Slurm has no energy of this job: AcctGatherEnergyType is not set")
         self.add(Quantity("job", "job_estimated_j", "J"))
         self.details = "all hosts of the job; lags by up to its sampling interval"
 

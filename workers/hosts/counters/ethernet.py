@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, output
+from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source, number_of, numbers_of, output
 
 _ETHERNET = 1  # ARPHRD_ETHER; IPoIB is 32 and counted by its port
 _STATISTICS = (
@@ -19,10 +19,12 @@ _STATISTICS = (
     ("rx_errors", "ethernet_errors", "1"),
 )
 # mlx5, ixgbe and ice, bnxt_en, then the names of older drivers
-_PAUSES = re.compile(
-    r"^\s*(rx_pause_ctrl_phy|rx_prio\d_pause|rx_l?xo(n|ff)_rx|(link_)?xoff_rx|rx_pause_frames|rx_flow_control_xoff): (\d+)",
-    re.MULTILINE,
-)
+_DRIVERS_NAMES = {
+    "ethernet_pauses": r"rx_pause_ctrl_phy|rx_prio\d_pause|rx_l?xo(?:n|ff)_rx|(?:link_)?xoff_rx|rx_pause_frames|rx_flow_control_xoff",
+    "ethernet_discards": r"[rt]x_discards_phy|rx_out_of_buffer|rx_missed_errors|rx_no_dma_resources|rx_total_discard_pkts",
+    "ethernet_ecn_marks": r"rx_ecn_mark|rx_ecn_marked_pkts",
+}
+_LINES = {total: re.compile(rf"^\s*(?:{names}): (\d+)", re.MULTILINE) for total, names in _DRIVERS_NAMES.items()}
 
 
 class Ethernet(Source):
@@ -39,7 +41,7 @@ class Ethernet(Source):
         self._files: dict[str, Path] = {}
         interfaces = physical(self)
         if not interfaces:
-            raise Absent("no physical Ethernet interface is up")
+            raise AbsentNow("no physical Ethernet interface is up")
         for interface in interfaces:
             speed_mbps = number_of(interface / "speed") or 0  # EINVAL or -1: unknown
             for file, total, unit in _STATISTICS:
@@ -64,11 +66,11 @@ def physical(source: Source) -> list[Path]:
     return interfaces
 
 
-class Pauses(Source):
-    """Pause frames that interfaces received, from the statistics of their drivers."""
+class Drivers(Source):
+    """Pause frames, discards and ECN marks that drivers of interfaces count."""
 
     key = "ethtool"
-    title = "Ethernet pause frames (ethtool)"
+    title = "Ethernet drivers (ethtool)"
     is_network = True
     is_slow = True
 
@@ -76,16 +78,19 @@ class Pauses(Source):
         program = self.command("ethtool")
         self._commands = {interface.name: [program, "-S", interface.name] for interface in physical(self)}
         if not self._commands:
-            raise Absent("no physical Ethernet interface is up")
+            raise AbsentNow("no physical Ethernet interface is up")
         for name in self.read():
-            self.add(Quantity(name, "ethernet_pauses", "1", device=name))
+            interface, _, total = name.partition(" ")
+            self.add(Quantity(name, total, "1", device=interface))
         if not self.quantities:
-            raise Absent("no interface's driver has a known name for pause frames")
+            raise Absent("no interface's driver has a known name for pause frames, discards or ECN marks")
         self.details = ", ".join(self.quantities)
 
     def read(self) -> dict[str, float]:
         values = {}
-        for name, argv in self._commands.items():
-            if pauses := _PAUSES.findall(output(argv)):
-                values[name] = float(sum(int(groups[-1]) for groups in pauses))
+        for interface, argv in self._commands.items():
+            text = output(argv)
+            for total, lines in _LINES.items():
+                if counts := lines.findall(text):
+                    values[f"{interface} {total}"] = float(sum(map(int, counts)))
         return values

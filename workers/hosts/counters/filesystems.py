@@ -1,4 +1,4 @@
-"""Bytes of NFS and Lustre mounts, of all programs of the host."""
+"""Bytes of NFS and Lustre mounts, and time in NFS, of all programs of the host."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from workers.hosts.counters.source import Absent, Quantity, Source, whole_text
 
 _SERVER_READ, _SERVER_WRITTEN = 4, 5
 """Places in the line `bytes:` of mountstats: what was fetched from, and sent to, servers."""
+_EXECUTED_MS = 8
+"""Place in a line of an operation below `per-op statistics`: milliseconds from request to end, of all requests."""
 _SUM = 6
 """Place of the sum in a line of Lustre: NAME COUNT samples [UNIT] MIN MAX SUM."""
 
@@ -23,23 +25,30 @@ class Nfs(Source):
         for mount in mounts:
             self.add(Quantity(f"{mount} read", "nfs_read_bytes", "B", device=mount))
             self.add(Quantity(f"{mount} written", "nfs_written_bytes", "B", device=mount))
+            self.add(Quantity(f"{mount} time", "nfs_wait_s", "s", scale=1e-3, device=mount))
         self.details = ", ".join(mounts)
 
     def read(self) -> dict[str, float]:
         values = {}
         for mount, counts in self._mounts().items():
-            values[f"{mount} read"], values[f"{mount} written"] = counts
+            values[f"{mount} read"], values[f"{mount} written"], values[f"{mount} time"] = counts
         return values
 
-    def _mounts(self) -> dict[str, tuple[float, float]]:
-        mounts, at = {}, ""
+    def _mounts(self) -> dict[str, tuple[float, float, float]]:
+        """Return bytes read and written, and milliseconds of operations, by mount point."""
+        mounts: dict[str, list[float]] = {}
+        at, is_operation = "", False
         for line in whole_text(self.root / "proc/self/mountstats").splitlines():
             words = line.split()
             if words[:1] == ["device"]:
-                at = words[4] if "fstype nfs" in line and len(words) > 4 else ""
+                at, is_operation = words[4] if "fstype nfs" in line and len(words) > 4 else "", False
             elif words[:1] == ["bytes:"] and at and len(words) > _SERVER_WRITTEN + 1:
-                mounts[at] = (float(words[1 + _SERVER_READ]), float(words[1 + _SERVER_WRITTEN]))
-        return mounts
+                mounts[at] = [float(words[1 + _SERVER_READ]), float(words[1 + _SERVER_WRITTEN]), 0.0]
+            elif words[:1] == ["per-op"]:
+                is_operation = True
+            elif is_operation and at in mounts and len(words) > _EXECUTED_MS:
+                mounts[at][2] += float(words[_EXECUTED_MS])
+        return {mount: (read, written, milliseconds) for mount, (read, written, milliseconds) in mounts.items()}
 
 
 class Lustre(Source):

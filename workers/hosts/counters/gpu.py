@@ -1,13 +1,15 @@
-"""GPUs: NVML through the driver's own library, and rocm-smi."""
+"""GPUs: NVML through the driver's own library, rocm-smi, and the files of amdgpu."""
 
 from __future__ import annotations
 
 import ctypes
 import json
+import math
 import re
 from typing import Any
 
-from workers.hosts.counters.source import Absent, Quantity, Source, output
+from workers.hosts.counters.processor import Files
+from workers.hosts.counters.source import Absent, Quantity, Source, output, text_or_nothing
 
 _SM_CLOCK = 1
 # Power cap, software and hardware thermal slowdown, hardware and external power brake
@@ -140,9 +142,34 @@ class Rocm(Source):
         return values
 
 
+class Amdgpu(Files):
+    """AMD GPUs by the files of their driver, once a second; its power is a gauge."""
+
+    key = "amdgpu"
+    title = "GPU (amdgpu)"
+    nothing = "this host has no AMD GPU"
+    _NAMES = (
+        ("power1_average", "energy", "gpu_j", "W", "power", 1e-6),
+        ("power1_input", "energy", "gpu_j", "W", "power", 1e-6),  # newer drivers have this one alone
+        ("freq1_input", "clock", "gpu_frequency_hz", "Hz", "gauge", 1.0),
+        ("device/gpu_busy_percent", "use", "gpu_share", "1", "gauge", 1e-2),
+        ("device/mem_info_vram_used", "memory", "gpu_memory_bytes", "B", "gauge", 1.0),
+    )
+
+    def find(self) -> None:
+        chips = [chip for chip in self.glob("sys/class/hwmon/hwmon*") if text_or_nothing(chip / "name") == "amdgpu"]
+        for index, chip in enumerate(chips):
+            for file, what, total, unit, kind, scale in self._NAMES:
+                name = f"GPU {index} {what}"
+                if name not in self.quantities:
+                    self.watch(name, chip / file, Quantity(name, total, unit, kind, scale=scale, device=f"GPU {index}"))
+        self.details = f"{len(chips)} GPUs"
+
+
 def _number(text: Any) -> float | None:
-    """Return a printed number; None for "N/A"."""
+    """Return a printed number; None for "N/A" and "nan"."""
     try:
-        return float(text)
+        value = float(text)
     except (TypeError, ValueError):
         return None
+    return value if math.isfinite(value) else None

@@ -9,6 +9,7 @@ from typing import Any
 
 from workers.hosts.counters.source import (
     Absent,
+    AbsentNow,
     Quantity,
     Source,
     number_of,
@@ -55,7 +56,7 @@ class Ports(Source):
         ports = [port for device in devices for port in sorted((device / "ports").glob("*"))]
         active = [port for port in ports if "ACTIVE" in text_or_nothing(port / "state")]
         if not active:
-            raise Absent(f"no port is active: {', '.join(device.name for device in devices)}")
+            raise AbsentNow(f"no port is active: {', '.join(device.name for device in devices)}")
         for port in active:
             self._probe_port(port)
         seen: set[Path] = set()

@@ -15,7 +15,8 @@ _SENSORS = ("coretemp", "k10temp", "zenpower")
 class Files(Source):
     """Numbers in files, one quantity each."""
 
-    def _watch(self, name: str, path: Path, quantity: Quantity) -> None:
+    def watch(self, name: str, path: Path, quantity: Quantity) -> None:
+        """Add the quantity if its file holds a number."""
         if number_of(path) is not None:
             self.add(quantity)
             self._files[name] = path
@@ -47,7 +48,7 @@ class Frequency(Files):
         files = self.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
         for file in files[:: max(1, -(-len(files) // MOST_CORES))]:
             name = file.parents[1].name
-            self._watch(name, file, Quantity(name, "frequency_hz", "Hz", "gauge", scale=1e3))
+            self.watch(name, file, Quantity(name, "frequency_hz", "Hz", "gauge", scale=1e3))
         governor = text_or_nothing(files[0].with_name("scaling_governor")) if files else ""
         self.details = f"{len(self.quantities)} of {len(files)} cores, governor {governor or 'unknown'}"
 
@@ -65,7 +66,7 @@ class Throttling(Files):
             siblings = text_or_nothing(file.parents[1] / "topology/thread_siblings_list")
             if siblings and f"cpu{re.split('[,-]', siblings)[0]}" != name:
                 continue  # hardware threads of one core count the same
-            self._watch(name, file, Quantity(name, "throttle_events", "1"))
+            self.watch(name, file, Quantity(name, "throttle_events", "1"))
         self.details = f"{len(self.quantities)} cores"
 
 
@@ -81,5 +82,5 @@ class Temperature(Files):
             if text_or_nothing(chip / "name") in _SENSORS:
                 for file in sorted(chip.glob("temp*_input")):
                     name = f"{chip.name} {text_or_nothing(chip / file.name.replace('input', 'label')) or file.name}"
-                    self._watch(name, file, Quantity(name, "temperature_c", "°C", "gauge", scale=1e-3))
+                    self.watch(name, file, Quantity(name, "temperature_c", "°C", "gauge", scale=1e-3))
         self.details = f"{len(self.quantities)} sensors"

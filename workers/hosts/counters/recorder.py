@@ -12,24 +12,26 @@ import json
 import os
 import select
 import signal
-import statistics
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any
 
-from workers.hosts.counters.source import Absent, Meter, Source
+from workers.hosts.counters.source import Absent, AbsentNow, Meter, Source
 from workers.hosts.counters.sources import SOURCES  # before the fork, which closes the archive of a remote agent
 
-PERIOD_S = 1.0
 SLOW_READ_S = 0.005
-"""Sources whose read takes longer are read at begin and end alone."""
+"""Sources that are read every second and whose read takes longer are read at begin and end alone."""
+LATE_SHARE = 0.01
+"""Of the program's time that the values of a source may miss at its begin."""
 LOOKS = 3
 BEGIN_LIMIT_S = 0.3
 """For which the start of a program waits for the first values."""
 END_LIMIT_S = 2.5
 PIPE_BYTES = 1 << 20
 LATE = f"it did not answer within {END_LIMIT_S} s of the program's end"
+MissingSources = MutableMapping[str, MutableMapping[str, "dict[str, Any]"]]
+"""Reports by root and source that a probe found to be absent: not probed again as long as the agent lives."""
 
 
 class SourceThread(threading.Thread):
@@ -39,12 +41,17 @@ class SourceThread(threading.Thread):
         super().__init__(daemon=True)
         self.host, self.source, self.lines = host, source, lines
         self.has_begun, self.shall_end, self.is_over = threading.Event(), threading.Event(), False
+        self.is_probed = False
+        self.program_began_s: float | None = None
+        """Monotonic time at which the program was let start without the first values of this source."""
 
     def run(self) -> None:
         try:
             self._record()
         except Absent as absent:
-            self._tell(state="absent", reason=absent.reason, fix=absent.fix, guide=absent.guide)
+            is_missing = not (self.is_probed or isinstance(absent, AbsentNow))
+            reasons = {"reason": absent.reason, "fix": absent.fix, "guide": absent.guide}
+            self._tell(state="absent", is_missing=is_missing, **reasons)
         except Exception as error:  # a device of an unknown form costs its own values only
             self._tell(state="absent", reason=f"it failed: {error!r}"[:300])
         finally:
@@ -54,19 +61,30 @@ class SourceThread(threading.Thread):
     def _record(self) -> None:
         source = self.source
         source.probe()
+        self.is_probed = True
         source.begin()
         read_s = read_time_s(source)
-        is_slow = source.is_slow or read_s > SLOW_READ_S
+        is_slow = source.is_slow or (source.period_s <= 1 and read_s > SLOW_READ_S)
         facts = {"details": source.details, "missing": source.missing, "is_slow": is_slow, "read_s": read_s}
         self._tell(state="ready", **facts)
         self.has_begun.set()
-        while not self.shall_end.wait(None if is_slow else PERIOD_S):
+        while not self.shall_end.wait(None if is_slow else source.period_s):
             source.sample()
             self._tell(at_s=time.monotonic(), present=present(source.meters.values()))
-        self._tell(values=source.end())
+        rows = source.end()
+        began_s = max((meter.began_s for meter in source.meters.values()), default=0.0)
+        late_s = 0.0 if self.program_began_s is None else began_s - self.program_began_s
+        if late_s > LATE_SHARE * (time.monotonic() - began_s):
+            rows = [without_value(row, f"its first read came {late_s:.1f} s after the program's start") for row in rows]
+        self._tell(values=rows)
 
     def _tell(self, **fields: Any) -> None:
         self.lines.write({"host": self.host, "source": self.source.key, "title": self.source.title, **fields})
+
+
+def without_value(row: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Return a row of a value that is absent."""
+    return {**{name: row[name] for name in ("name", "total", "unit", "kind", "device", "seconds")}, "absent": reason}
 
 
 def present(meters: Iterable[Meter]) -> dict[str, float]:
@@ -77,7 +95,7 @@ def present(meters: Iterable[Meter]) -> dict[str, float]:
         if not meter.reason:
             values.setdefault(meter.quantity.total, []).append(meter.present)
             kinds[meter.quantity.total] = "max" if meter.quantity.unit == "°C" else meter.quantity.kind
-    means = {total: statistics.fmean(of_total) for total, of_total in values.items() if kinds[total] == "gauge"}
+    means = {total: sum(of_total) / len(of_total) for total, of_total in values.items() if kinds[total] == "gauge"}
     highest = {total: max(of_total) for total, of_total in values.items() if kinds[total] == "max"}
     return {total: sum(of_total) for total, of_total in values.items()} | means | highest
 
@@ -116,7 +134,8 @@ def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) 
         thread.start()
     deadline_s = time.monotonic() + BEGIN_LIMIT_S
     for thread in threads:
-        thread.has_begun.wait(max(0.0, deadline_s - time.monotonic()))
+        if not thread.has_begun.wait(max(0.0, deadline_s - time.monotonic())):
+            thread.program_began_s = time.monotonic()
     lines.write({"begun": True})
     if not os.read(control, 1):
         return  # the agent is gone
@@ -133,13 +152,27 @@ def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) 
 class Recorder:
     """Agent's side: forks the process and keeps what it reported."""
 
-    def __init__(self, roots: Mapping[str, str], *, networks: bool) -> None:
+    def __init__(self, roots: Mapping[str, str], *, networks: bool, missing: MissingSources | None = None) -> None:
+        """Fork the process, unless ``missing`` shows that no host has any source."""
+        self.missing: MissingSources = {} if missing is None else missing
+        self.pid = 0
+        self.output = self._control = -1
         self.latest: dict[str, dict[str, list[float]]] = {host: {} for host in roots}
         """By host and total: the time of the last read and its value."""
-        self.sources: dict[str, dict[str, dict[str, Any]]] = {host: {} for host in roots}
+        self.sources: dict[str, dict[str, dict[str, Any]]] = {}
+        wanted = [source for source in SOURCES if networks or not source.is_network]
+        present = dict[str, list[Source]]()
+        for host, root in roots.items():
+            lacking = self.missing.setdefault(root, {})
+            self.sources[host] = {source.key: {**lacking[source.key]} for source in wanted if source.key in lacking}
+            present[host] = [source(root) for source in wanted if source.key not in lacking]
+        self._roots = roots
         self._source_of: dict[tuple[str, str], str] = {}
         self.has_begun = self.is_done = False
         self._rest = b""
+        if not any(present.values()):
+            self.has_begun = self.is_done = True
+            return
         self.output, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(theirs, True)
         with contextlib.suppress(OSError):
@@ -147,7 +180,7 @@ class Recorder:
         control, self._control = os.pipe2(os.O_CLOEXEC)
         self.pid = os.fork()
         if self.pid == 0:
-            _become(roots, networks, theirs, control)
+            _become(present, theirs, control)
         os.close(theirs)
         os.close(control)
 
@@ -183,7 +216,10 @@ class Recorder:
                 if self._source_of.setdefault((host, total), source) == source:
                     self.latest[host][total] = [fields["at_s"], value]
             return
-        said = self.sources[host].setdefault(fields.pop("source"), {"state": "late"})
+        source = fields.pop("source")
+        if fields.pop("is_missing", False):
+            self.missing[self._roots[host]][source] = fields
+        said = self.sources[host].setdefault(source, {"state": "late"})
         if "late" in fields:
             fields = {"title": fields["title"], "state": "absent", "reason": fields["late"]}
         said.update(fields)
@@ -195,6 +231,8 @@ class Recorder:
 
     def close(self) -> None:
         """Kill the process, with commands that it waits for."""
+        if not self.pid:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
         for descriptor in (self.output, self._control):
@@ -202,7 +240,7 @@ class Recorder:
                 os.close(descriptor)
 
 
-def _become(roots: Mapping[str, str], networks: bool, output: int, control: int) -> None:
+def _become(sources: Mapping[str, Iterable[Source]], output: int, control: int) -> None:
     """Record in the forked child; never returns."""
     try:
         os.setsid()
@@ -213,9 +251,6 @@ def _become(roots: Mapping[str, str], networks: bool, output: int, control: int)
         os.closerange(3, first)
         os.closerange(first + 1, last)
         os.closerange(last + 1, os.sysconf("SC_OPEN_MAX"))
-        sources = {
-            host: [made(root) for made in SOURCES if networks or not made.is_network] for host, root in roots.items()
-        }
         record(sources, Lines(output), control)
     finally:
         os._exit(0)

@@ -20,6 +20,8 @@ NO_VALUE = (1 << 64) - 1
 LONGEST_GAP_S = 60.0
 """Between two reads of a counter that wraps; later it may have wrapped more than once."""
 LONGEST_GAP_32_BIT_S = 3.0
+PEAK_GAPS_S = (0.5, 3.0)
+"""Between two reads whose rate is one of a second: neither noise nor a mean of the trial."""
 COMMAND_LIMIT_S = 5.0
 
 
@@ -29,6 +31,10 @@ class Absent(Exception):
     def __init__(self, reason: str, fix: str = "", guide: str = "") -> None:
         super().__init__(reason)
         self.reason, self.fix, self.guide = reason, fix, guide
+
+
+class AbsentNow(Absent):
+    """Reason that may have passed when the next trial starts, which probes again."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,19 @@ class Meter:
         """Largest rate of a counter, largest value of a gauge."""
         self.reason = ""
         self.wraps = 0
+        self.reads = 0
         self._last: float | None = None
         self._began_s = self._at_s = self._integral = 0.0
+
+    @property
+    def is_sampled(self) -> bool:
+        """Return whether it was read while the program ran, as a gauge must be."""
+        return self.quantity.kind == "counter" or self.reads > 2
+
+    @property
+    def began_s(self) -> float:
+        """Monotonic time of the first read."""
+        return self._began_s
 
     @property
     def seconds(self) -> float:
@@ -76,6 +93,7 @@ class Meter:
             return
         if self._last is None:
             self._began_s = at_s
+        self.reads += 1
         if raw is None:
             self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
         elif raw == NO_VALUE:
@@ -106,7 +124,7 @@ class Meter:
                 self.reason = "the counter was reset while the trial ran"
                 return
         self.value += step * self.quantity.scale
-        if gap_s > 0.5:
+        if PEAK_GAPS_S[0] < gap_s < PEAK_GAPS_S[1]:
             self.peak = max(self.peak, step * self.quantity.scale / gap_s)
 
     def _gauge(self, value: float, at_s: float) -> None:
@@ -135,6 +153,8 @@ class Source:
     trust = MEASURED
     is_slow = False
     """True if it is read at begin and end alone."""
+    period_s = 1.0
+    """Between two reads of a source that is not slow. Above a second, a read may take its time."""
     is_network = False
     """True if it counts traffic, which hosts of a test-bed do not share with their machine."""
 
@@ -181,10 +201,11 @@ class Source:
             "kind": quantity.kind,
         }
         row.update({"device": quantity.device, "seconds": meter.seconds})
-        if meter.reason:
-            return {**row, "absent": meter.reason}
+        if meter.reason or not meter.is_sampled:
+            return {**row, "absent": meter.reason or "it was read before and after the program alone"}
         values = {"value": meter.value, "peak": meter.peak, "limit": quantity.limit, "wraps": meter.wraps}
-        return {**row, **values, "trust": self.trust}
+        # Power that was read once a second misses what happens in between.
+        return {**row, **values, "trust": ESTIMATED if quantity.kind == "power" else self.trust}
 
     def add(self, quantity: Quantity) -> None:
         """Add a quantity that was found."""
@@ -245,17 +266,17 @@ def numbers_of(files: Iterable[tuple[str, Path]]) -> dict[str, float]:
 
 
 def output(argv: list[str], limit_s: float = COMMAND_LIMIT_S) -> str:
-    """Return standard output of a command. Raises Absent."""
+    """Return standard output of a command. Raises AbsentNow."""
     environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False, env=environment
         )
     except subprocess.TimeoutExpired:
-        raise Absent(f"{Path(argv[0]).name} did not answer within {limit_s:.0f} s") from None
+        raise AbsentNow(f"{Path(argv[0]).name} did not answer within {limit_s:.0f} s") from None
     except OSError as error:
-        raise Absent(f"{Path(argv[0]).name} cannot be started: {error.strerror}") from None
+        raise AbsentNow(f"{Path(argv[0]).name} cannot be started: {error.strerror}") from None
     if done.returncode != 0:
         words = (done.stderr or done.stdout).strip().splitlines()
-        raise Absent(f"{Path(argv[0]).name} failed: {words[-1][:200] if words else f'status {done.returncode}'}")
+        raise AbsentNow(f"{Path(argv[0]).name} failed: {words[-1][:200] if words else f'status {done.returncode}'}")
     return done.stdout

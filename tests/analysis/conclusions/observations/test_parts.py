@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from analysis.conclusions import Cause, Deciding, ExperimentQuestion
@@ -163,8 +165,36 @@ def test_a_figure_whose_set_up_changed_more_is_explained_by_the_window():
         ("communication", "400 ms"),
     ]
     assert [cause.part for cause in result.causes] == ["computing", "communication", ""]
-    assert "between MPI_Init and MPI_Finalize take 800 ms more" in result.causes[-1].statement
+    assert result.causes[-1].statement.startswith("at 2 hosts, 800 ms of these parts is in the program's set-up")
     assert result.sentence.endswith(": from MPI_Init to MPI_Finalize 500 ms more computing.")
+
+
+def test_causes_above_the_change_of_a_loop_add_up_with_set_up_and_what_fell():
+    """The loop grew by 5.2 s in a window that grew by 6.8 s, while computing fell."""
+    crowded = [Rank(computing=0.6, descheduled=2.7, blocked_inside=7.0, descheduled_inside=7.0)] * 4
+    sizes = {1: [Rank(computing=2.2, descheduled=5.9)], 4: waiting(*crowded, window=14.9)}
+    question = profiled(sizes, figure=(LOOP, {1: 6.2, 4: 11.4}))
+
+    parts = division(question, *question.points)
+    result = checked(question)
+
+    assert parts is not None
+    assert parts.exceeds_the_whole
+    assert parts.outside_s == pytest.approx(1.6)
+    explained = sum(part.change_s for part in (*parts.grown, *parts.fallen)) - parts.outside_s
+    assert explained == pytest.approx(parts.change_s, rel=0.01)
+    statements = [cause.statement for cause in result.causes if cause.part != "launch"]
+    assert not any("of the" in statement.partition(" in MPI")[0] for statement in statements[:2])
+    assert "1.6 s of these parts is in the program's set-up" in plain(statements[-1])
+
+
+def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
+    turns = {**TAKING_TURNS, 2: waiting(*[Rank(computing=0.05, descheduled=0.03, on_cpu=0.6)] * 4, window=0.8)}
+    turns[2] = [replace(rank, blocked_inside=rank.blocked_inside + 0.1, descheduled_inside=0.1) for rank in turns[2]]
+
+    (in_mpi,) = [cause for cause in checked(profiled(turns)).causes if cause.part == "communication"]
+
+    assert "in MPI without waiting for a core" in in_mpi.statement
 
 
 def test_start_up_within_the_window_hides_no_lack_of_cores():

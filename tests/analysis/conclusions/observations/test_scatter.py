@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from analysis.conclusions import Scatter, pooled
+from analysis.conclusions.observations.repetitions import Comparison, repetitions_to_settle
 from analysis.conclusions.observations.scatter import (
     LEVEL,
     SimultaneousIntervals,
@@ -62,6 +64,18 @@ def test_known_scatter_joins_few_repetitions():
     assert claims.scatter is not None
     assert claims.scatter.freedom == 21
     assert claims.scatter.source == "history"
+    assert claims.scatter.repeated == 1
+
+
+def test_repetitions_joined_with_known_scatter_count_for_those_to_come():
+    groups = [list(np.exp(middle + np.array([-0.03, 0, 0.03]))) for middle in (0.0, 0.08)]
+    joined, unrepeated = (SimultaneousIntervals(groups, prior=Scatter(0.03, 40, "history")) for _ in range(2))
+    assert joined.scatter is not None
+    unrepeated.scatter = replace(joined.scatter, joined=0.0)
+
+    ends = [repetitions_to_settle(claims, [Comparison(0, 1)]).queued for claims in (joined, unrepeated)]
+
+    assert ends[0] < ends[1]
 
 
 def test_known_scatter_does_not_overrule_repetitions_that_scatter_more():

@@ -43,7 +43,9 @@ def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
     question = replace(question, points=points)
 
     assert checked(question).strength == "firm"
-    assert other_load(question) == "Other load slowed 3 of 9 trials, 3 of which are excluded."
+    assert (
+        other_load(question) == "Other load slowed 3 of 9 trials: excluded, as clean trials of the same points count."
+    )
 
 
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from analysis.conclusions import Scatter
+from analysis.conclusions import Deciding, Scatter, answer
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checked, values
+from tests.words import plain
 
 
 def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
@@ -119,3 +122,18 @@ def test_every_load_gets_its_own_best_size():
 
     assert values(result, "best size", jobs=1) == [2]
     assert values(result, "best size", jobs=9) == [1]
+
+
+@pytest.mark.parametrize(
+    ("flagged", "words"), [(3, "all flagged: 1 packet in 7 lost"), (1, "without a value of mean rate")]
+)
+def test_finished_trials_without_the_deciding_metric_say_why(flagged, words):
+    question = asks([HOSTS], {1: 1.0}, deciding=Deciding("throughput_Bps", "Mean rate", "B/s"), elapsed_s={1: 2.0})
+    point = replace(question.points[0], trust={"degraded": flagged}, trust_reasons=["1 packet in 7 lost"])
+    del point.values["throughput_Bps"]
+
+    result = answer(replace(question, points=[point]))
+
+    assert result.strength == "open"
+    assert plain(result.sentence).startswith("3 trials finished")
+    assert words in plain(result.sentence)

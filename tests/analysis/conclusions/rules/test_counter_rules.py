@@ -28,6 +28,18 @@ def findings_of(rule: str, **metrics: float) -> list[Finding]:
             {"ethernet_peak_share": 0.6},
             "An Ethernet interface reached",
         ),
+        (
+            "networks_disagree",
+            {"networks_per_mpi_byte": 0.4, "mpi_between_hosts_bytes": 1e9},
+            {"networks_per_mpi_byte": 1.06, "mpi_between_hosts_bytes": 1e9, "mpi_collective_bytes": 0.0},
+            "Ports and interfaces sent 40 %",
+        ),
+        (
+            "networks_disagree",
+            {"networks_per_mpi_byte": 9.0, "mpi_between_hosts_bytes": 1e9, "mpi_collective_bytes": 1e6},
+            {"networks_per_mpi_byte": 9.0, "mpi_between_hosts_bytes": 1e9, "mpi_collective_bytes": 1e9},
+            "Ports and interfaces sent 8 GB more",
+        ),
         ("fabric_congestion", {"fabric_wait_share": 0.2}, {"fabric_wait_share": 0.01}, "Fabric ports had data"),
         (
             "link_errors",

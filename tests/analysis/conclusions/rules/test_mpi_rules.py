@@ -48,6 +48,12 @@ def test_it_names_the_rank_that_others_wait_for() -> None:
             "computation_grows",
             "all ranks together spend 143 % more time outside MPI",
         ),
+        (
+            {"processor_instructions": lambda n: 1e12 * (1 + 0.05 * n)},
+            "instructions_grow",
+            "execute 45 % more instructions outside MPI: ranks repeat work",
+        ),
+        ({"processor_frequency_hz": lambda n: 3.5e9 - 5e7 * n}, "frequency_falls", "the clock of the cores"),
         ({"mpi_descheduled_share": 0.2}, "mpi_no_core", "were descheduled, runnable without a CPU core, for 20 %"),
         ({"mpi_no_core_share": 0.2}, "mpi_blocked_outside", "off the CPU outside MPI for 20 %"),
         ({"mpi_transfer_efficiency": 0.6}, "transfer_costs", "The link costs 40 % of the MPI window at"),
@@ -59,6 +65,31 @@ def test_it_reports_what_costs_time(changed: dict[str, Any], rule: str, words: s
     assert words in plain(finding.statement)
     assert finding.strength == "strong"
     assert not _findings(_study(), rule)
+
+
+def test_falling_ipc_names_the_memory_and_its_cost() -> None:
+    memory = _study(
+        processor_instructions=1e12,
+        processor_ipc=lambda n: 2.0 if n < 8 else 1.0,
+        processor_cache_misses=lambda n: 1e9 * n,
+    )
+    (finding,) = _findings(memory, "ipc_falls")
+    assert "fall by 50 %" in plain(finding.statement)
+    assert "Cache misses per instruction grow" in plain(finding.statement)
+    assert finding.explains == pytest.approx(0.5 * 0.91, rel=0.02)
+    assert not {"instructions_grow", "frequency_falls"} & {finding.rule for finding in find(memory).findings}
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.0, 1.3])
+def test_counters_that_hardly_fall_or_rise_are_no_finding(factor: float) -> None:
+    study = _study(
+        processor_instructions=lambda n: 1e12 / (1 if n == 2 else factor),
+        processor_ipc=lambda n: 2.0 * (1 if n == 2 else factor),
+        processor_frequency_hz=lambda n: 3e9 * (1 if n == 2 else factor),
+    )
+    assert not {"instructions_grow", "ipc_falls", "frequency_falls"} & {
+        finding.rule for finding in find(study).findings
+    }
 
 
 def test_computation_does_not_grow_between_points_of_one_size() -> None:

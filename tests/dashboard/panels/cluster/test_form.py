@@ -94,19 +94,46 @@ def test_it_stores_a_cluster_and_shows_it(set_up: Client) -> None:
 
 
 def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Client) -> None:
-    assert "Check these settings" in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
+    assert 'name="test"' in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
     wrong = set_up.post(reverse("cluster-new"), {**RACK, "hosts": "-x", "test": "on"})
     assert (wrong.status_code, Cluster.objects.filter(slug="bench-rack").exists()) == (422, False)
     response = set_up.post(reverse("cluster-new"), {**RACK, "test": "on"})
     cluster = Cluster.objects.get(slug="bench-rack")
     assert not cluster.enabled
     assert not ClusterTest.objects.get(cluster=cluster).is_over
-    assert "is saved but switched off" in text_of(set_up.get(response.url))
+    text_of(set_up.get(response.url))
     edit = reverse("cluster-edit", args=[cluster.slug])
-    assert "Check these settings" not in text_of(set_up.get(edit))
+    assert 'name="test"' not in text_of(set_up.get(edit))
     set_up.post(edit, {**RACK, "enabled": "on"})
     cluster.refresh_from_db()
     assert cluster.enabled
+
+
+def test_switching_on_after_a_failed_check_asks_and_the_preview_names_it(set_up: Client) -> None:
+    rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1"]}, enabled=False)
+    address, switch_on = reverse("cluster", args=["rack"]), "//button[@name='on']"
+    assert not html.fromstring(set_up.get(address).content).xpath("//dialog[@id='switch-on']")
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    step = {"name": "Reach", "state": "problem", "value": "", "seen": "", "remedy": "", "commands": []}
+    test.end([step])
+    (button,) = html.fromstring(set_up.get(address).content).xpath(switch_on)
+    (dialog,) = button.xpath("ancestor::dialog")
+    assert "failed: Reach." in dialog.text_content()
+    assert "failed: Reach." in text_of(set_up.get(reverse("cluster-edit", args=["rack"])))
+    set_up.post(reverse("cluster-switch", args=["rack"]), {"on": "1"})
+    rack.refresh_from_db()
+    assert rack.enabled
+    form = {
+        "name": "N",
+        "workload": "pingpong",
+        "cluster": "rack",
+        "parameters.hosts": "1",
+        "parameters.ranks_per_host": "2",
+    }
+    notes = set_up.post(reverse("new-preview"), form).context["preview"].notes
+    assert "The last check of Rack failed: Reach." in notes
 
 
 def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Client) -> None:
@@ -124,6 +151,7 @@ def test_a_cluster_of_slurm_takes_its_login_from_fields_of_its_own(set_up: Clien
         ("hosts", "", "is missing"),
         ("hosts", "n1 n1", "named more than once"),
         ("port", "many", "must be a whole number"),
+        ("key", "-----BEGIN OPENSSH PRIVATE KEY-----", "is the key itself"),
         ("name", "…", "needs letters or digits"),
         ("name", "New", "is in use"),
         ("name", "Testbed", "is in use"),

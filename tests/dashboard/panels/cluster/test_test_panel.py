@@ -7,8 +7,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from experiments.models import Cluster, ClusterTest
+from experiments.models import Cluster, ClusterTest, Experiment, Project
 from tests.dashboard.texts import text_of
+from tests.experiments import factories
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 STEPS = [
@@ -53,3 +54,15 @@ def test_it_shows_results_with_fixes_and_stops_polling(page: Client, rack: Clust
     assert "<pre>ssh n2</pre>" in text
     assert "every 2s" not in text.partition("<main")[2]  # the counters above ask for ever
     rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
+
+
+def test_waiting_check_names_the_trial_and_can_be_cancelled(page: Client, rack: Cluster) -> None:
+    factories.experiment()
+    trial = factories.claimed()
+    local, address = Cluster.objects.get(slug="local"), reverse("cluster-test", args=["local"])
+    page.post(address)
+    assert f'href="/trials/{trial.pk}/"' in text_of(page.get(address))
+    Experiment.objects.update(project=Project.objects.create(slug="secret", name="Secret"))
+    assert f'href="/trials/{trial.pk}/"' not in text_of(page.get(address))
+    page.post(address, {"cancel": "1"})
+    assert not ClusterTest.objects.filter(cluster=local).exists()

@@ -11,6 +11,7 @@ from experiments.models import Configuration, Experiment, Project, Trial
 from experiments.selectors.comparison import compare
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.laboratory import laboratory_with, run_waiting, submitted
+from tests.experiments import factories
 
 ADDRESS = "/compare/"
 
@@ -81,13 +82,29 @@ def test_it_calls_single_trials_too_few(two, person):
 
 
 @pytest.mark.parametrize(
-    "chosen", [[], ["e:plain"], ["e:plain", "x:1"], ["e:plain", "c:99999999"], ["e:plain"] * 9, ["e:plain", "e:no"]]
+    "chosen",
+    [[], ["e:no"], ["t:1"], ["e:plain", "x:1"], ["e:plain", "c:99999999"], ["e:plain"] * 9, ["e:plain", "e:no"]],
 )
 def test_it_says_why_something_cannot_be_compared(two, person, page, chosen):
     with pytest.raises(CannotCompare):
         compare(person, chosen)
     answer = page.get(ADDRESS, {"of": chosen})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("chosen", ["e:plain", "e:jumbo"])
+def test_one_experiment_is_offered_its_relatives_and_others_of_its_workload(two, page, chosen):
+    plain, jumbo = two
+    Experiment.objects.filter(pk=jumbo.pk).update(cloned_from=plain)
+    factories.experiment(slug="newest")
+    context = page.get(ADDRESS, {"of": chosen}).context
+    offered = [row.experiment.slug for row in context["rows"]]
+    assert context["chosen"].slug == chosen.removeprefix("e:")
+    assert set(offered[:2]) == {"newest", "plain", "jumbo"} - {chosen.removeprefix("e:")}
+    assert offered[0] == ("jumbo" if chosen == "e:plain" else "plain")
+    link = f"of={chosen},e:{offered[0]}"
+    assert link in page.get(ADDRESS, {"of": chosen}).content.decode()
+    assert page.get(f"{ADDRESS}?{link}").context["compared"].baseline.token == chosen
 
 
 def test_compare_pairs_no_truth_with_a_number(two, person):

@@ -1,10 +1,12 @@
 """The comparison page: differences with intervals, the answer first."""
 
+import itertools
 import re
 
 import pytest
 
-from experiments.models import Experiment
+from experiments.models import Experiment, Trial
+from experiments.models.states import DISTURBANCES
 from tests.dashboard.studies_measured import measured
 
 ADDRESS = "/compare/"
@@ -56,6 +58,35 @@ def test_it_sets_two_configurations_side_by_side_each_in_its_own_colour(library,
     assert [(trace["x"], trace["y"]) for trace in medians] == [(["A"], [2.0]), (["B"], [1.0])]
     assert len({trace["marker"]["color"] for trace in medians}) == 2
     assert {trace["mode"] for trace in elapsed.figure["data"]} == {"markers"}
+
+
+def disturb(experiment: Experiment, count: int) -> None:
+    chosen = experiment.trials.order_by("pk")[:count].values_list("pk", flat=True)
+    conditions = {DISTURBANCES: ["other programs took 80 % of the cores"]}
+    Trial.objects.filter(pk__in=list(chosen)).update(trust="degraded", conditions=conditions)
+
+
+@pytest.mark.parametrize(
+    ("factor", "count", "word"), [(1.2, 0, "Conclusive"), (1.2, 10, "Tentative"), (1.0, 0, "Inconclusive")]
+)
+def test_the_strength_of_a_comparison_follows_its_intervals_and_its_trials(library, page, factor, count, word):
+    steady = itertools.cycle((0.99, 1.0, 1.01, 1.0, 0.995))
+    runs = [
+        measured(library, {"name": n, **WATER}, lambda p, f=f: seconds(f * next(steady))(p))
+        for n, f in (("P", 1.0), ("Q", factor))
+    ]
+    disturb(runs[1], count)
+    answer = opened(page, *tokens(*runs)).context["answer"]
+    assert answer.strength[1] == word
+    assert ("10 of 10 trials of B" in answer.caution) is bool(count)
+    assert "of A" not in answer.caution
+
+
+def test_each_of_several_members_has_its_own_strength(library, page):
+    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 1.0))]
+    answer = opened(page, *tokens(*runs)).context["answer"]
+    assert [row.strength[1] for row in answer.against] == ["Conclusive", "Inconclusive"]
+    assert answer.strength == ("", "")
 
 
 def test_it_distinguishes_points_of_different_verdicts(library, page):

@@ -2,12 +2,16 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
 
+from analysis.conclusions import ChangePart
+from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
+from dashboard.panels.experiment.diagnosis import change_by_part
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of, forget_diagnosis
 from tests.dashboard.api.clients import client_of
@@ -69,9 +73,18 @@ def test_it_shows_a_kept_diagnosis_on_the_page_at_once(page, measured, fragment,
 
 def test_it_shows_the_change_by_part(fragment):
     table = fragment[fragment.index('id="change-by-part"') :].split("</table>")[0]
-    assert [name for name in ("Off the CPU", "On the CPU", "Not explained", "Sum") if name in table] == [
-        *("Off the CPU", "On the CPU", "Not explained", "Sum")
+    names = re.findall(r'<th scope="row">(.*?)</th>', table)
+    assert names == ["On the CPU", "Off the CPU", "Difference of medians", "Sum: elapsed time"]
+
+
+def test_parts_of_the_programs_own_time_name_what_is_subtracted():
+    parts = [
+        ChangePart(name, 1.0, 2.0, 1.0) for name in ("elapsed_s_of_loop", "computing", "descheduled", "communication")
     ]
+    question = SimpleNamespace(parts=(*parts, ChangePart("unexplained", -2.0, -4.0, -2.0)))
+    rows = {row["name"]: row["before"] for row in change_by_part(question)}
+    assert set(rows) > {"In MPI, busiest rank, without waiting for a core", "Sum: elapsed_s_of_loop"}
+    assert rows["Outside the program's own time, subtracted"] == amount(-2.0, "s")
 
 
 def test_it_splits_the_time_of_every_size_as_pop_does(fragment):

@@ -46,6 +46,30 @@ def test_rest_has_the_same_numbers(page, library):
     assert (two["mpi_transfer_efficiency"], two["mpi_profile_cost_share"]) == (None, 0.002)
 
 
+def counted(parameters):
+    """Twice the instructions on each doubling; 80 % of the time is on a core."""
+    hosts, useful_s = parameters["hosts"], 8.0 + parameters["hosts"] - 1
+    counts = {
+        "processor_instructions": 1e10 * hosts,
+        "processor_cycles": 5e9 * hosts,
+        "processor_cpu_s": 0.8 * useful_s,
+    }
+    return {**profiled(parameters), **counts}
+
+
+def test_it_divides_computation_scalability_if_processors_were_counted(page, library):
+    experiment = measured(library, SIZES, counted)
+    words = words_of(page, experiment)
+    assert "Instruction scalability 100 % 50 % 25 %" in words
+    assert "IPC scalability 100 % 100 % 100 %" in words
+    assert "Core scalability 100 % 100 % 100 %" in words
+    (table,) = page.get(f"{EXPERIMENTS}{experiment.slug}/efficiencies/").json()["tables"]
+    four = table["sizes"][2]
+    product = four["instruction_scalability"] * four["ipc_scalability"] * four["frequency_scalability"]
+    assert product * four["core_scalability"] == pytest.approx(four["computation_scalability"])
+    assert "Instruction scalability" not in words_of(page, measured(library, SIZES, profiled))
+
+
 def test_it_colours_what_asks_for_attention(page, library):
     experiment = measured(library, SIZES, profiled)
     html = page.get(reverse("experiment-parts", args=[experiment.slug])).content.decode()

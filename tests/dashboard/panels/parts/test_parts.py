@@ -4,10 +4,12 @@ import pytest
 from django.urls import reverse
 
 from dashboard.panels.parts import Measured
+from dashboard.panels.parts.phases import phases_part
 from dashboard.panels.parts.rating import rating_part
 from experiments.models import Experiment, Measurement
 from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, STAGING, measured, read, solve, stage
 from tests.dashboard.texts import words_of
+from tests.words import plain
 
 
 def test_it_shows_an_envelope_with_the_published_one(page, library):
@@ -102,6 +104,36 @@ def test_it_compares_the_rate_with_known_facts(page, library):
     assert "theoretical peak 8 GFLOP/s" in words
     assert "3 37.5 400 10" in words
     assert "Unknown" not in words
+
+
+def test_it_rates_by_measured_power_and_says_so(page, library):
+    def metered(parameters):
+        return {**solve(parameters), "power_mean_w": 150.0} if parameters["nb"] == 160 else solve(parameters)
+
+    experiment = measured(library, LADDER, metered)
+    experiment.cluster.facts = {"hosts": 2, "watts": 300}
+    experiment.cluster.save()
+    (table,) = rating_part(Measured.alone(experiment), {})["tables"]
+    assert [(row["gflops"], row["power"], row["power_from"]) for row in table["rows"]] == [
+        *(("1", "3.333", "stated"), ("2", "6.667", "stated"), ("3", "20", "measured"))
+    ]
+    assert "Rate per power MFLOP/s/W" in words_of(page, experiment)
+
+
+def test_it_shows_files_of_staging_by_rank(page, library):
+    def with_files(parameters):
+        ranks = parameters["hosts"]
+        return {
+            **stage(parameters),
+            "io_requested_read_bytes": 2e6 * ranks,
+            "io_wait_s": 0.5 * ranks,
+            "nfs_wait_s": 3.0,
+        }
+
+    files = phases_part(Measured.alone(measured(library, STAGING, with_files)), {})["measured"]["files"]
+    assert [metric for _, metric in files["columns"]] == ["io_requested_read_bytes", "io_wait_s", "nfs_wait_s"]
+    assert {tuple(map(plain, row["cells"])) for row in files["rows"]} == {("2 MB", "500 ms", "3 s")}
+    assert phases_part(Measured.alone(measured(library, STAGING, stage)), {})["measured"]["files"] is None
 
 
 def test_it_shows_phases_with_gains_equations_and_the_extrapolation(page, library):

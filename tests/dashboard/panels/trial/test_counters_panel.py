@@ -13,6 +13,7 @@ from experiments.files import COUNTERS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from tests.dashboard.panels.trial.samples import row as sample_row
 from tests.experiments import factories
+from tests.words import plain
 
 
 def value(total, amount, **fields):
@@ -59,6 +60,9 @@ def counted(submit, run) -> Trial:
         "energy_package_j": 400.0,
         "ethernet_mpi_share": 0.4,
         "memory_mpi_share": 0.6,
+        "mpi_sent_bytes": 2e6,
+        "mpi_between_hosts_bytes": 8e5,
+        "networks_per_mpi_byte": 1.03,
         "nfs_read_bytes": 7.0,
     }
     for name, amount in values.items():
@@ -76,9 +80,34 @@ def test_panel_sums_devices_and_compares_hosts(counted):
         ("energy_package_j", 400, 40),
     ]
     assert panel["by_host"] == [("n2", 33), ("n1", 11)]
-    assert [row["id"] for row in panel["others"]] == ["memory_mpi_share", "nfs_read_bytes"]
+    assert [row["id"] for row in panel["others"]] == [
+        *("memory_mpi_share", "mpi_between_hosts_bytes", "networks_per_mpi_byte", "nfs_read_bytes")
+    ]
+    assert panel["busiest"] == {"host": "n1", "device": "eth0", "peak": 5.0, "limit": 10.0}
     assert [(row["title"], row["on"]) for row in panel["absent"]] == [("RAPL 2", ""), ("Fabric ports", "")]
     assert (panel["ready"], panel["sources"]) == (2, 4)
+
+
+def test_panel_states_what_crossed_each_network_and_checks_it(counted):
+    assert words_of(counted) == (
+        "800 kB of the 2 MB that ranks sent each other went over eth0; the rest stayed in the hosts.",
+        "Calls requested 800 kB between hosts, ports and interfaces sent 824 kB (+3 %): headers explain up to 10 % more.",
+    )
+    counted.measurements.filter(metric="networks_per_mpi_byte").update(value=0.25)
+    counted.measurements.filter(metric="ethernet_mpi_share").delete()
+    counted.measurements.create(metric="payload_bytes", value=1e5, scope="mpi")
+    assert words_of(counted) == (
+        "800 kB of the 2 MB that ranks sent each other went over a network without counters; the rest stayed in the hosts.",
+        "Calls requested 800 kB between hosts, ports and interfaces sent 200 kB (−75 %): "
+        "a network without counters carried the rest. Recorded packets carried 100 kB.",
+    )
+    counted.measurements.filter(metric="memory_mpi_share").update(value=1.0)
+    assert words_of(counted)[0] == "All 2 MB that ranks sent each other stayed in the hosts."
+
+
+def words_of(trial):
+    panel = counters_panel(trial)
+    return plain(panel["verdict"]), plain(panel["cross_check"])
 
 
 def test_samples_hold_counters_with_gaps(counted):
@@ -101,3 +130,29 @@ def test_page_without_counters_has_no_tab(page, submit, run):
     run()
     response = page.get(experiment.trials.first().get_absolute_url())
     assert "counters" not in [name for name, _, _ in response.context["tabs"]]
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        {"n1": {"rapl": {**ready("RAPL"), "state": ["ready"]}}},
+        {"n1": {"rapl": ready("RAPL", value("package_j", 1.0, seconds=0.0))}},
+        {"n1": {"rapl": ready("RAPL", value("package_j", float("inf")))}},
+        {"n1": {"rapl": ready("RAPL", {"name": "x", "total": "package_j", "device": "", "seconds": 1.0})}},
+        {"n1": {"rapl": {"state": "ready"}}},
+        {"n1": []},
+        [],
+    ],
+)
+def test_panel_is_absent_if_the_file_is_malformed(counted, hosts):
+    counted.artifacts.filter(name=COUNTERS_NAME).delete()
+    file = trial_directory(counted) / COUNTERS_NAME
+    write_analysis(file, hosts)
+    Artifact.describe(counted.pk, "other", file).save()
+    assert counters_panel(counted) is None
+
+
+def test_panel_is_absent_if_the_file_is_a_bomb(counted, monkeypatch):
+    assert counters_panel(counted) is not None
+    monkeypatch.setattr("experiments.files._MOST_BYTES", 100)
+    assert counters_panel(counted) is None

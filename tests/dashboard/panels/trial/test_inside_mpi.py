@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from django.test import Client
 from experiments.models import Trial
 from tests.dashboard.panels.trial.profiles import with_profile
 from tests.dashboard.texts import plain_text, text_of
-from tests.experiments.factories import experiment, finished
+from tests.experiments.factories import RESULT, experiment, finished
 
 RECORDED = json.loads(Path("tests/data/mpi-profile-imbalance.json").read_text())["profile"]
 
@@ -27,3 +28,21 @@ def test_it_shows_functions_and_ranks(page: Client, trial: Trial) -> None:
     assert "Inside MPI, rank by rank" in words
     assert "MPI_Send 439.1 ms 23.9 % 20 21.96 ms 38.01 ms 20 kB 1" in words
     assert "2 ranks, total" in words
+
+
+def test_the_last_line_is_the_total_of_all_functions(page: Client, trial: Trial) -> None:
+    address = with_profile(trial, RECORDED).get_absolute_url()
+    total = page.get(address).context["inside"]["total"]
+    functions = RECORDED["functions"]
+    exact = {name: float(total[name].exact.split()[0]) for name in ("time", "calls", "longest")}
+    assert exact["time"] == pytest.approx(sum(row["seconds"] for row in functions))
+    assert exact["calls"] == sum(row["calls"] for row in functions)
+    assert exact["longest"] == max(row["longest_s"] for row in functions)
+
+
+def test_the_programs_own_figures_are_the_first_tiles(page: Client, library: object) -> None:
+    experiment(workload="pingpong", parameters={"hosts": 2}, sweep={"message_bytes": [1024]})
+    result = replace(RESULT, measurements={"all": {"elapsed_s": 1.5, "pingpong.transfer_time_s": 0.25}})
+    tiles = page.get(finished(result).get_absolute_url()).context["tiles"]
+    assert [tile.metric for tile in tiles][:3] == ["pingpong.transfer_time_s", "cpu_mean_rank_s", "elapsed_s"]
+    assert (tiles[0].value, len(tiles)) == (0.25, 6)

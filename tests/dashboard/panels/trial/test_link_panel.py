@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.http import QueryDict
 
+from analysis.numbers import duration
 from dashboard.panels.new.draft import draft_from_post
 from dashboard.panels.new.form import Form
 from dashboard.panels.trial.link_panel import link_panel
@@ -54,6 +56,17 @@ def test_it_compares_achieved_and_requested_with_interval_and_verdict(trial: Tri
     assert [row["state"] for row in (loss, delay, tcp)] == ["kept", "outside", ""]
     assert (tcp["asked"], tcp["achieved"]) == ("–", "280\u202fMbit/s")
     assert (bursts["asked"], bursts["achieved"]) == ("5\u202fpackets", "4.523\u202fpackets")
+
+
+def test_it_shows_the_age_of_a_kept_certificate(trial: Trial) -> None:
+    trial.preparing_at = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)
+    ages = []
+    for measured_at in ("2026-11-27T09:30:00+00:00", "2026-11-27T12:00:02+00:00", ""):
+        trial.certificate = {**CERTIFICATE, "measured_at": measured_at}
+        panel = link_panel(trial)
+        assert panel is not None
+        ages.append(panel["age"])
+    assert ages == [duration(2.5 * 3600), "", ""]
 
 
 def test_the_form_keeps_topology_queue_and_certificate() -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from experiments.models import Cluster, State, Trial
 from tests.workers.clusters.mpi_programs import exchange_over_mpich, hidden_in_script, mpi_program
 from tests.workers.clusters.real_hosts import SshHosts
-from workers.trial.inside_mpi import sent_between_hosts, why_unseen
+from workers.trial.inside_mpi import why_unseen
 from workers.trial.mpi_family import World, world_of
 from workers.trial.rank_usage import RankUsage
 
 OPEN = "mpirun (Open MPI) 4.1.4"
 LIBMPI, LIBMPICH, LIBPMIX = "libmpi.so.40.30.4", "libmpich.so.12.2.2", "libpmix.so.2.6.3"
-PAIRS = [[0, 1, 10, 4_000_000], [1, 0, 10, 2_000_000], [0, 2, 10, 900_000]]
 
 
 def world(
@@ -115,20 +113,9 @@ def test_a_program_without_mpi_on_two_hosts_is_not_trusted(run_all: Callable[...
     assert trial.conditions["world"].startswith("not checked: no MPI library was seen in any of 2 ranks")
 
 
-def tables(*hosts: str, pairs: list[list[int]] = PAIRS) -> dict[str, Any]:
-    return {"ranks": [{"rank": rank, "host": host} for rank, host in enumerate(hosts)], "pairs": pairs}
-
-
-@pytest.mark.parametrize(
-    ("hosts", "sent"), [(("n1", "n2", "n1"), 6_000_000), (("n1", "n1", "n2"), 900_000), (("n1", "n1", "n1"), 0)]
-)
-def test_it_counts_what_ranks_on_different_hosts_sent(hosts: tuple[str, ...], sent: int) -> None:
-    assert sent_between_hosts(tables(*hosts)) == sent
-
-
 @pytest.mark.parametrize(("sent", "payload"), [(6_000_000, 6_100_000), (6_000_000, 5_400_000), (99_999, 0), (0, 0)])
 def test_it_reports_nothing_where_all_was_seen_or_too_little_was_sent(sent: int, payload: int) -> None:
-    assert why_unseen(tables("n1", "n2", pairs=[[0, 1, 1, sent]]), payload) is None
+    assert why_unseen({"between_hosts_bytes": sent}, payload) is None
 
 
 def test_messages_through_memory_that_hosts_share_are_reported(

@@ -1,0 +1,63 @@
+"""Form of the reports of counters, which other hosts and imported files may lack. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter
+from pydantic import model_validator as checks
+
+_Line = Annotated[str, Field(max_length=1000)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Row(_Form):
+    """One quantity of a device: its value, or why it is absent."""
+
+    name: _Line
+    total: _Line
+    unit: _Line = ""
+    kind: _Line = ""
+    device: _Line
+    seconds: Annotated[FiniteFloat, Field(ge=0)]
+    absent: _Line | None = None
+    value: FiniteFloat | None = None
+    peak: FiniteFloat | None = None
+    limit: FiniteFloat | None = None
+    wraps: int = 0
+    trust: _Line = ""
+
+    @checks(mode="after")
+    def _is_complete(self) -> Self:
+        if self.absent is None and (None in (self.value, self.peak, self.limit) or not self.seconds):
+            raise ValueError("neither a value nor why it is absent")
+        return self
+
+
+class _Report(_Form):
+    """What one source of a host reported."""
+
+    state: _Line
+    title: _Line
+    reason: _Line = ""
+    fix: _Line = ""
+    guide: _Line = ""
+    details: Annotated[str, Field(max_length=100_000)] = ""
+    missing: dict[_Line, _Line] = {}
+    is_slow: bool = False
+    read_s: FiniteFloat = 0.0
+    values: Annotated[list[_Row], Field(max_length=100_000)] = []
+
+
+_REPORTS: Final = TypeAdapter(dict[_Line, dict[_Line, _Report]])
+
+
+def checked_reports(data: Any) -> dict[str, Any]:
+    """Return reports by host and source as they are. Raise pydantic.ValidationError."""
+    return {
+        host: {key: report.model_dump(exclude_unset=True) for key, report in reports.items()}
+        for host, reports in _REPORTS.validate_python(data).items()
+    }

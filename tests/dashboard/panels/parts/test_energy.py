@@ -1,0 +1,93 @@
+"""Time and energy: the trade-off line, intervals, and energy by state."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.energy import energy_part
+from experiments.models import Measurement
+from tests.dashboard.studies_measured import measured
+
+SIZES = {
+    "name": "Sizes",
+    "workload": "hpl",
+    "sweep": {"hosts": [1, 2, 3, 4]},
+    "repetitions": 3,
+}
+TIMES_S = {1: 100.0, 2: 60.0, 3: 50.0, 4: 70.0}
+JOULES = {1: 40_000.0, 2: 44_000.0, 3: 60_000.0, 4: 90_000.0}
+
+
+def solve(parameters):
+    hosts, solve.calls = parameters["hosts"], solve.calls + 1
+    scatter = 1 + 0.01 * (solve.calls % 3)
+    time_s, joules = TIMES_S[hosts] * scatter, JOULES[hosts] / scatter
+    return {
+        "elapsed_s": time_s,
+        "hpl.gflops": 100 / time_s,
+        "energy_j": joules,
+        "power_mean_w": joules / time_s,
+        "energy_delay_js": joules * time_s,
+        "mpi_window_s": 0.9 * time_s,
+        "mpi_useful_share": 0.6,
+        "mpi_no_core_share": 0.1,
+        "mpi_on_cpu_share": 0.1,
+        "mpi_blocked_share": 0.2,
+    }
+
+
+solve.calls = 0
+
+
+@pytest.fixture
+def part(library):
+    return lambda values=solve: energy_part(Measured.alone(measured(library, SIZES, values)), {})
+
+
+def test_energy_part_puts_sizes_on_the_trade_off_line_with_their_intervals(part):
+    data = part()
+    line, others = data["trade_off"]["data"][1:]
+    assert line["customdata"] == [["3 hosts"], ["2 hosts"], ["1 host"]]
+    assert others["customdata"] == [["4 hosts"]]
+    assert min(line["error_y"]["array"]) > 0
+    assert min(line["error_x"]["arrayminus"]) > 0
+    words = {row["name"]: row["words"] for row in data["table"]["rows"]}
+    assert words["1 host"] == "least energy"
+    assert words["2 hosts"] == "least energy × delay"
+    assert words["3 hosts"] == "least time"
+    assert words["4 hosts"] == "slower, more energy"
+    (least,) = [row for row in data["table"]["rows"] if row["name"] == "1 host"]
+    assert least["cells"][1][1].startswith("−34\u202f% (−35 to")
+
+
+def test_energy_part_divides_energy_by_the_time_of_the_ranks(part):
+    data = part()
+    heights = [trace["y"] for trace in data["states"]["data"]]
+    assert [sum(column) for column in zip(*heights, strict=True)] == pytest.approx([40, 44, 60, 90], rel=0.03)
+    assert data["states"]["layout"]["yaxis"]["title"]["text"] == "Energy (kJ)"
+    medians = data["power"]["data"][-1]
+    assert medians["x"] == [1, 2, 3, 4]
+    assert medians["y"][1] == pytest.approx(44_000 / 60 / 2, rel=0.03)
+
+
+def test_energy_part_needs_the_energy_of_two_sizes(part):
+    def without(parameters):
+        values = solve(parameters)
+        return values if parameters["hosts"] == 1 else {k: v for k, v in values.items() if not k.startswith("energy")}
+
+    assert part(without) is None
+
+
+def test_page_shows_energy_without_profiles(page, library):
+    def unprofiled(parameters):
+        return {name: value for name, value in solve(parameters).items() if not name.startswith("mpi_")}
+
+    experiment = measured(library, SIZES, unprofiled)
+    Measurement.objects.filter(trial__experiment=experiment, metric="energy_j", trial__repetition=1).delete()
+    parts = {
+        part.element: part for part in page.get(reverse("experiment-parts", args=[experiment.slug])).context["parts"]
+    }
+    assert parts["energy"].context["states"] is None
+    assert (parts["energy"].context["trials"], parts["energy"].context["of"]) == (8, 12)
