@@ -29,6 +29,7 @@ def best_so_far(
     for _, _, gain in ok:
         best.append(max([gain, *best[-1:]]))
     lowest = min([gain for _, _, gain in ok] or [1.0])
+    highest = max([1.0, *best, *(high for *_, high in confirmed)])
     steps = [len(gains) + 2 + 2 * index for index in range(len(confirmed))]
     data: list[Figure] = [
         {
@@ -84,7 +85,10 @@ def best_so_far(
         shapes.append({**box, "fillcolor": "--s3/0.09", "layer": "below"})
     layout: Figure = {
         "xaxis": {"title": axis_title("Trial of the search; then confirmed candidates", "")},
-        "yaxis": {"title": axis_title("Gain over the starting settings", "×")},
+        "yaxis": {
+            "title": axis_title("Gain over the starting settings", "×"),
+            "range": [0.95 * lowest, 1.05 * highest],
+        },
         "shapes": shapes,
         "hovermode": "closest",
     }

@@ -110,6 +110,11 @@ class Experiment(OfProject, models.Model):
         """Return the checked current specification. Published experiments have none."""
         return restore(self.specification)
 
+    @property
+    def searches(self) -> bool:
+        """Return whether its goal is the best settings."""
+        return bool((self.specification.get("goal") or {}).get("optimise"))
+
     @classmethod
     def submit(
         cls,

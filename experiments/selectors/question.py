@@ -41,7 +41,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
-    if _goal(experiment).get("optimise"):
+    if experiment.searches:
         return _of_search(experiment, points, deciding, workload)
     test = workload.load_test if workload else None
     loads = {} if test is None else loads_of(study.points, test)
@@ -97,10 +97,6 @@ def _of_search(
         equal=1 + (spec.goal.matters if spec.goal is not None else 0.0),
         search=searched_of(experiment, spec),
     )
-
-
-def _goal(experiment: Experiment) -> Mapping[str, Any]:
-    return experiment.specification.get("goal") or {}
 
 
 def _of_goal(experiment: Experiment) -> tuple[float, float]:

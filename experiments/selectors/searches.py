@@ -25,11 +25,9 @@ def search_trials(experiment: Experiment, spec: ExperimentSpec) -> list[SearchTr
     """Return the ended trials of a search in their order; two queries."""
     names = list(spec.sweep)
     rows = experiment.trials.current().filter(kind=Kind.SEARCH, state__in=(State.FINISHED, *FAILED))
-    values = dict(
-        Measurement.objects.filter(trial__in=rows, metric=spec.optimised, scope="all", value__gt=0).values_list(
-            "trial_id", "value"
-        )
-    )
+    finished = rows.filter(state=State.FINISHED)
+    counted = Measurement.objects.filter(trial__in=finished, metric=spec.optimised, scope="all", value__gt=0)
+    values = dict(counted.values_list("trial_id", "value"))
     columns = rows.order_by("position").values_list("pk", "message", "configuration__parameters")
     return [
         SearchTrial(pk, message, Result({name: parameters.get(name) for name in names}, values.get(pk)))

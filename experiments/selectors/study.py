@@ -179,7 +179,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 def _configurations(experiment: Experiment) -> QuerySet[Configuration]:
     """Return the design; of a search only the points that it chose to measure again."""
     rows = Configuration.objects.filter(experiment=experiment, in_design=True)
-    if not (experiment.specification.get("goal") or {}).get("optimise"):
+    if not experiment.searches:
         return rows
     return rows.filter(pk__in=experiment.trials.filter(kind=Kind.MEASURED).values("configuration"))
 

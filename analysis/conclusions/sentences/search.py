@@ -17,11 +17,13 @@ def best(grid: Grid, point: Point, ratio: float, interval: Interval | None, tria
     """Return the confirmed gain, its interval, and what the search had shown."""
     name = first_up(point_words(grid.question.factors, point.parameters))
     ends = (
-        "" if interval is None else f"95 % CI {significant(interval.low or 0)} to {significant(interval.high or 0)}, "
+        ""
+        if interval is None
+        else f"95 % CI {significant(interval.low or 0, 3)} to {significant(interval.high or 0, 3)}, "
     )
-    search_words = "" if looked is None else f" In the search it looked like {significant(looked)}."
+    search_words = "" if looked is None else f" In the search it looked like {significant(looked, 3)}."
     return (
-        f"{name} is best: {significant(ratio)} times as good as the starting settings. "
+        f"{name} is best: {significant(ratio, 3)} times as good as the starting settings. "
         f"{first_up(ends)}from {plural(trials, 'trial')} made after it was chosen.{search_words}"
     )
 
@@ -36,5 +38,5 @@ def undecided(grid: Grid, point: Point) -> str:
 
 
 def so_far(name: str, looked: float | None) -> str:
-    gain = "" if looked is None else f": {significant(looked)} times as good as the starting settings"
+    gain = "" if looked is None else f": {significant(looked, 3)} times as good as the starting settings"
     return f"{first_up(name)} looks best so far{gain}. New trials confirm it after the search."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from analysis.conclusions.forecast import Forecast
 from analysis.conclusions.searching import CANDIDATES
-from analysis.numbers import duration, grouped, plural
+from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
@@ -96,8 +97,33 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster)],
-        goal=_later_rounds(spec),
+        goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times)), *_later_rounds(spec)],
     )
+
+
+def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]:
+    """Return what a goal will likely take, within its budget; empty without a goal."""
+    if spec.goal is None:
+        return []
+    budget = spec.goal.budget
+    limits = [
+        f"{duration(budget.time)} of trials" if budget.time else "",
+        f"{budget.trials} trials" if budget.trials else "",
+    ]
+    limits.append(f"{significant(budget.host_hours)} host hours" if budget.host_hours else "")
+    latest = f"Ends after {', '.join(filter(None, limits))} at the latest."
+    if forecast is None:
+        return [f"No estimate yet: round 1 will give one. {latest}"]
+    hours = [seconds / 3600 for seconds in forecast.host_seconds]
+    likely = (
+        f"Likely {_range(forecast.rounds, 'round')} and {_range(forecast.trials, 'trial')}: "
+        f"{between(*forecast.seconds, 's')}, {between(*hours)} host hours."
+    )
+    return [likely, latest]
+
+
+def _range(ends: tuple[int, int], noun: str) -> str:
+    return plural(ends[1], noun) if ends[0] == ends[1] else f"{ends[0]} to {plural(ends[1], noun)}"
 
 
 def _recorded(spec: ExperimentSpec, dry: launch.DryRun | None) -> str:

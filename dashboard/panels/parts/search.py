@@ -69,7 +69,7 @@ def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
 def _spec(measured: Measured) -> ExperimentSpec | None:
     """Return the specification of a search; None of other experiments."""
     experiment = measured.main.experiment
-    if not (experiment.specification.get("goal") or {}).get("optimise") or measured.workload is None:
+    if not experiment.searches or measured.workload is None:
         return None
     try:
         return experiment.spec
