@@ -114,10 +114,10 @@ def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]
     latest = f"Ends after {', '.join(filter(None, limits))} at the latest."
     if forecast is None:
         return [f"No estimate yet: round 1 will give one. {latest}"]
-    hours = [seconds / 3600 for seconds in forecast.host_seconds]
+    least, most = (seconds / 3600 for seconds in forecast.host_seconds)
     likely = (
         f"Likely {_range(forecast.rounds, 'round')} and {_range(forecast.trials, 'trial')}: "
-        f"{between(*forecast.seconds, 's')}, {between(*hours)} host hours."
+        f"{between(*forecast.seconds, 's')}, {between(least, most)} host hours."
     )
     return [likely, latest]
 
