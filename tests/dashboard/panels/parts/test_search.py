@@ -11,7 +11,7 @@ from dashboard.panels.parts.search import search_part
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments import factories
-from tests.workers.test_searches import end_trials, run_to_end, submit
+from tests.workers.simulated_searches import end_trials, run_to_end, submit
 
 
 @pytest.fixture
