@@ -19,6 +19,7 @@ ALLOWED = {
     "experiments/exchange/external_results.py": {"ssh"},  # the kind of a cluster of other installations: real hosts
     "workers/cluster_check/launcher.py": {"flux"},  # a program
     "workers/hosts/counters/board.py": {"slurm"},  # the accounting of a step, in any job of Slurm
+    "workers/trial/counters.py": {"slurm"},  # the key of that source
     "workers/launchers/direct.py": {"flux"},  # a program
     "workers/launchers/schedulers/launcher.py": {"ssh"},  # a program
     "workers/launchers/mpi.py": {"ssh"},  # a word that Hydra's mpiexec takes

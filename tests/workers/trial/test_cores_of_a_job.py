@@ -11,7 +11,7 @@ import pytest
 
 from tests.workers.clusters.real_hosts import CPUSETS, FIRST_CORE, Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink
-from tests.workers.trial.test_disturbances import PINNED, cpu_s
+from tests.workers.trial.pinned_loops import PINNED, cpu_s
 from workers import launchers
 from workers.launchers import Job, Session
 from workers.trial.rank_usage import read_rank_usage

@@ -12,8 +12,8 @@ import pytest
 
 from experiments.models import Project, State, Trial
 from tests.workers.clusters.trials import PlainLink, run
+from tests.workers.trial.pinned_loops import PINNED, cpu_s
 from workers import launchers
-from workers.agent import process_table
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
 from workers.trial.disturbances import disturbances, missing_cores
@@ -218,9 +218,6 @@ def test_a_project_without_quota_for_waiting_trials_gets_no_repeat(
     assert repeat.repetition == second.repetition
 
 
-PINNED = "import os, time\nos.sched_setaffinity(0, {{{core}}})\nend = time.monotonic() + {seconds}\nwhile time.monotonic() < end: pass"
-
-
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
     is_shared: bool, make_job: Callable[..., Job], eventually: Callable[..., object]
@@ -247,12 +244,6 @@ def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
     assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.5  # of its start, when it was not pinned
     if is_shared:
         assert taken_s >= used_s - (process.elapsed_s - 4) - 0.05 * cores_s
-
-
-def cpu_s(pid: int) -> float:
-    entry = process_table.read(pid)
-    assert entry is not None
-    return entry.user_s + entry.system_s
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
