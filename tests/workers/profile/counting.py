@@ -6,6 +6,11 @@ import numpy as np
 
 from tests.workers.profile.ranks import Ran
 
+PAGES = 20 * 200
+"""Page faults of programs/faults.c outside MPI."""
+OTHERS = 120
+"""Pages of the program and of libraries that are touched first outside MPI."""
+
 
 def counted(ran: Ran) -> dict[tuple[int, int], tuple[int, int]]:
     """(from, to) -> messages, bytes."""

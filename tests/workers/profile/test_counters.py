@@ -11,12 +11,10 @@ import pytest
 
 from analysis.mpi.counters import counter_metrics
 from tests.workers.clusters.mpi_programs import library as library_of_this_machine
+from tests.workers.profile.counting import OTHERS, PAGES
 from tests.workers.profile.ranks import LIMIT_S, MPICH, OPEN_MPI, PROGRAMS, Ran, built_with, run
 
 Program = Callable[[str], Path]
-PAGES = 20 * 200
-OTHERS = 120
-"""Pages of the program and of libraries that are touched first outside MPI."""
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 from dashboard.panels.trial.inside_mpi import inside_mpi
 from experiments.models import State, Trial
 from tests.workers.profile import tool
+from tests.workers.profile.counting import OTHERS, PAGES
 from tests.workers.profile.ranks import PROGRAMS
-from tests.workers.profile.test_counters import OTHERS, PAGES
 
 ROUNDS = {"name": "rounds", "regex": r"rounds (\d+)"}
 
