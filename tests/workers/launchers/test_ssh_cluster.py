@@ -62,7 +62,7 @@ def test_output_that_is_printed_faster_than_fetched_does_not_hold_the_worker(
     while process.wait(0.2) is None:
         begun = time.monotonic()
         session.sample()
-        assert time.monotonic() - begun < 2
+        assert time.monotonic() - begun < 20
     printed = job.workdir / "out"
     assert printed.stat().st_size > 5 << 20
     assert printed.stat().st_blocks * 512 < 1 << 20
