@@ -11,6 +11,7 @@ from benchmarks.pages.contents import COUNT, counts_of
 from experiments import workloads
 from experiments.models import Experiment, Project
 from experiments.models.people.project import DEFAULT_PROJECT
+from tests.browser.accessibility import violations
 from tests.dashboard.studies_measured import SIZES, measured
 
 MOST_WORDS = 250
@@ -88,3 +89,11 @@ def test_address_of_a_folded_table_opens_it(page, experiment):
     expect(page.locator("#diagnosis")).to_have_attribute("aria-busy", "false")
     page.goto(f"{experiment.get_absolute_url()}#change-by-part")
     expect(page.locator("#change-by-part")).to_be_in_viewport()
+
+
+def test_members_of_one_name_are_links_that_differ_from_their_text(page, person):
+    library = Project.objects.get(slug=DEFAULT_PROJECT)
+    runs = [measured(library, {**SIZES, "name": "Water"}, lambda _: {"elapsed_s": 1.0}) for _ in range(3)]
+    page.goto(f"/compare/?of={','.join(f'e:{run.slug}' for run in runs)}")
+    expect(page.locator(".members a").first).to_be_visible()
+    assert violations(page) == []
