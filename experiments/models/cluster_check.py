@@ -71,7 +71,7 @@ class ClusterTest(models.Model):
         """Claim the waiting check with its hosts, or return None if they are in use."""
         try:
             with transaction.atomic():
-                fields = {"begun_at": Now(), "ended_at": None, "worker": worker, "steps": []}
+                fields: dict[str, Any] = {"begun_at": Now(), "ended_at": None, "worker": worker, "steps": []}
                 mine = cls.objects.filter(cluster=cluster, worker="")
                 if not mine.update(**fields, of_settings=digest_of(cluster)):
                     return None

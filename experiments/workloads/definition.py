@@ -283,7 +283,7 @@ class ProgramDefinition(CommandParameters):
         if self.deciding and self.deciding not in figures:
             yield f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
         for _, name in (pair for cluster in ("", *self.clusters) for pair in self.on(cluster).undefined()):
-            yield f"program: {{{name}}} is not defined under placeholders"
+            yield f"program: {{{name}}} is not defined as a parameter (placeholders)"
         for name in () if self.decks else sorted(self.unused()):
             yield f"placeholders: {name!r} changes nothing: nothing of the run has {{{name}}}"
 

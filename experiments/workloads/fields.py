@@ -21,7 +21,7 @@ def parameter(
     **limits: Any,
 ) -> Any:
     """Return the field of a parameter; ``limits`` are pydantic's."""
-    extra = {"unit": unit} | ({} if choices is None else {"enum": list(choices)})
+    extra: dict[str, Any] = {"unit": unit} | ({} if choices is None else {"enum": list(choices)})
     return Field(default, title=title, description=description, json_schema_extra=extra, **limits)
 
 

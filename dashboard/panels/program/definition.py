@@ -78,7 +78,7 @@ def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict
 
 def _stand_in(field: str, name: str | None) -> list[Any]:
     """Return a valid row for one with errors: other fields may have its name."""
-    rows = {"placeholders": (name, {}), "extract": {"name": name, "regex": "(.)"}}
+    rows: dict[str, Any] = {"placeholders": (name, {}), "extract": {"name": name, "regex": "(.)"}}
     return [rows[field]] if name and field in rows else []
 
 
