@@ -110,7 +110,7 @@ def _predicted(curve: SizeGrid, sizes: Sequence[int]) -> list[float] | None:
     errors = [_error(curve, i) for i in range(len(x))]
     if any(abs(log(f) - c) > error for f, c, error in zip(fitted, costs, errors, strict=True)):
         return None
-    return np.log(USL.basis(np.array(sizes, float)) @ coefficients).tolist()
+    return [log(cost) for cost in USL.basis(np.array(sizes, float)) @ coefficients]
 
 
 def _error(curve: SizeGrid, i: int) -> float:
