@@ -13,17 +13,20 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import expm1, sqrt
-from typing import Final
+from math import exp, expm1, log, sqrt
+from typing import Any, Final
 
 import numpy as np
 from scipy import special
 
 from analysis.conclusions import Answer, ExperimentQuestion, answer
+from analysis.conclusions.context import Deciding, Factor, Searched
 from analysis.conclusions.exploring import first_sizes
 from analysis.conclusions.goals import Decision, decide, share_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
+from analysis.conclusions.searching import SHARE_OF_SEARCH, Search, confirmation, first_proposals, next_proposals
 from analysis.scaling import Point
+from analysis.search import Result, Space, key_of
 from tests.analysis.conclusions.truth import HOSTS, TIME
 
 MATTERS: Final = 0.02
@@ -220,9 +223,122 @@ def answered(trials: int, *, explores: bool) -> bool:
     return min(right_rows) >= 0.95 and float(np.mean(shares)) <= 0.5
 
 
+def _tuned(settings: Mapping[str, Any]) -> float:
+    """Return a rate with one broad optimum and an option without effect, as HPL has."""
+    near = exp(-0.25 * log(settings["nb"] / 192) ** 2 - 0.07 * abs(log(settings["p"] / 2)))
+    return 500 * near
+
+
+def _ridge(settings: Mapping[str, Any]) -> float:
+    """Return a rate whose best tile depends on the other one, with two optima."""
+    x, y = log(settings["x"]), log(settings["y"])
+    return 100 * (exp(-0.3 * (x + y - 7) ** 2 - 0.05 * (x - y) ** 2) + 0.8 * exp(-0.6 * ((x - 6) ** 2 + (y - 6) ** 2)))
+
+
+def _choices(settings: Mapping[str, Any]) -> float:
+    """Return a rate of four options, of which two work only together."""
+    gain = 1 + 0.1 * (settings["bind"] == "core") + 0.02 * settings["depth"] - 0.01 * (settings["depth"] - 2) ** 2
+    return 80 * gain * (1.25 if settings["ring"] == "on" and settings["segment"] >= 64 else 1.0)
+
+
+SURFACES: Final[Mapping[str, tuple[Mapping[str, Sequence[Any]], Callable[[Mapping[str, Any]], float]]]] = {
+    "tuned": ({"nb": range(32, 257, 8), "p": [1, 2, 4], "broadcast": ["a", "b", "c"]}, _tuned),
+    "ridge": ({"x": [2**k for k in range(3, 11)] + [48, 96, 192, 384], "y": [2**k for k in range(3, 11)]}, _ridge),
+    "choices": (
+        {"bind": ["none", "core", "socket"], "depth": range(6), "ring": ["off", "on"], "segment": [1, 4, 16, 64, 256]},
+        _choices,
+    ),
+}
+RATE: Final = Deciding("rate", "Rate", "1/s", True)
+
+
+def search_once(name: str, sd: float, seed: int, *, gain: float = 1.0, noise: Noise = _normal) -> tuple[Any, ...]:
+    """Search a surface once in a third of its grid, and confirm.
+
+    Returns trials, truth of the named settings and of the best, and (true gain, interval) of each confirmed candidate. ``gain`` 0 makes the
+    surface flat.
+    """
+    values, rate = SURFACES[name]
+    space = Space({key: list(options) for key, options in values.items()}, lambda settings: True)
+    start = {key: options[0] for key, options in space.values.items()}
+    random, ran = np.random.default_rng([5, len(name), round(1e3 * sd), seed]), 0
+
+    def truth(settings: Mapping[str, Any]) -> float:
+        return float(100 * (rate(settings) / 100) ** gain)
+
+    def measured(settings: Mapping[str, Any]) -> float:
+        return truth(settings) * float(np.exp(noise(random, sd, 1)[0]))
+
+    results = [Result(settings, measured(settings)) for settings in first_proposals(space, start, seed=seed)]
+    most = space.size // 3
+    while True:
+        search = Search(space, Searched(start, results), {}, True, MATTERS)
+        decision = next_proposals(search, seed=seed + len(results))
+        if decision is None or len(results) + len(decision.more) > SHARE_OF_SEARCH * most:
+            break
+        results += [Result(settings, measured(settings)) for settings, _ in decision.more]
+    ran, decision = len(results), confirmation(search, AT_LEAST)
+    fresh: dict[str, tuple[Mapping[str, Any], list[float]]] = {}
+    factors = [Factor(key, key, "treatment") for key in space.values]
+    looks = 0
+    while decision.more and ran + decision.trials <= most:
+        for settings, count in decision.more:
+            fresh.setdefault(key_of(settings), (settings, []))[1].extend(measured(settings) for _ in range(count))
+        ran, looks = ran + decision.trials, looks + 1
+        points = [Point(dict(settings), {RATE.metric: trials}) for settings, trials in fresh.values()]
+        question = ExperimentQuestion(
+            points=points,
+            deciding=RATE,
+            factors=factors,
+            share=share_of(looks),
+            equal=1 + MATTERS,
+            search=Searched(start, results),
+        )
+        decision = decide(question, precision=None, at_most=12)
+        if decision.outcome != "continue":
+            break
+    figures = [f for f in answer(question).figures if f.name == "times the start" and f.low is not None]
+    gains = [(truth(f.where) / truth(start), f.low, f.high) for f in figures]
+    best = max(map(truth, space.combinations()))
+    return ran, space.size, truth(figures[0].where), best, gains
+
+
+def optimised(trials: int) -> bool:
+    """Print how near the named settings are to the best, and coverage of their gain."""
+    print(
+        "| surface | scatter | trials | grid | within 2 % | of the best, mean | coverage | claims of a flat surface |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    near_rows, covered_rows, null_rows = [], [], []
+    for name in SURFACES:
+        for sd in (0.01, 0.05):
+            near = covered = intervals = claims = ran = 0
+            shares = []
+            for seed in range(trials):
+                used, grid, value, best, gains = search_once(name, sd, seed)
+                ran, near = ran + used, near + (value >= (1 - MATTERS) * best)
+                shares.append(value / best)
+                intervals += len(gains)
+                covered += sum(low <= true <= high for true, low, high in gains)
+                *_, flat = search_once(name, sd, seed, gain=0.0)
+                claims += any(low > 1 or high < 1 for _, low, high in flat)
+            near_rows.append(near / trials)
+            covered_rows.append(covered / intervals)
+            null_rows.append(claims / trials)
+            row = f"{100 * near / trials:.0f} % | {100 * np.mean(shares):.1f} % | {100 * covered / intervals:.1f} %"
+            print(
+                f"| {name} | {sd:.0%} | {ran / trials:.0f} | {grid} | {row} | {100 * claims / trials:.0f} % |",
+                flush=True,
+            )
+    print(
+        f"\nwithin 2 %: mean {np.mean(near_rows):.0%}; least coverage {min(covered_rows):.1%}; null {np.mean(null_rows):.1%}\n"
+    )
+    return min(covered_rows) >= 0.94 and float(np.mean(null_rows)) <= 0.05
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = {"null": null, "precision": precise, "listed": listed, "explored": explored}
+    parts = {"null": null, "precision": precise, "listed": listed, "explored": explored, "optimised": optimised}
     parser.add_argument("parts", nargs="*", choices=[*parts, []], default=list(parts))
     parser.add_argument("--trials", type=int, default=100)
     options = parser.parse_args(arguments)

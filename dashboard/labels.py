@@ -112,6 +112,7 @@ _ROLES = {
     "warmup": "warm-up",
     "control": "control run",
     "ideal": "ideal-network run",
+    "search": "search trial",
 }
 
 

@@ -82,7 +82,7 @@ def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metri
 
 def deciding_metric(slug: str, specification: Mapping[str, Any]) -> str:
     """Return the deciding metric: the specification's, or the workload's own."""
-    stated = specification.get("deciding")
+    stated = (specification.get("goal") or {}).get("optimise") or specification.get("deciding")
     if stated:
         return str(stated)
     workload = workloads.find(slug, specification.get("parameters"))

@@ -124,7 +124,7 @@ def plan_points(experiment: Experiment, points: Sequence[tuple[Mapping[str, Any]
 
 
 def _with_sizes(experiment: Experiment, spec: ExperimentSpec, sizes: set[Any]) -> ExperimentSpec | None:
-    if spec.explores or any("hosts" in group for group in spec.zip):
+    if spec.explores or spec.optimised or any("hosts" in group for group in spec.zip):
         return None
     constants = dict(experiment.specification.get("parameters", {}))
     one = constants.pop("hosts", 1)

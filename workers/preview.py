@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import log
 from pathlib import Path
-from statistics import median
+from statistics import median, stdev
 from typing import Any, Final
 
 from django.db.models import QuerySet, Sum
 
+from analysis.conclusions import Factor
+from analysis.conclusions.forecast import MOST_POINTS, Forecast, forecast
 from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
@@ -25,6 +28,8 @@ from workers.trial.inside_mpi import previewed
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly."""
 
+_MOST_FORECAST: Final = 1000
+"""Trials of a forecast if the budget does not limit them."""
 _MOST_PAST: Final = 300
 """Newest trials of other configurations that a guess is scaled by."""
 
@@ -157,6 +162,50 @@ def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks
 def total_s(plan: Design, expected: list[Estimate]) -> float:
     """Return the expected seconds of the experiment: one trial after another."""
     return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
+
+
+def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> Forecast | None:
+    """Return what the rounds of a goal would take; None if it is not known.
+
+    The scatter is that of past trials of the workload on the cluster. Chosen sizes and searches have no forecast: their points follow
+    from results.
+    """
+    goal = spec.goal
+    if goal is None or spec.explores or spec.optimised or len(plan.configurations) > MOST_POINTS:
+        return None
+    scatter = _scatter(spec)
+    if scatter is None or not all(estimate.past_trials for estimate in expected):
+        return None
+    scales = ("hosts", "ranks_per_host")
+    return forecast(
+        [point.parameters for point in plan.configurations],
+        [estimate.elapsed_s for estimate in expected],
+        scatter,
+        [Factor(n, n, "scale" if n in scales else "treatment", "", n) for n in spec.sweep],
+        precision=goal.precision,
+        matters=goal.matters,
+        at_least=spec.at_least,
+        at_most=spec.at_most,
+        most_trials=goal.budget.trials or _MOST_FORECAST,
+        overhead_s=OVERHEAD_S,
+    )
+
+
+def _scatter(spec: ExperimentSpec) -> float | None:
+    """Return the median standard deviation of log times of repeated configurations."""
+    rows = Measurement.objects.counted().filter(
+        metric="elapsed_s",
+        scope="all",
+        value__gt=0,
+        trial__cluster__slug=spec.cluster,
+        trial__experiment__workload=spec.workload,
+    )
+    values: dict[int, list[float]] = {}
+    newest = rows.order_by("-trial_id").values_list("trial__configuration_id", "value")[:_MOST_PAST]
+    for configuration, value in newest:
+        values.setdefault(configuration, []).append(log(value))
+    repeated = [stdev(logs) for logs in values.values() if len(logs) > 1]
+    return median(repeated) if repeated else None
 
 
 def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float | None:

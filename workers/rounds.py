@@ -8,7 +8,7 @@ again that the round is open and no trial changed. Two processes that decide at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
@@ -18,15 +18,18 @@ from django.db.models import Count, Max, Q
 from pydantic import ValidationError
 
 from analysis.conclusions.goals import Decision, decide, further_round
+from analysis.conclusions.searching import SHARE_OF_SEARCH, confirmation, next_proposals, why_over
 from analysis.numbers import plural
 from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
-from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Round, State
+from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Kind, Round, State
+from experiments.models.round import round_seed
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of
 from experiments.selectors.question import question_of
+from experiments.selectors.searches import search_of
 from experiments.selectors.study import study_of
-from experiments.specification import design, parse
+from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.goal import Budget, Goal
 from experiments.specification.parameters import refusal
 from workers import queue
@@ -118,9 +121,9 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
             experiment, why="", queued=0
         )
         experiment.add_points(parameters for parameters, _ in decision.more)
-        queued = experiment.queue_repetitions(repetitions, seed=row.seed)
+        queued = experiment.queue_repetitions(repetitions, seed=row.seed, kind=_kind(decision))
         why = f"Requested by a user: {plural(queued, 'trial')}."
-        Round.objects.filter(pk=row.pk).update(queued=queued, repetitions=repetitions, why=why)
+        Round.objects.filter(pk=row.pk).update(queued=queued, repetitions=repetitions, why=why, phase=decision.phase)
     _wake(experiment)
     return queued
 
@@ -136,10 +139,25 @@ def _question(experiment: Experiment) -> Any:
 
 def _decision(experiment: Experiment, goal: Goal) -> Decision:
     spec = experiment.spec
+    if spec.optimised and not experiment.rounds.filter(phase=Round.Phase.CONFIRM).exists():
+        return _of_search(experiment, spec, goal)
     sizes = design.allowed_sizes(spec)
     return decide(
         _question(experiment), precision=goal.precision, at_most=spec.at_most, at_least=spec.at_least, sizes=sizes
     )
+
+
+def _of_search(experiment: Experiment, spec: ExperimentSpec, goal: Goal) -> Decision:
+    """Return the next proposals, or the trials that confirm the best ones."""
+    search, last = search_of(experiment, spec), experiment.rounds.count()
+    proposals = next_proposals(search, seed=round_seed(experiment, last + 1))
+    part, spent = goal.budget.share(SHARE_OF_SEARCH), spent_of(experiment)
+    fitting = affordable(experiment.workload, proposals.more, part, spent) if proposals is not None else {}
+    if proposals is not None and fitting:
+        within = [row for row in proposals.more if design.configuration_hash(experiment.workload, row[0]) in fitting]
+        return replace(proposals, more=within)
+    ended = confirmation(search, spec.at_least)
+    return replace(ended, reason=f"{why_over(search, is_affordable=proposals is None)} {ended.reason}")
 
 
 def _ended(row: Round, goal: Goal) -> _Ended:
@@ -161,7 +179,7 @@ def _ended(row: Round, goal: Goal) -> _Ended:
 def _without_budget(decision: Decision, goal: Goal, spent: Spent) -> Decision:
     used = spent.reached(goal.budget) or "The rest is too little for one more trial"
     needed = f"The next round would have been {plural(decision.trials, 'trial')}."
-    return Decision("continue", f"{decision.reason} Budget spent: {used}. {needed}", decision.numbers)
+    return replace(decision, reason=f"{decision.reason} Budget spent: {used}. {needed}", more=())
 
 
 def _stamp(experiment: Experiment) -> tuple[Any, ...]:
@@ -184,9 +202,12 @@ def _store(row: Round, ended: _Ended) -> bool:
         return False
     if ended.repetitions:
         queued = sum(ended.repetitions.values())
-        following = Round.open(experiment, why=ended.decision.reason, queued=queued, repetitions=ended.repetitions)
-        experiment.add_points(parameters for parameters, _ in ended.decision.more)
-        experiment.queue_repetitions(ended.repetitions, seed=following.seed)
+        decision = ended.decision
+        experiment.add_points(parameters for parameters, _ in decision.more)
+        following = Round.open(
+            experiment, why=decision.reason, queued=queued, repetitions=ended.repetitions, phase=decision.phase
+        )
+        experiment.queue_repetitions(ended.repetitions, seed=following.seed, kind=_kind(decision))
         _wake(experiment)
     else:
         experiment.note_end()
@@ -203,6 +224,10 @@ def _cancel_over_budget(experiment: Experiment, goal: Goal) -> None:
         cancelled := experiment.trials.filter(state=State.QUEUED).cancel()
     ):
         log.info("trials_cancelled", experiment=experiment.pk, trials=cancelled, reason=f"budget spent: {used}")
+
+
+def _kind(decision: Decision) -> Kind:
+    return Kind.SEARCH if decision.phase == "search" else Kind.MEASURED
 
 
 def _wake(experiment: Experiment) -> None:

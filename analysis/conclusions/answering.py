@@ -11,6 +11,7 @@ from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKin
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.observations.grid import ExperimentIntervals, Grid
 from analysis.conclusions.observations.residuals import scatter_of_residuals
+from analysis.conclusions.questions.best_settings import answer_best_settings
 from analysis.conclusions.questions.loads import answer_load
 from analysis.conclusions.questions.network import answer_network
 from analysis.conclusions.questions.sizes import answer_point, answer_scale, answer_weak
@@ -33,6 +34,7 @@ _ANSWERS: Final[Mapping[QuestionKind, Callable[[ExperimentQuestion], Answer]]] =
     "growth": answer_growth,
     "treatment": answer_treatment,
     "one point": answer_point,
+    "best settings": answer_best_settings,
 }
 _WEAKEST_FIRST: Final[tuple[Strength, ...]] = ("open", "moderate", "printed", "firm")
 OUTLIERS: Final = "outlying trials"
@@ -42,6 +44,8 @@ OUTLIERS: Final = "outlying trials"
 def answer(question: ExperimentQuestion) -> Answer:
     """Answer the experiment's question."""
     if not question.measured() and not question.accepted:
+        if question.search is not None:
+            return answer_best_settings(question)
         return Answer(kind_of(question), words.no_answer(question), "open")
     question = _with_scatter(question)
     drift = drift_of(question)

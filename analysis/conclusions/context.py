@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from analysis.conclusions.observations.scatter import Scatter, SimultaneousIntervals
 from analysis.scaling import Point
+from analysis.search import Result, Settings, key_of
 
 Role = Literal["scale", "network", "load", "message", "treatment"]
 QuestionKind = Literal[
     "scale", "weak scale", "scale and treatment", "network", "load and network", "steps", "message size", "growth",
-    "treatment", "one point",
+    "treatment", "one point", "best settings",
 ]  # fmt: skip
 EQUAL: Final = 1.25
 """Points that could differ by more than this are not called equal, unless the experiment says otherwise."""
@@ -30,6 +31,7 @@ ASKS: Final[Mapping[QuestionKind, str]] = {
     "growth": "How does it grow with the problem?",
     "treatment": "Which choice is best, and by how much?",
     "one point": "How fast, and how steady?",
+    "best settings": "Which settings are best, and by how much?",
 }
 
 
@@ -91,6 +93,36 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """The results of a search for the best settings: they choose, and prove nothing."""
+
+    start: Settings
+    """The starting settings."""
+    results: Sequence[Result]
+    """In the order of the trials."""
+
+    def is_start(self, parameters: Mapping[str, Any]) -> bool:
+        return all(parameters.get(name) == value for name, value in self.start.items())
+
+    def ranked(self, *, higher_is_better: bool) -> list[Result]:
+        """Return the results with a value, best first."""
+        measured = [result for result in self.results if result.value is not None]
+        return sorted(measured, key=lambda result: float(result.value or 0.0), reverse=higher_is_better)
+
+    def best(self, *, higher_is_better: bool) -> Result | None:
+        return next(iter(self.ranked(higher_is_better=higher_is_better)), None)
+
+    def looked(self, parameters: Mapping[str, Any], *, higher_is_better: bool) -> float | None:
+        """Return the gain of settings over the start, as the search measured both."""
+        values = {key_of(result.settings): result.value for result in self.results}
+        settings = {name: parameters.get(name) for name in self.start}
+        value, start = values.get(key_of(settings)), values.get(key_of(self.start))
+        if not value or not start:
+            return None
+        return value / start if higher_is_better else start / value
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentQuestion:
     """The question of one experiment. All values of the deciding metric are positive."""
 
@@ -127,6 +159,8 @@ class ExperimentQuestion:
     """Share of the error that the intervals may spend, if trials are looked at several times."""
     equal: float = EQUAL
     """Points that could differ by this ratio are not called equal."""
+    search: Searched | None = None
+    """The search whose candidates the points are."""
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]
@@ -179,6 +213,8 @@ def kind_of(question: ExperimentQuestion) -> QuestionKind:
     """Return the question; the first that the roles of the factors fit."""
     roles = {factor.role for factor in question.factors}
     scales = "scale" in roles
+    if question.search is not None:
+        return "best settings"
     if question.against is not None:
         return "scale and treatment"
     if question.steps:

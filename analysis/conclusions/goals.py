@@ -8,7 +8,7 @@ agree, which keeps the error of the first eight together near the level. Decisio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, expm1, sqrt
 from typing import Any, Final, Literal
 
@@ -26,6 +26,7 @@ from analysis.numbers import plural
 from analysis.scaling import Point
 
 Outcome = Literal["continue", "answered", "precise", "at_most", "undecided", "no_result"]
+Phase = Literal["", "search", "confirm"]
 PLANNED: Final = 8
 """Rounds that spend an equal share of the error."""
 _EQUAL_SHARE: Final = 0.2
@@ -49,6 +50,8 @@ class Decision:
     """Estimates with their intervals, in base units."""
     more: Sequence[tuple[Mapping[str, Any], int]] = ()
     """(parameters, repetitions) of the next round."""
+    phase: Phase = ""
+    """Part of a search for the best settings that the next round belongs to."""
 
     @property
     def trials(self) -> int:
@@ -80,6 +83,10 @@ def decide(
     """
     if not question.measured():
         return Decision("no_result", "No trial of the round gave a result.")
+    if question.search is not None:
+        if not any(question.search.is_start(point.parameters) for point in question.measured()):
+            return Decision("no_result", "The starting settings gave no result: nothing can be compared with them.")
+        return replace(_to_answer(question, at_most, ()), phase="confirm")
     if precision is not None:
         return _to_precision(question, precision, at_most)
     return (_to_new_sizes(question, at_least, sizes) if sizes else None) or _to_answer(question, at_most, sizes)
@@ -90,7 +97,7 @@ def further_round(question: ExperimentQuestion, decision: Decision, at_most: int
     if decision.more:
         return decision
     points = [(point, len(question.values(point))) for point in question.measured()]
-    return Decision("continue", decision.reason, decision.numbers, _blocks(points, at_most))
+    return replace(decision, outcome="continue", more=_blocks(points, at_most))
 
 
 def _to_precision(question: ExperimentQuestion, precision: float, at_most: int) -> Decision:

@@ -61,6 +61,15 @@ class PointSerializer(serializers.Serializer[Any]):
     basis = serializers.CharField(help_text="Basis of the estimate.")
 
 
+class ForecastSerializer(serializers.Serializer[Any]):
+    """Least and most that simulated rounds of a goal take."""
+
+    rounds = serializers.ListField(child=serializers.IntegerField())
+    trials = serializers.ListField(child=serializers.IntegerField())
+    seconds = serializers.ListField(child=serializers.FloatField())
+    host_seconds = serializers.ListField(child=serializers.FloatField())
+
+
 class ValidationSerializer(serializers.Serializer[Any]):
     """Effects of a specification; `points` has the first 200 `configurations`."""
 
@@ -70,6 +79,7 @@ class ValidationSerializer(serializers.Serializer[Any]):
     kinds = serializers.DictField(child=serializers.IntegerField(), help_text="Trials by kind.")
     seconds = serializers.FloatField(help_text="Expected time of all trials, one after another.")
     capture_bytes = serializers.FloatField(allow_null=True, help_text="Null without past trials.")
+    forecast = ForecastSerializer(allow_null=True, help_text="All rounds of a goal; null if it is not known.")
     points = PointSerializer(many=True)
     command = serializers.ListField(child=serializers.CharField(), help_text="Of the first configuration.")
     notes = serializers.ListField(child=serializers.CharField())
@@ -110,6 +120,7 @@ class ValidateView(APIView):
             "kinds": Counter(str(trial.kind) for trial in plan.trials),
             "seconds": launch.total_s(plan, times),
             "capture_bytes": launch.capture_bytes(spec, plan, times) if keeps else 0.0,
+            "forecast": launch.forecast_of(spec, plan, times),
             "points": [
                 {
                     "parameters": point.parameters,

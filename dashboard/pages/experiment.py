@@ -345,7 +345,8 @@ def parts(request: HttpRequest, slug: str) -> HttpResponse:
     """Render all result parts, with the targets of the query string."""
     experiment = find_experiment(request, slug)
     answer = answers_of([experiment]).get(experiment.pk)
-    made = parts_of(Measured.of(experiment), request.GET.dict(), answer.question if answer is not None else "")
+    question = "best settings" if experiment.searches else answer.question if answer is not None else ""
+    made = parts_of(Measured.of(experiment), request.GET.dict(), question)
     opening = made.pop(0) if made and made[0].opens else None
     may_describe = may_describe_clusters(request.user)
     context = {"experiment": experiment, "opening": opening, "parts": made, "may_describe": may_describe}

@@ -27,8 +27,10 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for
 from experiments.revision import Revision, preview_of
+from experiments.selectors.diagnosis import answers_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.network_study import expanded
+from experiments.specification.parameters import LAUNCH_PARAMETERS
 from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
 
@@ -106,6 +108,8 @@ def _editing(request: HttpRequest) -> Experiment | None:
 def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     """Return the draft of a clone, a built-in or a new experiment."""
     if experiment := _original(request):
+        if query_value(request, "best"):
+            return _with_best_settings(experiment)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
     if name := query_value(request, "library"):
         file = next((file for file in built_in() if file.stem == name), None)
@@ -115,6 +119,23 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     return starting_draft(
         list(_CLUSTERS.all()), workload=query_value(request, "workload"), cluster=query_value(request, "cluster")
     )
+
+
+def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
+    """Return a fixed design with the best settings of a search. Raise Http404."""
+    answer = answers_of([experiment]).get(experiment.pk)
+    best = answer.figure("times the start") if answer is not None else None
+    if best is None:
+        raise Http404("no settings are confirmed")
+    draft = {name: value for name, value in experiment.specification.items() if name not in ("sweep", "goal", "where")}
+    draft |= {"name": f"{experiment.name}, best settings"[:120], "repetitions": experiment.spec.at_least}
+    for name, value in best.where.items():
+        part = "link" if name.startswith("link.") else "" if name in LAUNCH_PARAMETERS else "parameters"
+        if part:
+            draft[part] = {**draft.get(part, {}), name.removeprefix("link."): value}
+        else:
+            draft[name] = value
+    return draft
 
 
 def _original(request: HttpRequest) -> Experiment | None:

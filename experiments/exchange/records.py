@@ -105,6 +105,7 @@ class RoundRecord(_Record):
     seed: _Count
     repetitions: dict[_Hash, _Count]
     queued: _Count
+    phase: Literal["", "search", "confirm"] = ""
     why: str
     started_at: Moment
     outcome: Literal[
@@ -177,7 +178,7 @@ class TrialRecord(_Record):
     uid: uuid.UUID
     configuration: _Hash
     cluster: _Slug | None
-    kind: Literal["measured", "warmup", "control", "ideal"]
+    kind: Literal["measured", "warmup", "control", "ideal", "search"]
     repetition: _Count
     attempt: _Count
     position: _Count

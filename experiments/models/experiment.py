@@ -110,6 +110,11 @@ class Experiment(OfProject, models.Model):
         """Return the checked current specification. Published experiments have none."""
         return restore(self.specification)
 
+    @property
+    def searches(self) -> bool:
+        """Return whether its goal is the best settings."""
+        return bool((self.specification.get("goal") or {}).get("optimise"))
+
     @classmethod
     def submit(
         cls,
@@ -188,7 +193,7 @@ class Experiment(OfProject, models.Model):
             waiting = list(
                 self.trials.filter(state=State.QUEUED).select_for_update().values_list("pk", flat=True).order_by()
             )
-            extra_repetitions = self._waiting_beyond(old.at_least)
+            extra_repetitions = self._waiting_beyond(0 if old.optimised else old.at_least)
             self.trials.filter(pk__in=waiting).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
@@ -220,7 +225,7 @@ class Experiment(OfProject, models.Model):
         """Store a round of the goal unless one is open, in the caller's transaction."""
         rounds = self.rounds
         if spec.goal is not None and not rounds.filter(outcome="").exists():
-            rounds.model.open(self, why=why, queued=queued)
+            rounds.model.open(self, why=why, queued=queued, phase="search" if spec.optimised else "")
 
     def _end_open_round(self, reason: str) -> bool:
         """Stop open rounds in the caller's transaction; return whether one was open."""
@@ -254,7 +259,9 @@ class Experiment(OfProject, models.Model):
         rows = waiting.values("configuration__hash").annotate(count=models.Count("pk")).order_by()
         return dict(rows.values_list("configuration__hash", "count"))
 
-    def queue_repetitions(self, repetitions: Mapping[str, int], *, seed: int | None = None) -> int:
+    def queue_repetitions(
+        self, repetitions: Mapping[str, int], *, seed: int | None = None, kind: Kind = Kind.MEASURED
+    ) -> int:
         """Queue further repetitions by configuration hash; return the count.
 
         With a ``seed`` each repetition has an order of its own if the design is randomised. Raise InvalidSpec if the cluster has too
@@ -262,7 +269,8 @@ class Experiment(OfProject, models.Model):
         """
         last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
         rows = self.configurations.filter(hash__in=list(repetitions), in_design=True)
-        configurations = list(rows.annotate(last=models.Max("trials__repetition")).order_by("position"))
+        of_kind = models.Q(trials__kind=kind)
+        configurations = list(rows.annotate(last=models.Max("trials__repetition", filter=of_kind)).order_by("position"))
         for configuration in configurations:
             if self.cluster is not None:
                 self.cluster.require_hosts(configuration.hosts, "hosts")
@@ -281,7 +289,7 @@ class Experiment(OfProject, models.Model):
                 self.trials.create(
                     configuration=configuration,
                     cluster_id=self.cluster_id,
-                    kind=Kind.MEASURED,
+                    kind=kind,
                     repetition=(configuration.last or 0) + number,
                     version=self.version,
                     position=last + queued,

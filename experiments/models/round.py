@@ -27,6 +27,10 @@ class Round(models.Model):
         STOPPED = "stopped", "Stopped"
         ERROR = "error", "Decision failed"
 
+    class Phase(models.TextChoices):
+        SEARCH = "search", "Search"
+        CONFIRM = "confirm", "Confirmation"
+
     experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
     version = models.PositiveIntegerField(help_text="Version of the specification when it started.")
@@ -35,6 +39,9 @@ class Round(models.Model):
         default=dict, blank=True, help_text="Queued repetitions by configuration hash; of round 1 those of the design."
     )
     queued = models.PositiveIntegerField(help_text="Trials that it queued.")
+    phase = models.CharField(
+        max_length=7, choices=Phase, blank=True, help_text="Part of a search for the best settings; otherwise empty."
+    )
     why = models.TextField(blank=True, help_text="Why it was started.")
     started_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, blank=True, help_text="Empty while its trials run.")
@@ -58,7 +65,13 @@ class Round(models.Model):
 
     @classmethod
     def open(
-        cls, experiment: Experiment, *, why: str, queued: int, repetitions: Mapping[str, int] | None = None
+        cls,
+        experiment: Experiment,
+        *,
+        why: str,
+        queued: int,
+        repetitions: Mapping[str, int] | None = None,
+        phase: str = "",
     ) -> Any:
         """Store the next round of an experiment, in the caller's transaction."""
         last = experiment.rounds.aggregate(last=models.Max("number"))["last"] or 0
@@ -68,6 +81,7 @@ class Round(models.Model):
             seed=round_seed(experiment, last + 1),
             repetitions=dict(repetitions or {}),
             queued=queued,
+            phase=phase,
             why=why,
         )
 

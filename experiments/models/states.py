@@ -63,6 +63,7 @@ class Kind(models.TextChoices):
     WARMUP = "warmup", "Warm-up"
     CONTROL = "control", "Without capture"
     IDEAL = "ideal", "On an ideal network"
+    SEARCH = "search", "Search"
 
 
 def measured(trial: str = "", *kinds: Kind) -> Q:

@@ -17,8 +17,9 @@ from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
-from experiments.models import Experiment, Kind, Measurement, State, Trial
+from experiments.models import Experiment, Kind, Measurement, Round, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
+from experiments.selectors.searches import searched_of
 from experiments.specification.goal import Goal
 from experiments.specification.parameters import unit_of
 from experiments.workloads import LoadTest, WorkloadDefinition
@@ -40,6 +41,8 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
+    if experiment.searches:
+        return _of_search(experiment, points, deciding, workload)
     test = workload.load_test if workload else None
     loads = {} if test is None else loads_of(study.points, test)
     names = _varying(points)
@@ -75,6 +78,25 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         equal=equal,
     )
     return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
+
+
+def _of_search(
+    experiment: Experiment, points: Sequence[Point], deciding: Deciding, workload: WorkloadDefinition | None
+) -> ExperimentQuestion:
+    """Return the question of a search: its candidates beside the starting settings."""
+    spec = experiment.spec
+    metric = find(spec.optimised, experiment.specification)
+    factors = [replace(_factor(n, points, workload, networks=False), role="treatment", plural="") for n in spec.sweep]
+    looks = experiment.rounds.filter(phase=Round.Phase.CONFIRM).count()
+    return ExperimentQuestion(
+        points=[point for point in points if len(point.values.get(metric.id, ()))],
+        deciding=Deciding(metric.id, metric.label, metric.unit, metric.direction == "higher"),
+        factors=factors,
+        trial_s=_trial_s(experiment),
+        share=share_of(max(1, looks)),
+        equal=1 + (spec.goal.matters if spec.goal is not None else 0.0),
+        search=searched_of(experiment, spec),
+    )
 
 
 def _of_goal(experiment: Experiment) -> tuple[float, float]:

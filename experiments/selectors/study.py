@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any, Final
 
 import numpy as np
+from django.db.models import QuerySet
 
 from analysis.scaling import DISTURBED, Point, Study
 from analysis.trust_level import FLAGGED
@@ -41,7 +42,12 @@ _READ: Final = (
 _CHUNK: Final = 1000
 """Trials whose certificates are in memory at once: of 10 000 they take more than all values."""
 _TRAFFIC: Final = ("flows", "matrices")
-_NOT_COUNTED: Final = {Kind.WARMUP: "warm-up", Kind.CONTROL: "control", Kind.IDEAL: "ideal network"}
+_NOT_COUNTED: Final = {
+    Kind.WARMUP: "warm-up",
+    Kind.CONTROL: "control",
+    Kind.IDEAL: "ideal network",
+    Kind.SEARCH: "search",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
 
     ``with_traffic`` adds flows and matrices of one typical trial per configuration, which are in files.
     """
-    configurations = list(Configuration.objects.filter(experiment=experiment, in_design=True))
+    configurations = list(_configurations(experiment))
     rows = Trial.objects.current().filter(experiment=experiment).values_list(*_READ)
     trials = [_Trial.of(*columns) for columns in rows.iterator(chunk_size=_CHUNK)]
     metrics = measured_metrics(experiment, Measurement.Scope.ALL)
@@ -168,6 +174,14 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         ranks_alike=workload is None or workload.ranks_alike,
         capture_at=traits.capture_at if traits else "",
     )
+
+
+def _configurations(experiment: Experiment) -> QuerySet[Configuration]:
+    """Return the design; of a search only the points that it chose to measure again."""
+    rows = Configuration.objects.filter(experiment=experiment, in_design=True)
+    if not experiment.searches:
+        return rows
+    return rows.filter(pk__in=experiment.trials.filter(kind=Kind.MEASURED).values("configuration"))
 
 
 def _point(

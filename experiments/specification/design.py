@@ -13,7 +13,9 @@ from typing import Any, Final, Literal
 from pydantic import ValidationError
 
 from analysis.conclusions.exploring import first_sizes
+from analysis.conclusions.searching import first_proposals
 from analysis.numbers import plural
+from analysis.search import Space
 from experiments import workloads
 from experiments.errors import FieldError, InvalidSpec
 from experiments.specification import budget
@@ -34,7 +36,7 @@ from experiments.specification.transport import AS_CLUSTER
 ETHERNET_HEADER_BYTES = 14
 MOST_WORK: Final = 2_000_000
 """Nodes of a condition that are evaluated before a specification is judged too large: about a second."""
-Kind = Literal["warmup", "measured", "control", "ideal"]
+Kind = Literal["warmup", "measured", "control", "ideal", "search"]
 
 _FIRST_LINK_PARAMETERS: Final = frozenset(("bandwidth", "delay", "jitter", "loss", "mtu"))
 # Those that came when configurations were already stored: at its default each means the network that ran before it existed.
@@ -82,6 +84,17 @@ def expand(spec: ExperimentSpec, chosen: Iterable[Mapping[str, Any]] = ()) -> De
     ``chosen`` are parameters of points that rounds added to a design: those of this specification stay in it.
     """
     plans = [_plan(spec, values) for values in _first_round(spec)]
+    if spec.optimised:
+        hashes, space, constants = {plan.hash for plan in plans}, space_of(spec), _constants(spec)
+        for parameters in chosen:
+            settings = {name: parameters.get(name) for name in space.values}
+            plan = _plan(spec, {**constants, **settings})
+            is_of_space = all(value in space.values[name] for name, value in settings.items())
+            is_same = plan.hash == configuration_hash(spec.workload, parameters)
+            if is_of_space and is_same and plan.hash not in hashes and space.is_possible(settings):
+                hashes.add(plan.hash)
+                plans.append(plan)
+        return Design(tuple(plans), tuple(TrialPlan(index, "search", 1) for index in range(len(plans))))
     if spec.explores:
         allowed, first = set(allowed_sizes(spec)), {plan.hosts for plan in plans}
         added = {configuration_hash(spec.workload, p): p["hosts"] for p in chosen if p["hosts"] in allowed - first}
@@ -102,8 +115,33 @@ def allowed_sizes(spec: ExperimentSpec) -> list[int]:
     return [values["hosts"] for values in _points(spec) if next(_joint_problems(spec, values), None) is None]
 
 
+def space_of(spec: ExperimentSpec) -> Space:
+    """Return the values among which a goal searches the best settings."""
+    constants, keep = _constants(spec), spec.condition()
+
+    def is_possible(settings: Mapping[str, Any]) -> bool:
+        values = {**constants, **settings}
+        try:
+            is_kept = keep is None or keep(values | {RANKS: ranks_of(values)})
+        except ValueError as error:
+            raise InvalidSpec([FieldError("where", str(error))]) from None
+        return is_kept and next(_joint_problems(spec, values), None) is None
+
+    return Space(spec.values(), is_possible)
+
+
+def start_of(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return the starting settings of a search: defaults, or the first values."""
+    defaults = _constants(spec)
+    return {n: defaults[n] if defaults.get(n) in values else values[0] for n, values in spec.values().items()}
+
+
 def _first_round(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the parameters of the points of the first round."""
+    if spec.optimised:
+        constants = _constants(spec)
+        proposals = first_proposals(space_of(spec), start_of(spec), seed=spec.seed)
+        return iter([{**constants, **settings} for settings in proposals])
     if not spec.explores:
         return _points(spec, limit=limit)
     # A range without two possible sizes has its errors at its ends.
@@ -113,7 +151,7 @@ def _first_round(spec: ExperimentSpec, *, limit: int | None = None) -> Iterator[
 
 def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     """Return the errors of the configurations: too many, none, or contradictions."""
-    per_configuration = spec.at_least + spec.warmups + spec.controls + spec.ideal
+    per_configuration = 1 if spec.optimised else spec.at_least + spec.warmups + spec.controls + spec.ideal
     too_many = FieldError(
         "sweep", f"more than the limit of {max_trials} trials; take fewer values or fewer repetitions"
     )
@@ -136,10 +174,20 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
         return [FieldError("where", "leaves no configuration")]
     if spec.explores and count < 2:
         errors.append(FieldError("sweep.hosts", "leaves one size; rounds choose between at least two"))
+    if spec.optimised and not errors:
+        errors += _search_problems(spec)
     most = None if spec.goal is None else spec.goal.budget.trials
     if most is not None and count * per_configuration > most:
         errors.append(FieldError("goal.budget.trials", f"round 1 alone has {count * per_configuration} trials"))
     return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
+
+
+def _search_problems(spec: ExperimentSpec) -> list[FieldError]:
+    """Return why a search cannot begin at the starting settings."""
+    space, start = space_of(spec), start_of(spec)
+    if space.is_possible(start):
+        return [] if space.size > 1 else [FieldError("sweep", "leaves one combination; a search needs at least two")]
+    return [FieldError("where", f"excludes the starting settings: {', '.join(f'{n} {v}' for n, v in start.items())}")]
 
 
 def _growth_problems(grown: str, sizes: Mapping[int, Sequence[Any]]) -> list[FieldError]:
@@ -278,7 +326,7 @@ def _constants(spec: ExperimentSpec) -> dict[str, Any]:
 def most_hosts(spec: ExperimentSpec, plan: Design) -> tuple[int, str]:
     """Return the largest number of hosts of a trial, and the field that requests it."""
     field = "sweep.hosts" if "hosts" in spec.sweep else "parameters.hosts"
-    sizes = allowed_sizes(spec)
+    sizes = sorted(spec.values().get("hosts", [])) if spec.optimised else allowed_sizes(spec)
     return max([*(point.hosts for point in plan.configurations), *sizes[-1:]]), field
 
 

@@ -170,6 +170,11 @@ class ExperimentSpec(Part):
         written = self.sweep.get("hosts")
         return isinstance(written, dict) and "explore" in written
 
+    @property
+    def optimised(self) -> str:
+        """Return the metric whose best settings are searched, or ""."""
+        return (self.goal.optimise if self.goal is not None else None) or ""
+
     def known_parameters(self) -> set[str]:
         """Return the names that ``parameters``, ``sweep`` and ``zip`` may use."""
         return known_parameters(self.workload, self.parameters)

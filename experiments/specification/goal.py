@@ -53,6 +53,12 @@ class Budget(Part):
             raise ValueError("set at least one of time, trials and host_hours")
         return self
 
+    def share(self, part: float) -> Budget:
+        """Return a part of this budget, at least one trial."""
+        trials = None if self.trials is None else max(1, int(self.trials * part))
+        time, host_hours = (None if limit is None else limit * part for limit in (self.time, self.host_hours))
+        return Budget(time=time, trials=trials, host_hours=host_hours)
+
     def extended(self, more: Budget) -> Budget:
         """Return this budget with ``more`` added; limits that this one lacks stay absent."""
         limits = {name: has for name in type(self).model_fields if (has := getattr(self, name)) is not None}
@@ -62,25 +68,26 @@ class Budget(Part):
 class Goal(Part):
     """The question is asked until it is answered, or the budget is spent."""
 
-    until: Annotated[str, BeforeValidator(_until, json_schema_input_type=str | float)]
+    until: Annotated[str, BeforeValidator(_until, json_schema_input_type=str | float)] | None = None
     """answered, or the half-width of the 95 % interval of the deciding metric, such as 3 %."""
+    optimise: str | None = None
+    """The metric for which the best settings are searched, such as hpl.gflops."""
     matters: Annotated[float, BeforeValidator(_share, json_schema_input_type=float | str), Field(ge=0.001, le=0.5)] = (
         0.02
     )
     """Smallest difference that matters: points within it count as equally good."""
     budget: Budget
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_searches(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "optimise" in data:
-            raise ValueError("optimise is not supported yet; write until: answered, or until: 3 %")
-        return data
+    @model_validator(mode="after")
+    def _has_one_end(self) -> Goal:
+        if (self.until is None) == (self.optimise is None):
+            raise ValueError("needs either until (answered, or a precision such as 3 %) or optimise (a metric)")
+        return self
 
     @property
     def precision(self) -> float | None:
         """Return the precision as a share; None: until the question is answered."""
-        return None if self.until == ANSWERED else FRACTION.parse(self.until)
+        return None if self.until in (None, ANSWERED) else FRACTION.parse(self.until)
 
 
 class RepetitionRange(Part):

@@ -32,6 +32,7 @@ from experiments.specification.parameters import (
     refusal,
 )
 from experiments.specification.yaml_lines import YamlDocument
+from experiments.workloads import WorkloadDefinition
 from experiments.workloads.template import text_paths
 
 __all__ = ["MAX_TRIALS", "Capture", "ExperimentSpec", "Link", "parse", "parse_yaml", "restore"]
@@ -131,6 +132,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     yield from _check_scaling(spec)
     yield from _check_repetitions(spec)
     yield from _check_explored(spec)
+    yield from _check_optimised(spec, workload.bind(spec.parameters))
     for name in LAUNCH_PARAMETERS:
         if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
             continue
@@ -162,6 +164,19 @@ def _check_explored(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield FieldError("sweep.hosts", "explore is for strong scaling, with hosts as the only swept parameter")
     if spec.warmups or spec.controls or spec.ideal:
         yield FieldError("sweep.hosts", "explore adds measured trials only: leave out warmups, control and ideal")
+
+
+def _check_optimised(spec: ExperimentSpec, workload: WorkloadDefinition) -> Iterator[FieldError]:
+    if not spec.optimised:
+        return
+    if wrong := why_not_deciding(spec.optimised, workload):
+        yield FieldError("goal.optimise", wrong)
+    if spec.deciding is not None:
+        yield FieldError("deciding", "the goal's optimise decides; leave this out")
+    if not spec.sweep or spec.zip or spec.scaling != "strong":
+        yield FieldError("sweep", "optimise searches values of parameters under sweep, without zip, for strong scaling")
+    if spec.warmups or spec.controls or spec.ideal:
+        yield FieldError("goal.optimise", "adds measured trials only: leave out warmups, control and ideal")
 
 
 def _check_value(

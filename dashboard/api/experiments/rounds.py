@@ -41,7 +41,7 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     class Meta:
         model = Round
         fields: ClassVar = [
-            *("number", "version", "seed", "queued", "repetitions", "why", "started_at"),
+            *("number", "version", "seed", "queued", "repetitions", "phase", "why", "started_at"),
             *("outcome", "reason", "numbers", "decided_at"),
         ]
         read_only_fields: ClassVar = fields

@@ -18,13 +18,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from analysis.conclusions import render
 from analysis.numbers import plural
 from dashboard.panels.experiment.text_report import configurations_table, failures
+from dashboard.panels.new.preview import forecast_words
 from experiments import selectors
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.models import Experiment, State
 from experiments.selectors.diagnosis import diagnosis_of
-from experiments.specification import parse_yaml
-from workers import queue
+from experiments.specification import design, parse_yaml
+from workers import preview, queue
 
 POLL_S: Final = 0.3
 REPORT_WIDTH: Final = 140
@@ -53,6 +54,10 @@ class Command(BaseCommand):
         if not console.is_terminal:
             console.width = REPORT_WIDTH
         console.print(f"{experiment.name} ({experiment.slug})")
+        if (spec := experiment.spec).goal is not None:
+            plan = design.expand(spec)
+            for line in forecast_words(spec, preview.forecast_of(spec, plan, preview.estimates(spec, plan))):
+                console.print(line, markup=False, highlight=False)
         # SIGTERM cancels the trials, as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:

@@ -12,7 +12,8 @@ from analysis.numbers import duration, grouped, plural, significant
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more
-from experiments.models import Experiment, Hold, Kind, Round, State
+from experiments.metrics import described
+from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
 from experiments.selectors.goals import Spent, spent_of
 from experiments.specification.goal import Goal
 
@@ -48,6 +49,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     points = list(experiment.configurations.filter(in_design=True).order_by("position"))
     swept = swept_of(experiment)
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
+    drawn = _with_squares(points, made)
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     return {
         "goal": goal,
@@ -56,8 +58,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "is_open": is_open,
         "is_paused": is_paused,
         "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
-        "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in points[:_MOST_POINTS]]),
-        "hidden_points": max(0, len(points) - _MOST_POINTS),
+        "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]]),
+        "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": not is_open and may_run_more(user, experiment),
         "further": _further(goal, spent),
@@ -65,6 +67,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def _goal_words(goal: Goal) -> str:
+    if goal.optimise:
+        return f"best {described(goal.optimise).label}, differences above {significant(100 * goal.matters)} % matter"
     if goal.precision is not None:
         return f"every interval within ±{significant(100 * goal.precision)} %"
     return f"answered, differences above {significant(100 * goal.matters)} % matter"
@@ -100,6 +104,8 @@ def _deciding(numbers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
         for n in numbers
         if all(isinstance(n.get(key), int | float) and n[key] > 0 for key in ("low", "value", "high"))
     ]
+    if confirmed := [number for number in usable if number["name"] == "times the start"]:
+        return confirmed[0]
     wide = [number for number in usable if "half_width" in number]
     if wide:
         return max(wide, key=lambda number: float(number["half_width"]))
@@ -119,7 +125,9 @@ def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: s
 def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
     """Return the trials of a round in words: "2 hosts, 4 hosts: 4 more each"."""
     if not row.repetitions:
-        return f"{plural(len(hashes), 'configuration')} of the design" if row.queued else "No new trials"
+        # Later rounds of a search add configurations to those of round 1.
+        count = row.queued if row.phase else len(hashes)
+        return f"{plural(count, 'configuration')} of the design" if row.queued else "No new trials"
     chosen = [digest for digest in hashes if digest in row.repetitions]
     counts = [row.repetitions[digest] for digest in chosen] or [0]
     low, high = min(counts), max(counts)
@@ -134,6 +142,12 @@ def _budget_row(name: str, used: float, most: float) -> dict[str, Any]:
     else:
         words = f"{grouped(used) if name == 'trials' else significant(used)} of {grouped(most) if name == 'trials' else significant(most)}"
     return {"name": _NAMES[name], "words": words, "share": round(min(100.0, 100 * used / most), 1)}
+
+
+def _with_squares(points: Sequence[Configuration], made: Sequence[Round]) -> list[Configuration]:
+    """Return the configurations with squares: of a search, the confirmed ones."""
+    confirmed = {digest for row in made if row.phase == Round.Phase.CONFIRM for digest in row.repetitions}
+    return [point for point in points if not made[0].phase or point.hash in confirmed]
 
 
 def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:

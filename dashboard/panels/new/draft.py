@@ -92,13 +92,16 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
 def _put_goal(draft: dict[str, Any], post: QueryDict) -> None:
     """Add the goal, and the repetitions as a number or a range."""
     at_least = _typed(post.get("repetitions", "").strip())
-    if post.get("goal.kind") != "until":
+    kind = post.get("goal.kind")
+    if kind not in ("until", "optimise"):
         _put(draft, "repetitions", at_least, default_of(ExperimentSpec, "repetitions"))
         return
     until = post.get("goal.until", ANSWERED)
     limits = {name: _typed(post.get(f"goal.budget.{name}", "").strip()) for name in Budget.model_fields}
     goal: dict[str, Any] = {"until": until if until == ANSWERED else post.get("goal.precision", "").strip()}
-    if until == ANSWERED:
+    if kind == "optimise":
+        goal = {"optimise": post.get("goal.optimise", "").strip()}
+    if until == ANSWERED or kind == "optimise":
         _put(goal, "matters", post.get("goal.matters", "").strip(), FRACTION.format(default_of(Goal, "matters")))
     draft["goal"] = {**goal, "budget": {name: limit for name, limit in limits.items() if limit != ""}}
     at_most = _typed(post.get("repetitions.at_most", "").strip())
@@ -111,6 +114,9 @@ def _put_goal(draft: dict[str, Any], post: QueryDict) -> None:
 def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
     """Return the draft without the deciding metric of the previous workload."""
     workload = workloads.find(draft.get("workload", ""), draft.get("parameters"))
+    goal = draft.get("goal") or {}
+    if workload is not None and "optimise" in goal and why_not_deciding(goal["optimise"], workload):
+        draft = {**draft, "goal": {**goal, "optimise": workload.decides}}
     foreign = workload is not None and why_not_deciding(draft.get("deciding", ""), workload)
     return {name: value for name, value in draft.items() if name != "deciding" or not foreign}
 

@@ -235,13 +235,20 @@ class Form:
     def goal(self) -> dict[str, Any]:
         """Return the fields of the goal; ``chosen`` is False for a fixed design."""
         values, chosen = self._mapping("goal"), self.draft.get("goal") is not None
-        until = str(values.get("until", ANSWERED))
+        optimise, until = str(values.get("optimise") or ""), str(values.get("until") or ANSWERED)
         budget = values["budget"] if isinstance(values.get("budget"), Mapping) else {} if chosen else _FIRST_BUDGET
         matters = values.get("matters", default_of(Goal, "matters"))
         precision = "3 %" if until == ANSWERED else until
         errors = [text for path in ("goal", "goal.budget") for text in self.errors.get(path, ())]
         return {
             "chosen": chosen,
+            "searches": "optimise" in values,
+            "optimise": self._field(
+                "goal.optimise",
+                "Find the best",
+                optimise or self._own_metric(),
+                choices=self._deciding_choices(optimise)[1:],
+            ),
             "is_answered": until == ANSWERED,
             "precision": replace(
                 self._field("goal.precision", "Precision", precision, hint="Half-width of each interval."),
@@ -260,6 +267,10 @@ class Form:
             "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),
             "errors": errors,
         }
+
+    def _own_metric(self) -> str:
+        workload = workloads.find(self.workload, self._mapping("parameters"))
+        return "" if workload is None else workload.decides
 
     def _deciding_choices(self, chosen: str) -> Choices:
         workload = workloads.find(self.workload, self._mapping("parameters"))
@@ -445,7 +456,7 @@ class Form:
             if entry.path != "ideal":
                 yield entry.error_place, entry.errors
         goal = self.goal
-        for entry in [goal["precision"], goal["matters"], *goal["budget"], goal["at_most"]]:
+        for entry in [goal["optimise"], goal["precision"], goal["matters"], *goal["budget"], goal["at_most"]]:
             yield entry.error_place, entry.errors
         yield "err-goal", goal["errors"]
         for name in _GROUPS:

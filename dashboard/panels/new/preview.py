@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analysis.numbers import duration, plural
+from analysis.conclusions.forecast import Forecast
+from analysis.conclusions.searching import CANDIDATES
+from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
@@ -80,7 +82,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         names=[parameter_label(name, spec.workload) for name in spec.sweep],
         rows=rows,
         configurations=len(plan.configurations),
-        trials=kinds.count("measured"),
+        trials=kinds.count("measured") + kinds.count("search"),
         warmups=kinds.count("warmup"),
         controls=kinds.count("control"),
         twins=kinds.count("ideal"),
@@ -95,8 +97,33 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster)],
-        goal=_later_rounds(spec),
+        goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times)), *_later_rounds(spec)],
     )
+
+
+def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]:
+    """Return what a goal will likely take, within its budget; empty without a goal."""
+    if spec.goal is None:
+        return []
+    budget = spec.goal.budget
+    limits = [
+        f"{duration(budget.time)} of trials" if budget.time else "",
+        f"{budget.trials} trials" if budget.trials else "",
+    ]
+    limits.append(f"{significant(budget.host_hours)} host hours" if budget.host_hours else "")
+    latest = f"Ends after {', '.join(filter(None, limits))} at the latest."
+    if forecast is None:
+        return [f"No estimate yet: round 1 will give one. {latest}"]
+    least, most = (seconds / 3600 for seconds in forecast.host_seconds)
+    likely = (
+        f"Likely {_range(forecast.rounds, 'round')} and {_range(forecast.trials, 'trial')}: "
+        f"{between(*forecast.seconds, 's')}, {between(least, most)} host hours."
+    )
+    return [likely, latest]
+
+
+def _range(ends: tuple[int, int], noun: str) -> str:
+    return plural(ends[1], noun) if ends[0] == ends[1] else f"{ends[0]} to {plural(ends[1], noun)}"
 
 
 def _recorded(spec: ExperimentSpec, dry: launch.DryRun | None) -> str:
@@ -111,6 +138,13 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     """Return how later rounds are chosen."""
     if spec.goal is None:
         return []
+    if spec.optimised:
+        size = design.space_of(spec).size
+        return [
+            f"Each round proposes settings from all results, out of {grouped(size)} combinations.",
+            "Combinations that fail are avoided and listed.",
+            f"The best {CANDIDATES} and the starting settings (configuration 1) are then measured again, interleaved.",
+        ]
     if spec.explores:
         top = spec.values()["hosts"][-1]
         first = [f"More hosts, up to {top}, run only while the time falls.", "Sizes beside the best one are added."]
@@ -147,7 +181,7 @@ def _too_large(cluster: Cluster, hosts: int) -> list[str]:
 
 def _notes(spec: ExperimentSpec) -> list[str]:
     notes = []
-    if spec.at_least == 1:
+    if spec.at_least == 1 and spec.goal is None:
         notes.append("One repetition does not show the scatter: the answer will be tentative at best.")
     if not spec.capture.enabled:
         notes.append("No capture: the trials will have no network metrics.")

@@ -20,6 +20,7 @@ from dashboard.panels.parts.ladder import ladder_part
 from dashboard.panels.parts.measured import Measured
 from dashboard.panels.parts.phases import phases_part
 from dashboard.panels.parts.rating import rating_part
+from dashboard.panels.parts.search import search_part
 
 __all__ = ["SHORT_TITLES", "Measured", "Part", "parts_of"]
 
@@ -39,6 +40,7 @@ class Part:
 
 
 _PARTS: Final[Sequence[tuple[str, str, str, Build]]] = (
+    ("search", "Search and confirmation", "Search", search_part),
     ("inside-mpi", "Inside MPI: time of the ranks", "Inside MPI", inside_mpi_part),
     ("grid", "By two parameters", "By two parameters", grid_part),
     ("curves", "By message size", "By message size", curves_part),
@@ -57,6 +59,7 @@ _OPENS: Final[Mapping[str, str]] = {
     "steps": "ladder",
     "message size": "curves",
     "scale and treatment": "phases",
+    "best settings": "search",
 }
 """The first part for the type of question."""
 

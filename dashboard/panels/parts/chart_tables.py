@@ -34,6 +34,12 @@ def _envelope(context: Context) -> Iterator[Chart]:
     yield Chart("envelope", "Wall time against load", context["chart"])
 
 
+def _search(context: Context) -> Iterator[Chart]:
+    yield Chart("search", "Best so far", context["chart"])
+    if context["importance"] is not None:
+        yield Chart("importance", "Importance of each parameter", context["importance"])
+
+
 def _ladder(context: Context) -> Iterator[Chart]:
     yield Chart("ladder", context["metric"], context["chart"])
 
@@ -58,6 +64,7 @@ def _grid(context: Context) -> Iterator[Chart]:
 
 
 _CHARTS: Final[Mapping[str, Callable[[Context], Iterator[Chart]]]] = {
+    "search": _search,
     "inside-mpi": _inside_mpi,
     "grid": _grid,
     "curves": _curves,

@@ -74,6 +74,19 @@ def test_form_of_explored_sizes_is_their_specification() -> None:
     assert posted(**{"explore": "on", "goal.kind": "fixed"})["sweep"] == {"hosts": "1, 2"}
 
 
+def test_form_of_a_search_is_its_specification() -> None:
+    fields = {"goal.kind": "optimise", "goal.optimise": "elapsed_s", "goal.matters": "5 %", "goal.budget.trials": "50"}
+    draft = posted(**fields)
+
+    spec = parse(draft)
+
+    assert spec.goal is not None
+    assert (spec.optimised, spec.goal.matters, spec.goal.until) == ("elapsed_s", 0.05, None)
+    form = Form(draft)
+    assert (form.goal["searches"], form.goal["optimise"].value) == (True, "elapsed_s")
+    assert parse_yaml(as_yaml(draft)).goal == spec.goal
+
+
 def test_form_shows_the_goal_of_a_specification() -> None:
     spec = parse(
         {
@@ -145,3 +158,20 @@ def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment) -> 
     assert client.get(address).json()["status"] == "running"
     assert rounds.decide_round(ended.pk)
     assert client.get(address).json()["status"] == "finished"
+
+
+def test_preview_forecasts_rounds_from_the_scatter_of_past_trials(library: Any, page: Client) -> None:
+    form = {"name": "goal", "workload": "water", "goal.kind": "until", "goal.budget.trials": "60", "repetitions": "3"}
+    form |= {"sweep_name": "hosts", "sweep_values": "1, 2, 4", "parameters.molecules": "64"}
+    address = reverse("new-preview")
+    assert "No estimate yet" in page.post(address, form).context["preview"].goal[0]
+    run_to_end(submit({"until": "3 %", "budget": {"trials": 12}}))
+
+    likely, latest, *_ = page.post(address, form).context["preview"].goal
+
+    assert likely.startswith("Likely ")
+    assert latest == "Ends after 60 trials at the latest."
+    data = {"name": "g", "workload": "water", "parameters": {"molecules": 64}, "sweep": {"hosts": [1, 2, 4]}}
+    body = {**data, "goal": {"until": "answered", "budget": {"trials": 60}}}
+    answer = page.post("/api/v1/validate/", body, content_type="application/json").json()
+    assert 9 <= answer["forecast"]["trials"][0] <= answer["forecast"]["trials"][1] <= 60

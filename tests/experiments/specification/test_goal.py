@@ -60,7 +60,7 @@ def test_number_of_repetitions_keeps_its_meaning():
         ({"goal": {"until": "answered", "budget": {"trials": 0}}}, "goal.budget.trials"),
         ({"goal": {"until": "answered", "budget": {"trials": 5}}}, "goal.budget.trials"),
         ({"goal": {"until": "answered", "budget": {"time": "no time"}}}, "goal.budget.time"),
-        ({"goal": {"optimise": "hpl.gflops", "budget": {"time": "2 h"}}}, "goal"),
+        ({"goal": {"optimise": "hpl.gflops", "budget": {"time": "2 h"}}}, "goal.optimise"),
         ({"goal": GOAL, "repetitions": 1}, "repetitions"),
         ({"goal": GOAL, "repetitions": {"at_least": 5, "at_most": 3}}, "repetitions.at_most"),
         ({"goal": GOAL, "repetitions": {"at_least": "many"}}, "repetitions.at_least"),
@@ -78,10 +78,6 @@ def test_number_of_repetitions_keeps_its_meaning():
 )
 def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], path: str):
     assert list(errors(**changes)) == [path]
-
-
-def test_unsupported_goals_are_named():
-    assert "optimise is not supported yet" in errors(goal={"optimise": "hpl.gflops"})["goal"][0]
 
 
 def test_explored_sizes_begin_with_few_and_keep_those_that_rounds_chose():

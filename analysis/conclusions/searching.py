@@ -1,0 +1,100 @@
+"""Decisions of a search for the best settings: propose, then confirm. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from analysis.conclusions.context import Searched
+from analysis.conclusions.goals import Decision
+from analysis.conclusions.wording import percent
+from analysis.numbers import plural
+from analysis.search import Result, Space, propose
+
+PROPOSALS: Final = 6
+"""Combinations of a round."""
+CANDIDATES: Final = 3
+"""Best combinations that are measured again."""
+PATIENCE: Final = 18
+"""Proposals without an improvement that end a search."""
+SHARE_OF_SEARCH: Final = 0.65
+"""Part of the budget that a search may use; the rest confirms its candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The search before its next round."""
+
+    space: Space
+    searched: Searched
+    constants: Mapping[str, Any]
+    """Parameters that every combination has."""
+    higher_is_better: bool
+    matters: float
+
+
+def first_proposals(space: Space, start: Mapping[str, Any], *, seed: int) -> list[dict[str, Any]]:
+    """Return the combinations of round 1: the starting settings and proposals."""
+    # The start counts as measured: it is not proposed again.
+    return [dict(start), *propose(space, [Result(start, None)], PROPOSALS, seed=seed, higher_is_better=True)]
+
+
+def next_proposals(search: Search, *, seed: int) -> Decision | None:
+    """Return the next round of the search; None if it is over."""
+    results = search.searched.results
+    best = search.searched.best(higher_is_better=search.higher_is_better)
+    if best is None or _is_patience_over(search):
+        return None
+    proposals = propose(search.space, results, PROPOSALS, seed=seed, higher_is_better=search.higher_is_better)
+    if not proposals:
+        return None
+    why = f"{plural(len(results), 'combination')} searched; proposals follow from their results."
+    more = [({**search.constants, **settings}, 1) for settings in proposals]
+    return Decision("continue", why, _numbers(search), more, "search")
+
+
+def confirmation(search: Search, at_least: int) -> Decision:
+    """Return the trials that confirm the best candidates beside the start."""
+    ranked = search.searched.ranked(higher_is_better=search.higher_is_better)
+    candidates = [r.settings for r in ranked if not search.searched.is_start(r.settings)][:CANDIDATES]
+    if not candidates:
+        return Decision("no_result", "No proposed combination has a result.", _numbers(search))
+    chosen = [*candidates, search.searched.start]
+    reason = (
+        f"{plural(len(search.searched.results), 'combination')} searched. The best "
+        f"{plural(len(candidates), 'candidate')} and the starting settings are measured again."
+    )
+    more = [({**search.constants, **settings}, at_least) for settings in chosen]
+    return Decision("continue", reason, _numbers(search), more, "confirm")
+
+
+def why_over(search: Search, *, is_affordable: bool) -> str:
+    """Return why a search ended, in words."""
+    if not is_affordable:
+        return f"The search used {percent(SHARE_OF_SEARCH)} of the budget."
+    if _is_patience_over(search):
+        return f"{PATIENCE} proposals in sequence improved by less than {percent(search.matters)}."
+    return "All combinations are searched."
+
+
+def _is_patience_over(search: Search) -> bool:
+    """Return whether the last proposals improved by less than what matters."""
+    results = search.searched.results
+    before = Searched(search.searched.start, results[:-PATIENCE])
+    earlier, best = (s.best(higher_is_better=search.higher_is_better) for s in (before, search.searched))
+    if earlier is None or best is None or earlier.value is None or best.value is None:
+        return False
+    gain = best.value / earlier.value if search.higher_is_better else earlier.value / best.value
+    return gain < 1 + search.matters
+
+
+def _numbers(search: Search) -> list[dict[str, Any]]:
+    """Return the best result so far, without an interval."""
+    best = search.searched.best(higher_is_better=search.higher_is_better)
+    if best is None:
+        return []
+    looked = search.searched.looked(best.settings, higher_is_better=search.higher_is_better)
+    return [
+        {"name": "best so far", "value": looked, "unit": "1", "low": None, "high": None, "where": dict(best.settings)}
+    ]

@@ -1,0 +1,50 @@
+"""Results of searches for the best settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.conclusions.context import Searched
+from analysis.conclusions.searching import Search
+from analysis.search import Result
+from experiments.metrics import find
+from experiments.models import FAILED, Experiment, Kind, Measurement, State
+from experiments.specification import ExperimentSpec, design
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTrial:
+    """An ended trial of a search; ``result`` has no value if it failed."""
+
+    pk: int
+    message: str
+    result: Result
+
+
+def search_trials(experiment: Experiment, spec: ExperimentSpec) -> list[SearchTrial]:
+    """Return the ended trials of a search in their order; two queries."""
+    names = list(spec.sweep)
+    rows = experiment.trials.current().filter(kind=Kind.SEARCH, state__in=(State.FINISHED, *FAILED))
+    finished = rows.filter(state=State.FINISHED)
+    counted = Measurement.objects.filter(trial__in=finished, metric=spec.optimised, scope="all", value__gt=0)
+    values = dict(counted.values_list("trial_id", "value"))
+    columns = rows.order_by("position").values_list("pk", "message", "configuration__parameters")
+    return [
+        SearchTrial(pk, message, Result({name: parameters.get(name) for name in names}, values.get(pk)))
+        for pk, message, parameters in columns
+    ]
+
+
+def searched_of(experiment: Experiment, spec: ExperimentSpec) -> Searched:
+    """Return the results of a search."""
+    return Searched(design.start_of(spec), [trial.result for trial in search_trials(experiment, spec)])
+
+
+def search_of(experiment: Experiment, spec: ExperimentSpec) -> Search:
+    """Return the search of an experiment before its next round."""
+    searched = searched_of(experiment, spec)
+    names = set(spec.sweep)
+    constants = {name: value for name, value in design.first_point(spec).items() if name not in names}
+    matters = spec.goal.matters if spec.goal is not None else 0.0
+    is_rate = find(spec.optimised, experiment.specification).direction == "higher"
+    return Search(design.space_of(spec), searched, constants, is_rate, matters)

@@ -1,0 +1,58 @@
+"""The panel of a search: gains, confirmed candidates, and what is missing."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.panels.parts import Measured
+from dashboard.panels.parts.search import search_part
+from experiments.models import Experiment
+from experiments.selectors.diagnosis import diagnosis_of
+from tests.experiments import factories
+from tests.workers.test_searches import end_trials, run_to_end, submit
+
+
+@pytest.fixture
+def searching(library: None, person: object) -> Experiment:
+    experiment = submit()
+    Experiment.objects.update(owner=person)
+    return experiment
+
+
+def test_part_shows_the_search_before_anything_is_confirmed(searching: Experiment, page: Client) -> None:
+    end_trials(searching)
+
+    part = search_part(Measured.of(searching), {})
+
+    assert part is not None
+    assert (part["candidates"], part["importance"], part["measured"]) == ([], None, 7)
+    assert [trace["name"] for trace in part["chart"]["data"]] == ["Search trial", "Best so far"]
+    assert diagnosis_of(searching).answer.strength == "open"
+    assert page.get(searching.get_absolute_url()).status_code == 200
+    assert page.get(reverse("experiment-parts", args=[searching.slug])).status_code == 200
+
+
+def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching: Experiment, page: Client) -> None:
+    run_to_end(searching)
+    answer = diagnosis_of(searching).answer
+    best = answer.figure("times the start")
+    assert best is not None
+
+    part = search_part(Measured.of(searching), {})
+
+    assert part is not None
+    row = part["candidates"][0]
+    assert row["ends"] == (best.low, best.high)
+    assert {name: row["parameters"][name] for name in best.where} == dict(best.where)
+    assert part["importance"] is not None
+    draft = page.get(reverse("new"), {"from": searching.slug, "best": "1"}).context["form"].draft
+    assert {name: draft["parameters"][name] for name in best.where} == dict(best.where)
+    assert not {"goal", "sweep"} & draft.keys()
+    charts = page.get(f"/api/v1/experiments/{searching.slug}/charts/").json()
+    assert {"search", "importance"} <= {chart["name"] for chart in charts}
+
+
+def test_part_is_absent_without_a_search(db: None) -> None:
+    assert search_part(Measured.of(factories.experiment()), {}) is None

@@ -1,0 +1,188 @@
+"""Searches for the best settings, on simulated trials of HPL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from experiments.errors import InvalidSpec
+from experiments.library import load_defaults
+from experiments.models import Experiment, Kind, Round, State, TrialResult
+from experiments.selectors.diagnosis import diagnosis_of
+from experiments.specification import design, parse
+from tests.experiments import factories
+from workers import queue, rounds
+
+SPEC: dict[str, Any] = {
+    "name": "search",
+    "workload": "hpl",
+    "parameters": {"ns": 1000, "hosts": 1, "ranks_per_host": 4},
+    "sweep": {"nb": {"from": 16, "to": 256, "step": 16}, "p": [1, 2, 4]},
+    "goal": {"optimise": "hpl.gflops", "budget": {"trials": 90}},
+}
+
+
+def submit(**changes: Any) -> Experiment:
+    return queue.submit(parse({**SPEC, **changes}), project=load_defaults())
+
+
+def gflops(parameters: dict[str, Any], gain: float = 1.0) -> float:
+    """Return a known surface, best at NB 192 and P 2; ``gain`` 0 makes it flat."""
+    return float(500 * np.exp(gain * (-1e-5 * (parameters["nb"] - 192) ** 2 - 0.1 * (parameters["p"] != 2))))
+
+
+def end_trials(experiment: Experiment, *, sd: float = 0.02, gain: float = 1.0, seed: int = 1) -> None:
+    random = np.random.default_rng([seed, experiment.trials.count()])
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        trial = factories.analysing()
+        value = gflops(trial.configuration.parameters, gain) * float(np.exp(random.normal(0, sd)))
+        trial.finish(TrialResult({"all": {"hpl.gflops": value, "elapsed_s": 2.0}}, {}, "good"))
+
+
+def run_to_end(experiment: Experiment, **noise: Any) -> list[Round]:
+    for _ in range(60):
+        end_trials(experiment, **noise)
+        if not rounds.decide_round(experiment.pk):
+            break
+    return list(experiment.rounds.all())
+
+
+def test_search_proposes_and_new_trials_confirm_its_best_settings(db: None) -> None:
+    experiment = submit()
+
+    made = run_to_end(experiment)
+
+    phases = [row.phase for row in made]
+    assert phases == sorted(phases, reverse=True), "confirmation follows the search"
+    assert made[-1].outcome == "answered"
+    answer = diagnosis_of(experiment).answer
+    assert (answer.question, answer.strength) == ("best settings", "firm")
+    gains = [figure for figure in answer.figures if figure.name == "times the start"]
+    best = gains[0]
+    truth = gflops(best.where) / gflops(design.start_of(experiment.spec))
+    assert (best.low or 0) <= truth <= (best.high or 0)
+    assert gflops(best.where) > 0.97 * gflops({"nb": 192, "p": 2})
+    searched = set(experiment.trials.filter(kind=Kind.SEARCH).values_list("configuration", flat=True))
+    assert len(searched) == experiment.trials.filter(kind=Kind.SEARCH).count(), "no combination is searched twice"
+
+
+def test_search_without_differences_claims_none(db: None) -> None:
+    experiment = submit(goal={**SPEC["goal"], "matters": "5 %"})
+
+    run_to_end(experiment, gain=0.0, sd=0.01)
+
+    answer = diagnosis_of(experiment).answer
+    assert not any(f.low is not None and f.low > 1 for f in answer.figures if f.name == "times the start")
+    assert "as good" in answer.sentence
+
+
+def test_search_avoids_failed_combinations(db: None) -> None:
+    experiment = submit()
+    Experiment.objects.update(hold="released")
+    factories.analysing().finish(TrialResult({"all": {"hpl.gflops": 300.0}}, {}, "good"))
+    trial = factories.running()
+    trial.fail("out of memory")
+
+    made = run_to_end(experiment)
+
+    assert made[-1].outcome == "answered"
+    assert experiment.trials.filter(configuration=trial.configuration_id).count() == 1
+
+
+def test_search_without_results_of_its_start_claims_nothing(db: None) -> None:
+    experiment = submit()
+    for _ in range(60):
+        while experiment.trials.filter(state=State.QUEUED).exists():
+            Experiment.objects.update(hold="released")
+            trial = factories.analysing()
+            parameters = trial.configuration.parameters
+            if (parameters["nb"], parameters["p"]) == (80, 1):
+                trial.fail("out of memory")
+            else:
+                trial.finish(TrialResult({"all": {"hpl.gflops": gflops(parameters)}}, {}, "good"))
+        if not rounds.decide_round(experiment.pk):
+            break
+
+    assert experiment.rounds.last().outcome == "no_result"
+    assert diagnosis_of(experiment).answer.strength == "open"
+
+
+def test_same_results_give_the_same_proposals(db: None) -> None:
+    hashes = []
+    for _ in range(2):
+        experiment = submit()
+        end_trials(experiment)
+        rounds.decide_round(experiment.pk)
+        hashes.append(sorted(experiment.rounds.get(number=2).repetitions))
+        experiment.trials.all().delete()
+        experiment.delete()
+
+    assert hashes[0] == hashes[1]
+
+
+def test_budget_leaves_trials_for_the_confirmation(db: None) -> None:
+    experiment = submit(goal={"optimise": "hpl.gflops", "budget": {"trials": 40}})
+
+    made = run_to_end(experiment)
+
+    assert experiment.trials.count() <= 40
+    assert experiment.trials.filter(kind=Kind.SEARCH).count() <= 26
+    assert "confirm" in {row.phase for row in made}
+
+
+def test_changed_budget_keeps_the_combinations_of_the_search(db: None) -> None:
+    experiment = submit()
+    end_trials(experiment)
+    rounds.decide_round(experiment.pk)
+    before = experiment.configurations.filter(in_design=True).count()
+
+    experiment.revise(parse({**experiment.specification, "goal": {**SPEC["goal"], "budget": {"trials": 95}}}))
+
+    assert experiment.configurations.filter(in_design=True).count() == before
+    assert experiment.trials.filter(state=State.QUEUED, kind=Kind.SEARCH).count() == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"goal": {**SPEC["goal"], "until": "answered"}}, "goal"),
+        ({"goal": {**SPEC["goal"], "optimise": "hpl.speed"}}, "goal.optimise"),
+        ({"deciding": "elapsed_s"}, "deciding"),
+        ({"warmups": 1}, "goal.optimise"),
+        ({"sweep": {"nb": [16, 32], "p": [1, 2]}, "zip": [["nb", "p"]]}, "sweep"),
+        ({"where": "nb > 100"}, "where"),
+        ({"sweep": {"nb": [16]}}, "sweep"),
+        ({"sweep": {"nb": [16, 32], "p": [3, 5]}}, "sweep.p"),
+    ],
+)
+def test_impossible_searches_are_refused_at_their_field(changes: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidSpec) as refused:
+        parse({**SPEC, **changes})
+    assert list(refused.value.by_path()) == [path]
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.05, 0.15, 0.3, 0.6])
+def test_killed_worker_loses_and_doubles_no_proposals(transactional_db: None, after_s: float) -> None:
+    experiment = submit()
+    end_trials(experiment)
+    connection.close()
+    worker = os.fork()
+    if not worker:
+        try:
+            rounds.decide_round(experiment.pk)
+        finally:
+            os._exit(0)
+    threading.Event().wait(after_s)  # any moment of the decision
+    os.kill(worker, signal.SIGKILL)
+    os.waitpid(worker, 0)
+
+    rounds.decide_due()
+
+    assert [row.outcome for row in experiment.rounds.all()] == ["continue", ""]
+    assert experiment.trials.filter(state=State.QUEUED).count() == experiment.rounds.get(outcome="").queued == 6
