@@ -84,7 +84,7 @@ def sum_over_mpich(directory: Path) -> Path:
 
 
 def exchange_over_mpich(directory: Path) -> Path:
-    """Build a program of MPICH in which ranks r and n - 1 - r exchange 3 MB."""
+    """Build a program of MPICH in which ranks exchange 3 MB, the first with the last."""
     return _built(directory / "exchange", _EXCHANGE, "libmpich.so.12")
 
 
