@@ -122,7 +122,7 @@ def overhead_s(here: Installation, **fields: Any) -> float:
 
 
 def recording_s(here: Installation, end: str) -> float:
-    """Return the time from a program's end to the `end` of a step, per 645 000 packets."""
+    """Return the time from a program's end to that of a step, per 645 000 packets."""
     _, trials = here.run(WATER)
     last = trials[-1]  # the first one compiles and loads
     here.capture = here.var / "trials" / str(last["id"]) / "capture.pcapng.zst"
@@ -130,15 +130,15 @@ def recording_s(here: Installation, end: str) -> float:
     return float(waited_s * 645_000 / last["metrics"]["packets"])
 
 
-def certificate_s(here: Installation, *, kept: bool) -> float:
+def certificate_s(here: Installation, *, is_kept: bool) -> float:
     """Return the preparation with a link's certificate beyond that without one.
 
-    A link that this installation has not seen is measured; `kept`: it was measured for an earlier experiment.
+    A link that this installation has not seen is measured; `is_kept`: it was measured for an earlier experiment.
     """
-    here.links += not kept or not here.links
+    here.links += not is_kept or not here.links
     link = {"bandwidth": f"{300 + here.links} Mbit/s"}
     prepared_s = []
-    for certificate in (*(["degrade"] if kept else []), "degrade", "skip"):
+    for certificate in (*(["degrade"] if is_kept else []), "degrade", "skip"):
         _, (trial,) = here.run({**LINK, "link": link, "certificate": certificate})
         prepared_s.append(moment(trial, "running_at") - moment(trial, "preparing_at"))
     return prepared_s[-2] - prepared_s[-1]
@@ -174,8 +174,8 @@ ROWS: Final[dict[str, tuple[str, Callable[[Installation], float], float]]] = {
         0.2,
     ),
     "results": ("the same to stored results, s", lambda here: recording_s(here, "ended_at"), 0.45),
-    "certificate": ("link certificate, measured, s", lambda here: certificate_s(here, kept=False), 1.5),
-    "kept": ("the same on a link of an earlier experiment, s", lambda here: certificate_s(here, kept=True), 1.5),
+    "certificate": ("link certificate, measured, s", lambda here: certificate_s(here, is_kept=False), 1.5),
+    "kept": ("the same on a link of an earlier experiment, s", lambda here: certificate_s(here, is_kept=True), 1.5),
     "stats": ("`python -m analysis stats` from a cold start, s", cold_command_s, 0.6),
 }
 

@@ -13,7 +13,8 @@ from config.health import health, metrics
 
 # Django's own sign-in of the admin would skip the second factor.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-admin.site.site_header = admin.site.index_title = admin.site.site_title = "Database administration"
+admin.site.site_header = admin.site.site_title = "Database administration"
+admin.site.index_title = "Tables"
 
 handler400 = "dashboard.api.rest.errors.bad_request"
 handler500 = "dashboard.api.rest.errors.server_error"

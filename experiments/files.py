@@ -135,7 +135,7 @@ def _believed(artifact: Artifact | None) -> bytes | None:
 
 
 def _unpacked(content: bytes) -> dict[str, Any] | None:
-    """Return a stored table; None if it is damaged or longer than any that a trial writes."""
+    """Return a stored table; None if it is damaged, or longer than any trial's."""
     try:
         with zstandard.ZstdDecompressor().stream_reader(content) as stream:
             text = stream.read(_MOST_BYTES + 1)

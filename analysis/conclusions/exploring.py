@@ -14,7 +14,7 @@ from math import log, sqrt
 from typing import Final
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy  # scipy.optimize is loaded when it is first used
 
 from analysis.conclusions.observations.grid import SizeGrid
 from analysis.scaling.laws import USL
@@ -103,7 +103,7 @@ def _predicted(curve: SizeGrid, sizes: Sequence[int]) -> list[float] | None:
         return None
     counts = np.array([len(curve.question.values(point)) for point in curve.points])
     design = USL.basis(x) * np.exp(-costs)[:, None]  # relative errors
-    coefficients, _ = nnls(design * np.sqrt(counts)[:, None], np.sqrt(counts))
+    coefficients, _ = scipy.optimize.nnls(design * np.sqrt(counts)[:, None], np.sqrt(counts))
     fitted = USL.basis(x) @ coefficients
     if not (fitted > 0).all():
         return None

@@ -131,13 +131,13 @@ def _of_machine(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterato
         used = machine.sockets - idle
         yield (
             "idle_socket",
-            f"{_ranks(ranks)} of {machine.name} ran on {_sockets(used)}, and {_sockets(idle)} had none",
+            f"{ranks_in_words(ranks)} of {machine.name} ran on {_sockets(used)}, and {_sockets(idle)} had none",
         )
     socket_of = {cpu: core.socket for core in machine.cores for cpu in core.cpus}
     seen_on = {row["rank"]: {socket_of[cpu] for cpu in row["cpus"] if cpu in socket_of} for row in ranks}
     migrated = [row for row in ranks if len(seen_on[row["rank"]]) > 1]
     if migrated:
-        yield "migrated_rank", f"{_ranks(migrated)} of {machine.name} moved between sockets"
+        yield "migrated_rank", f"{ranks_in_words(migrated)} of {machine.name} moved between sockets"
 
 
 def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[tuple[str, str]]:
@@ -155,7 +155,7 @@ def _crowded(machine: Machine, ranks: Sequence[Row], threads: int) -> Iterator[t
         if len(inside) * threads <= len(cores):
             continue
         cpus = {cpu for row in inside for cpu in allowed[row["rank"]]}
-        share = f"{_ranks(inside)} of {machine.name} share {plural(len(cores), 'core')}"
+        share = f"{ranks_in_words(inside)} of {machine.name} share {plural(len(cores), 'core')}"
         if len(inside) * threads <= len(cpus):
             yield "threads_as_cores", f"{share} with {plural(len(cpus), 'hardware thread')}"
             return
@@ -175,7 +175,7 @@ def _idle_sockets(machine: Machine, ranks: Sequence[Row], threads: int) -> froze
     return machine.sockets - used if used else frozenset()
 
 
-def _ranks(rows: Sequence[Row]) -> str:
+def ranks_in_words(rows: Sequence[Row]) -> str:
     """Return "rank 3", "ranks 0-3", or "12 ranks"."""
     numbers = sorted(row["rank"] for row in rows)
     named = _listed(numbers)

@@ -94,16 +94,15 @@ def _processor(cluster: Cluster) -> str:
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a cluster with its facts; its settings to users who can change them."""
     cluster = get_object_or_404(Cluster, slug=slug)
-    may_set_up = may_set_up_clusters(request.user) and not cluster.elsewhere
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
+    test_context = _test_of(request, cluster)
+    may_set_up = test_context["may_set_up"]
     context = {
-        **_test_of(request, cluster),
+        **test_context,
         "place": "clusters",
         "row": row,
         "may_describe": may_describe_clusters(request.user),
-        "may_set_up": may_set_up,
         "may_remove": may_set_up and cluster.may_be_removed,
-        "failure": ClusterTest.failure_of(cluster),
         "settings": _settings(row) if may_set_up else None,
     }
     return render(request, "clusters/cluster.html", context)
@@ -199,6 +198,8 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
         "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
         "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
+        "may_set_up": may_set_up_clusters(request.user) and not cluster.elsewhere,
+        "failure": ClusterTest.failure_of(cluster),
     }
 
 

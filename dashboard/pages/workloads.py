@@ -16,6 +16,7 @@ from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, visible_experiments
 from experiments.models import Experiment, Program
+from experiments.workloads.fields import choices_of
 
 
 @require_GET
@@ -84,7 +85,7 @@ def _parameter(name: str, info: FieldInfo, placeholder: Mapping[str, Any]) -> di
     }
     low = bounds.get("ge", bounds.get("gt", placeholder.get("minimum")))
     high = bounds.get("le", bounds.get("lt", placeholder.get("maximum")))
-    choices = ", ".join(map(str, placeholder.get("choices") or ()))
+    choices = ", ".join(map(str, choices_of(info)))
     return {
         "name": name,
         "title": info.title or name,

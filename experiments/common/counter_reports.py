@@ -1,4 +1,4 @@
-"""Form of the reports of counters, which other hosts and imported files may lack. Pure."""
+"""Form of the reports of counters, which hosts and imports may lack. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Row(_Form):
 
 
 class _Report(_Form):
-    """What one source of a host reported."""
+    """Report of one source of a host."""
 
     state: _Line
     title: _Line

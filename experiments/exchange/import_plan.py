@@ -366,7 +366,10 @@ def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, s
 
 
 def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
-    """Return the unpacked size of a file that pages read, by its name or kind. Raise BadBundle."""
+    """Return the unpacked size of a file that pages read. Raise BadBundle.
+
+    Its name or kind decides, not its path.
+    """
     is_json = file.kind == "analysis" or file.name.endswith(".json.zst")
     if not is_json and (file.kind == "capture" or not (file.name.endswith(".zst") or file.path.endswith(".zst"))):
         return 0

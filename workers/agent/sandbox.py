@@ -41,6 +41,8 @@ DEVICE_LINKS = {
 }  # fmt: skip
 USER_NAME = "trial"
 SMALL_BYTES = 1 << 20
+SYSTEM_V = {"sem": "32000 32000 500 1000", "msgmni": "1000"}
+"""Limits of semaphores and message queues: kernel memory that outlives its process, up to 64 GB by default."""
 READY = b"ready"
 ESCAPED = re.compile(r"\\([0-7]{3})")  # of a space, a tab, a newline and a backslash
 READ_ONLY = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID
@@ -228,6 +230,8 @@ def _arrange_files(plan: SandboxPlan, user: int | None, directories: Sequence[in
         _hide(path, plan.limits)
     with contextlib.suppress(OSError):  # before Linux 6.9 for root only
         Path("/proc/sys/kernel/shmall").write_text(str(plan.limits["scratch_bytes"] // PAGE_BYTES))
+        for name, limit in SYSTEM_V.items():
+            Path("/proc/sys/kernel", name).write_text(limit)
     for path, descriptor in granted.items():
         _show(path, descriptor, hidden, writable=str(path) in plan.writable)
     if passwords is not None:

@@ -33,6 +33,7 @@ POLL_S = 0.02
 SETTLE_LIMIT_S = 2.0
 END_LIMIT_S = 20.0
 COMPRESSION_LEVEL = 1
+MOST_THREADS = 4
 CHUNK_BYTES = 1 << 20
 NOT_PERMITTED = (
     "this user may not record packets: run `dpkg-reconfigure wireshark-common` and add the worker's user to the group "
@@ -114,7 +115,7 @@ class Capture:
             raise CaptureUnavailable(f"{self.where}{reason(error)}") from error
 
     def look(self) -> int | None:
-        """Return the frames on the interface so far; a silence is counted from the first look."""
+        """Return the frames so far; a silence is counted from the first look."""
         now, counters = time.monotonic(), (self._on_interface(), self._settling_bytes())
         if self._counters is None or counters[0] != self._counters[0]:
             self._sent = now
@@ -192,7 +193,7 @@ class Capture:
         """Work on what is recorded while no packet comes."""
 
     def _has_reported(self, limit_s: float) -> bool:
-        """Wait until the tool, told to end, has reported its counts."""
+        """Wait until the tool, which is ending, has reported its counts."""
         return self._process.wait(limit_s) is not None
 
     def _is_complete(self, on_interface: int | None) -> bool:
@@ -234,7 +235,8 @@ def store(packets: BinaryIO, path: Path, size: int) -> None:
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
-            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True)
+            threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True, threads=threads)
             for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
                 target.write(chunk)
             target.flush()

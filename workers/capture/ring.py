@@ -129,7 +129,7 @@ class RingCapture(Capture):
         self.refresh()
 
     def _has_reported(self, limit_s: float) -> bool:
-        """Wait for the report, which is the last thing that it writes: the kernel takes 30 ms to free the ring."""
+        """Wait for the report, and not for the end: the kernel frees the ring in 30 ms."""
         deadline = time.monotonic() + limit_s
         while self._totals() is None and self._process.wait(REPORT_POLL_S) is None:
             if time.monotonic() >= deadline:

@@ -18,6 +18,7 @@ from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Session
 from workers.launchers.job import Launch
+from workers.launchers.remote import RemoteSession
 
 OLDEST_PYTHON: Final = (3, 9)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 1 << 30, 100 << 20
@@ -79,9 +80,8 @@ def launch_command(session: Session, launch: Launch) -> Step:
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
             *(("sudo apt install openmpi-bin",) if launch.launcher == MPIRUN else ()),
         )
-    first = next(iter(session.remote_agents.values()), None)
-    version = first.output([program, "--version"]).strip().splitlines()[:1] if first else []
-    return ok(name, program, f"{version[0].strip()}." if version else "")
+    version = session.version(program) if isinstance(session, RemoteSession) else None
+    return ok(name, program, f"{version}." if version else "")
 
 
 def equal_hosts(session: Session, environment: Mapping[str, Any]) -> Step:

@@ -58,7 +58,8 @@ def judge(chosen: str, library: str, answers: Answers, *, has_mpirun: bool) -> S
     if chosen == MPIRUN and proposed:
         reason = "is the default of the site" if proposed == answers.site else "can start ranks too"
         return ok(NAME, MPIRUN, f"{answers.said} {proposed} {reason}: choose it if your own jobs use it.")
-    return ok(NAME, chosen, answers.said)
+    without = " Open MPI has no PMI2, unless it was built with it: its programs need srun-pmix or mpirun."
+    return ok(NAME, chosen, answers.said + (without if chosen == "srun-pmi2" else ""))
 
 
 def slurm_answers(plugins: str, configuration: str) -> Answers:

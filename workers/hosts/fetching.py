@@ -30,9 +30,10 @@ class FileSource(Protocol):
 def fetch(
     agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = (), room: int = OUTPUT_LIMIT_BYTES
 ) -> int:
-    """Copy the files in `source` on a host to `target`; return the rest of ``room`` bytes.
+    """Copy the files in `source` on a host to `target`.
 
-    Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name or too many bytes, and OSError.
+    Return the rest of ``room`` bytes. Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name or too many
+    bytes, and OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]

@@ -51,7 +51,7 @@ from workers.launchers.limits import (
 )
 from workers.launchers.openmpi import Placement
 from workers.testbed.certificate import Certificate
-from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
+from workers.testbed.kept_certificate import StoredCertificate, nothing_stored
 from workers.testbed.plan import Topology
 
 SIDE_BY_SIDE = 16
@@ -175,10 +175,10 @@ class Session(ABC):
     def read_text(self, path: str, limits: Limits) -> str:
         """Return a file of the first host that trials may read. Raises LaunchFailed."""
 
-    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+    def certify(self, stored: StoredCertificate = nothing_stored) -> Certificate | None:
         """Return the measured link, cached while the hosts exist; None if not applicable.
 
-        ``kept`` returns a certificate that was stored for an equal network on this machine.
+        ``stored`` returns a certificate that was kept for an equal network on this machine.
         """
         return None
 
@@ -366,8 +366,8 @@ class MachineSession(Session):
         mpirun = (launch or self.usual_launch).program
         if self.confined and self._of_interface is None:  # only the agent can change an interface of its own
             self._of_interface = answers_to(questions_about(self.interface), self.agent, self.first_host)
-        variables, known = self.environment_variables(), self._of_interface
-        return describe(self.agent, self.first_host, self.interface, argv, mpirun, variables, of_interface=known)
+        variables, answers = self.environment_variables(), self._of_interface
+        return describe(self.agent, self.first_host, self.interface, argv, mpirun, variables, of_interface=answers)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from workers.launchers.base import Launcher, Link, MachineSession, Recording, Se
 from workers.launchers.job import Job, Launch
 from workers.testbed import commands, emulation, fabric, kept_certificate
 from workers.testbed.certificate import Certificate, certify
-from workers.testbed.kept_certificate import KeptCertificate, nothing_kept
+from workers.testbed.kept_certificate import StoredCertificate, nothing_stored
 from workers.testbed.plan import DEFAULT_MTU, Plan, host_names
 from workers.testbed.probe import emulators, made_relay, probe, unshare_argv
 
@@ -69,16 +69,16 @@ class TestbedSession(MachineSession):
         bridge, must_hold = (commands.FAR_BRIDGE, commands.SITE_BYTES) if host == FAR_SITE else (commands.BRIDGE, ())
         return RingCapture.on_interface(self.agent, bridge, self._memory, snap_length=snap_length, must_hold=must_hold)
 
-    def certify(self, kept: KeptCertificate = nothing_kept) -> Certificate | None:
+    def certify(self, stored: StoredCertificate = nothing_stored) -> Certificate | None:
         """Return the measured link, or that of an equal network on this machine.
 
         Measured once, since the fabric does not change.
         """
         if self._certificate is None and len(self.hosts) > 1:
             made_on = kept_certificate.made_on(self.plan, self.environment(), self.facts)
-            busy, stored = kept_certificate.busy_share(), kept(made_on)
-            if stored is not None and kept_certificate.still_holds(stored, busy):
-                self._certificate = Certificate.from_dict(stored)
+            busy, earlier = kept_certificate.busy_share(), stored(made_on)
+            if earlier is not None and kept_certificate.still_holds(earlier, busy):
+                self._certificate = Certificate.from_dict(earlier)
             elif (measured := certify(self.agent, self.plan)) is not None:
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 self._certificate = dataclasses.replace(measured, measured_at=now, made_on=made_on, busy_share=busy)

@@ -20,16 +20,16 @@ BUSY_TOLERANCE: Final = 0.1
 LOOK_S: Final = 0.1
 _FACTS: Final = ("kernel", "architecture", "cpu", "machine", "interface", "tcp")
 
-KeptCertificate = Callable[[str], Mapping[str, Any] | None]
+StoredCertificate = Callable[[str], Mapping[str, Any] | None]
 """Returns the newest stored certificate of a link as requested, by its `made_on`."""
 
 
-def nothing_kept(_made_on: str) -> None:
+def nothing_stored(_made_on: str) -> None:
     """Return None: every link is measured."""
 
 
 def made_on(plan: Plan, environment: Mapping[str, Any], built: Mapping[str, Any]) -> str:
-    """Return a hash of the plan, the machine since its start, and the code that makes and measures links."""
+    """Return a hash of the plan, the started machine, and the code of links."""
     parts = {
         "plan": plan.to_message(),
         "built": dict(built),
@@ -64,6 +64,6 @@ def _ticks() -> tuple[int, int]:
 
 
 def still_holds(stored: Mapping[str, Any], busy: float) -> bool:
-    """Return whether a certificate of an equal network is young, and the machine no busier."""
+    """Return whether a certificate is young, and the machine no busier than then."""
     age = datetime.now(UTC) - datetime.fromisoformat(stored["measured_at"])
     return timedelta() <= age <= KEPT_FOR and busy <= stored["busy_share"] + BUSY_TOLERANCE

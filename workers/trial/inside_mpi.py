@@ -118,8 +118,9 @@ def inside_mpi(
     tools = sorted({tool for profile_of_rank in profiles for tool in profile_of_rank.tools})
     texts, hosts = _texts_of_transport(report_dir, usages), {usage.rank: usage.host for usage in usages}
     places = {rank: place_of(text) for rank, text in texts.items()}
+    io = {usage.rank: {"io": dict(usage.io)} for usage in usages if usage.io}
     for row in tables["ranks"]:
-        row.update(places.get(row["rank"], {}))
+        row.update(places.get(row["rank"], {}) | io.get(row["rank"], {}))
     tables["machines"] = stored(layout.machines)
     misplaced = findings(tables["ranks"], layout.machines, layout.threads)
     if layout.by_hardware_threads:

@@ -191,7 +191,7 @@ class TrialRun:
         )
 
     def _environment(self, session: Session, job: Job) -> dict[str, Any]:
-        """Return the facts of hosts and program, with those that the cluster's settings add."""
+        """Return facts of hosts and program, and those of the cluster's settings."""
         environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
         of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
         chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
@@ -283,8 +283,8 @@ class TrialRun:
         """Start the recordings by host, the analysed one first; return refusals too."""
         started: Started = {}
         refused: Refused = {}
-        wanted = self.spec.capture.enabled and self.trial.kind != Kind.CONTROL
-        for host in session.recorded_hosts if wanted else ():
+        captures = self.spec.capture.enabled and self.trial.kind != Kind.CONTROL
+        for host in session.recorded_hosts if captures else ():
             try:
                 started[host] = session.capture(host, snap_length=self.spec.capture.snap_length)
                 stack.callback(started[host].close)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from analysis.conclusions.answer import Answer, Figure
+from analysis.conclusions.answer import Answer, Cause, Figure
 from analysis.conclusions.context import Deciding
 from analysis.conclusions.observations.grid import SizeGrid
 from analysis.conclusions.sentences import answers as words
 
 ENERGY: Final = Deciding("energy_j", "Energy", "J")
+_MOST: Final = 2
+"""Compromises that are named."""
 
 
 def with_energy(curve: SizeGrid, answer: Answer) -> Answer:
@@ -29,17 +31,32 @@ def with_energy(curve: SizeGrid, answer: Answer) -> Answer:
         energy.figure(point, {curve.factor.name: point.parameters[curve.factor.name]}) for point in energy.points
     ]
     figures.append(Figure("least energy", curve.level(least), curve.factor.plural))
-    sentence = words.least_energy_too(curve)
+    sentence, compromises = words.least_energy_too(curve), []
     if least != chosen:
         ratio, about, is_more = energy.worse(chosen, least)
-        saved = None
-        if about is not None and about.low and about.high:
-            saved = replace(about, low=1 - 1 / about.low, high=1 - 1 / about.high)
         figures.append(Figure.within("times the least energy", ratio, "1", about))
-        longer, between, is_slower = curve.worse(least, chosen)
-        sentence = words.least_energy(
-            curve, least, (1 - 1 / ratio, saved), (longer, between) if is_slower else None, is_clear=is_more
-        )
+        sentence = _trade(curve, energy, least, is_clear=is_more)
+        compromises = [
+            Cause(f"A compromise: {_trade(curve, energy, i, is_clear=True).rstrip('.')}", chart="energy")
+            for i in range(len(curve.points))
+            if energy.worse(chosen, i)[2] and energy.worse(i, least)[2] and curve.worse(least, i)[2]
+        ]
     elif not all(energy.worse(i, least)[2] for i in range(len(energy.points)) if i != least):
         sentence = words.NO_LESS_ENERGY
-    return replace(answer, sentence=f"{answer.sentence} {sentence}", figures=(*answer.figures, *figures))
+    return replace(
+        answer,
+        sentence=f"{answer.sentence} {sentence}",
+        figures=(*answer.figures, *figures),
+        causes=(*answer.causes, *compromises[:_MOST]),
+    )
+
+
+def _trade(curve: SizeGrid, energy: SizeGrid, i: int, *, is_clear: bool) -> str:
+    """Return what a size saves and costs against the sufficient one."""
+    ratio, about, _ = energy.worse(curve.enough, i)
+    saved = None
+    if about is not None and about.low and about.high:
+        saved = replace(about, low=1 - 1 / about.low, high=1 - 1 / about.high)
+    longer, between, is_slower = curve.worse(i, curve.enough)
+    price = (longer, between) if is_slower else None
+    return words.least_energy(curve, i, (1 - 1 / ratio, saved), price, is_clear=is_clear)

@@ -48,7 +48,7 @@ def _counters(steps: Mapping[str, Mapping[str, Any]]) -> Source:
     """Return the counters: those of hosts, and of devices that the check found."""
     started = steps.get("Start")
     if started is None or started["state"] != OK:
-        return Source.of_step("Counters", "host-counters", started)
+        return Source.of_step("Counters", "host-counters", started or steps.get("Counters"))
     devices = {name.partition(": ")[2]: step for name, step in steps.items() if name.startswith("Counters: ")}
     ready = [name for name, step in devices.items() if step["state"] == OK]
     to_fix = [step for step in devices.values() if step["state"] != OK]

@@ -205,6 +205,8 @@ def _of_many(compared: Compared, metric: str) -> str:
     ends = f"{amount(first, metric)} ({one.label}) to {amount(last, metric)} ({other.label})"
     if direction == "neutral" or first == last:
         return f"Medians of {label}{where}: {ends}."
+    if not any(c.verdict in ("higher", "lower") for c in compared.changed[compared.at] if c is not None):
+        return f"Medians of {label}{where} show no clear difference: {ends}."
     return f"The {'highest' if direction == 'higher' else 'lowest'} median of {label}{where} is that of {one.label}: {ends}."
 
 

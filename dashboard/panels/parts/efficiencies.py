@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from analysis.mpi.efficiencies import Counts, Scaled, Size, scaled
+from analysis.mpi.efficiencies import Counts, Scaled, Size, Split, scaled
 from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
 from dashboard.panels.parts.measured import Measured
@@ -38,26 +38,26 @@ _AGAINST_THE_SMALLEST: Final = {
     ),
 }
 """Label and definition of metrics that need several sizes."""
-_FACTORS: Final[Mapping[str, tuple[str, str, Callable[[Scaled], float | None]]]] = {
+_FACTORS: Final[Mapping[str, tuple[str, str, Callable[[Split], float]]]] = {
     "instruction_scalability": (
         "Instruction scalability",
         "Instructions outside MPI at the smallest size / here: below 100 % ranks repeat work.",
-        lambda size: size.split and size.split.instructions,
+        lambda split: split.instructions,
     ),
     "ipc_scalability": (
         "IPC scalability",
         "Instructions per cycle here / at the smallest size: below 100 % cores wait for memory more.",
-        lambda size: size.split and size.split.ipc,
+        lambda split: split.ipc,
     ),
     "frequency_scalability": (
         "Frequency scalability",
         "Clock of the cores outside MPI here / at the smallest size.",
-        lambda size: size.split and size.split.frequency,
+        lambda split: split.frequency,
     ),
     "core_scalability": (
         "Core scalability",
         "Share of the useful time on a CPU core here / at the smallest size; POP has it in the frequency.",
-        lambda size: size.split and size.split.core,
+        lambda split: split.core,
     ),
 }
 """Factors of the computation scalability, if the processors' counters were read."""
@@ -125,16 +125,17 @@ def metric_branch(depth: int, metric: str, rows: Sequence[ConfigurationRow]) -> 
 def _tree(name: str, rows: Sequence[ConfigurationRow], *, weak: bool) -> Tree:
     ordered = sorted(rows, key=lambda row: (row.ranks, row.hosts))
     compared = _against_the_smallest(ordered, weak=weak)
+    nothing: Sequence[Sequence[float]] = [()] * len(ordered)
     factors = [
-        Branch(2, name, label, definition, [_one(factor(size)) for size in compared] or [()] * len(ordered))
-        for name, (label, definition, factor) in _FACTORS.items()
+        Branch(2, key, label, definition, [[factor(size.split)] if size.split else () for size in compared] or nothing)
+        for key, (label, definition, factor) in _FACTORS.items()
     ]
-    wholes = [_one(size.whole) for size in compared] or [()] * len(ordered)
-    grown = [_one(size.computation) for size in compared] or [()] * len(ordered)
     branches = [
-        Branch(0, GLOBAL, *_AGAINST_THE_SMALLEST[GLOBAL], wholes),
+        Branch(0, GLOBAL, *_AGAINST_THE_SMALLEST[GLOBAL], [[size.whole] for size in compared] or nothing),
         *(metric_branch(depth, metric, ordered) for depth, metric in _OF_EACH_TRIAL),
-        Branch(1, COMPUTATION, *_AGAINST_THE_SMALLEST[COMPUTATION], grown),
+        Branch(
+            1, COMPUTATION, *_AGAINST_THE_SMALLEST[COMPUTATION], [[size.computation] for size in compared] or nothing
+        ),
         *factors,
     ]
     return Tree(name, ordered, branches)
@@ -159,10 +160,6 @@ def _against_the_smallest(rows: Sequence[ConfigurationRow], *, weak: bool) -> Se
 def _counts(row: ConfigurationRow) -> Counts | None:
     sums = [row.median(f"processor_{name}") for name in ("instructions", "cycles", "cpu_s")]
     return Counts(*filter(None, sums)) if all(sums) else None
-
-
-def _one(value: float | None) -> Sequence[float]:
-    return () if value is None else [value]
 
 
 def _median(values: Sequence[float]) -> float | None:

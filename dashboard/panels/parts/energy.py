@@ -88,7 +88,7 @@ def _table(
                 ],
                 "is_fastest": i == fastest,
                 "is_on_line": point.is_on_line,
-                "words": ", ".join(words) or ("between" if point.is_on_line else "slower, more energy"),
+                "words": words or ["between" if point.is_on_line else "slower, more energy"],
             }
         )
     return {"columns": columns, "rows": table, "base": points[fastest].name}

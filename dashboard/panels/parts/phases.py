@@ -123,18 +123,18 @@ def _gains(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases, meas
 
 def _files(by_method: Mapping[str, list[ConfigurationRow]], phases: Phases) -> dict[str, Any] | None:
     """Return bytes and waiting time of a mean rank, and of NFS; None without any."""
-    everything = [row for rows in by_method.values() for row in rows]
-    columns = [metric for metric in _FILES if any(row.values.get(metric) for row in everything)]
+    order = list(by_method)
+    everything = [(row, method) for method, rows in by_method.items() for row in rows]
+    everything.sort(key=lambda pair: (pair[0].median(phases.nodes) or 0.0, order.index(pair[1])))
+    columns = [metric for metric in _FILES if any(row.values.get(metric) for row, _ in everything)]
     rows = [
         {
             "nodes": row.median(phases.nodes),
             "method": method,
             "cells": [_per_rank(metric, row.median(metric), row.ranks) for metric in columns],
         }
-        for method, method_rows in by_method.items()
-        for row in method_rows
+        for row, method in everything
     ]
-    rows.sort(key=lambda cells: (cells["nodes"], list(by_method).index(cells["method"])))
     return {"columns": [(find(metric).label, metric) for metric in columns], "rows": rows} if columns else None
 
 

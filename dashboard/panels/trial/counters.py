@@ -202,6 +202,14 @@ def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         everywhere = len(row["hosts"]) == len(counted)
         yield {
             **row,
+            "reason": _first_up(row["reason"]),
             "everywhere": everywhere and row["is_source"],
             "on": "" if everywhere else ", ".join(row["hosts"]),
         }
+
+
+def _first_up(reason: str) -> str:
+    """Return a reason as a sentence; names of devices keep their letters."""
+    first, _, _ = reason.partition(" ")
+    is_name = any(letter.isdigit() or letter in "_/" for letter in first)
+    return reason if is_name else reason[:1].upper() + reason[1:]

@@ -10,6 +10,7 @@ from dashboard.charts.ranks import inside_over_time, message_sizes, requested_ma
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.placement import placement
 from dashboard.panels.trial.rank_counters import rank_counters
+from dashboard.panels.trial.rank_files import rank_files
 from dashboard.panels.trial.waits import waits_table
 from experiments.files import MPI_CALLS_NAME, read_analysis, read_mpi_profile
 from experiments.models import Trial
@@ -89,6 +90,7 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
         "threads": sum(rank["calls_of_other_threads"] for rank in ranks),
         "waits": waits_table(profile),
         "placement": placement(profile, trial.conditions),
+        "files": rank_files(ranks),
         "counters": rank_counters(ranks, trial.not_available),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],

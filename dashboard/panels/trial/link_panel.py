@@ -33,7 +33,7 @@ def link_panel(trial: Trial) -> dict[str, Any] | None:
 
 
 def _age(trial: Trial, certificate: Mapping[str, Any]) -> str:
-    """Return how long before the trial the link was measured; empty if for it, or unknown."""
+    """Return how long before the trial the link was measured; empty if unknown."""
     if trial.preparing_at is None or not certificate.get("measured_at"):
         return ""
     age_s = (trial.preparing_at - datetime.fromisoformat(certificate["measured_at"])).total_seconds()

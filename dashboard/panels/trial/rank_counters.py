@@ -28,6 +28,7 @@ def rank_counters(ranks: Sequence[Mapping[str, Any]], absent: Mapping[str, str])
             reasons.setdefault(absent[metric], []).append(METRICS[metric].label)
     return {
         "rows": [_row(rank, rank["counters"]) for rank in counted[:MOST_ROWS]],
+        "has_hardware": any("instructions" in rank["counters"] or "cycles" in rank["counters"] for rank in counted),
         "rows_left_out": max(0, len(counted) - MOST_ROWS),
         "absent": [{"labels": ", ".join(labels), "reason": reason} for reason, labels in reasons.items()],
     }

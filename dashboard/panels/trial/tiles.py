@@ -35,8 +35,8 @@ class Tile:
 def metrics_of_tiles(trial: Trial, values: Container[str]) -> list[str]:
     """Return the program's own figures, the deciding one first, and headline metrics."""
     experiment = trial.experiment
-    own = (deciding_metric(experiment.workload, experiment.specification), *figures_of_merit(experiment))
-    own_figures = [metric for metric in dict.fromkeys(own) if metric not in METRICS and metric in values]
+    figures = (deciding_metric(experiment.workload, experiment.specification), *figures_of_merit(experiment))
+    own_figures = [metric for metric in dict.fromkeys(figures) if metric not in METRICS and metric in values]
     return [*own_figures[:OWN_FIGURES], *HEADLINE][:MOST]
 
 

@@ -22,7 +22,7 @@ from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
 from experiments.specification import budget
 
-PIECE: Final = 1000
+PIECE: Final = 4000
 LONG_PIECE: Final = 250
 """Trials per frame, wide and long."""
 _TIME: Final = pl.Datetime("us", "UTC")
@@ -112,13 +112,13 @@ class TrialTable:
 
     def pieces(self) -> Iterator[pl.DataFrame]:
         """Yield the rows in frames. Raise TooLarge beyond the processor time of a request."""
-        schema = {column.name: column.kind for column in self.columns}
+        typed = [pl.col(column.name).cast(column.kind) for column in self.columns]
         step, frame = (LONG_PIECE, self._long_frame) if self._long else (PIECE, self._wide_frame)
         for first in range(0, len(self._trials), step):
             budget.check()
             trials = self._facts.of(self._trials[first : first + step])
             values = self._arrays.of(trials["trial"].to_numpy())
-            yield frame(trials, values).select(pl.col(name).cast(kind) for name, kind in schema.items())
+            yield frame(trials, values).select(typed)
 
     def _long_frame(self, trials: pl.DataFrame, values: Numbers) -> pl.DataFrame:
         """Return a row per measurement."""

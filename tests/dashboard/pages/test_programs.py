@@ -76,6 +76,8 @@ def test_page_of_a_program_shows_its_parameters_first(maintainer):
     rows = [(row["name"], row["default"], row["allowed"]) for row in context["parameters"]]
     assert rows[:2] == [("steps", 100, "1 or more"), ("mode", None, "fast, slow")]
     assert [name for name, *_ in rows[2:]] == ["threads", "version"]
+    staging = maintainer.get(reverse("workload", args=["data-staging"])).context["parameters"][0]
+    assert staging["allowed"] == "pull, multicast, tree"
     assert context["version"] == 1
 
 

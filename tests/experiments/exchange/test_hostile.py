@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,18 @@ def test_it_refuses_a_trial_that_cannot_be(
     path = rewritten(bundle(), tmp_path / "changed.zip", "trial.json", change)
     elsewhere()
     assert words in refusal(path)
+
+
+def test_certificates_of_imported_trials_hold_for_no_other_trial(bundle: Callable[..., Path], tmp_path: Path) -> None:
+    now = datetime.now(UTC).isoformat()
+    forged = {"kept": True, "made_on": "equal", "measured_at": now, "busy_share": 1e9}
+    path = rewritten(
+        bundle(), tmp_path / "b.zip", "trial.json", lambda trial: trial.update(certificate=forged, ended_at=now)
+    )
+    elsewhere()
+    import_bundle(path, project=load_defaults())
+    assert Trial.objects.filter(certificate__made_on="equal").exists()
+    assert Trial.kept_certificate("equal", timedelta(days=1)) is None
 
 
 def test_import_refuses_an_unknown_kind_of_cluster(bundle: Callable[..., Path], tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ BOTH = ("srun-pmix", "srun-pmi2")
         ("mpirun", "openmpi", Answers([], ""), True, "ok", ""),
         ("mpirun", "openmpi", Answers(["flux-run"], ""), False, "warning", "flux-run"),
         ("pals", "mpich", Answers([], ""), True, "problem", "mpirun"),
+        ("srun-pmi2", "openmpi", Answers(BOTH, ""), True, "ok", "need srun-pmix or mpirun"),
     ],
 )
 def test_the_launcher_that_fits_is_proposed(

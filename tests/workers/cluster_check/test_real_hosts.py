@@ -68,6 +68,7 @@ def test_mpich_meets_too(ssh_hosts: SshHosts) -> None:
     assert states(steps)["MPI hello across two hosts"] == "ok", steps
     assert "MPICH" in steps["MPI hello across two hosts"].seen
     assert states(steps)["Ping-pong between two hosts"] == "ok"
+    assert steps["Launch command"].seen == "Hydra 4.0.2."
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", "srun-pmix"])
@@ -77,6 +78,10 @@ def test_all_is_well_on_nodes_of_slurm(launcher: str, slurm: Slurm) -> None:
     assert states(steps) == {**expected, "Launcher": "ok"}, steps
     assert steps["MPI hello across two hosts"].value.startswith("2 ranks, ")
     assert steps["Launcher"].value == launcher
+    assert (
+        steps["Launch command"].seen
+        == {"mpirun": "mpirun (Open MPI) 4.1.4.", "srun-pmix": "slurm-wlm 22.05.8."}[launcher]
+    )
     assert "pmix_v4" not in steps["Launcher"].seen
     assert ("srun-pmix can start ranks too" in steps["Launcher"].seen) == (launcher == "mpirun")
 

@@ -84,7 +84,7 @@ def sum_over_mpich(directory: Path) -> Path:
 
 
 def exchange_over_mpich(directory: Path) -> Path:
-    """Build a program of MPICH in which the first and the last rank exchange 3 MB, and so on."""
+    """Build a program of MPICH in which ranks 0 and n - 1, 1 and n - 2 ... exchange 3 MB."""
     return _built(directory / "exchange", _EXCHANGE, "libmpich.so.12")
 
 

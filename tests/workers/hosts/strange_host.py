@@ -49,7 +49,7 @@ def flood(messages):
         os.write(1, (lengths.pack(len(text), 0) + text + b"\\n") * messages)
 
 sys.stdin.buffer.read(int(sys.stdin.buffer.read(8)))
-os.write(1, GREETING)
+os.write(1, FIRST_WORDS)
 while header := sys.stdin.buffer.read(8):
     request = json.loads(sys.stdin.buffer.read(lengths.unpack(header)[0]))
     sys.stdin.buffer.read(1)
@@ -57,4 +57,4 @@ while header := sys.stdin.buffer.read(8):
     answer.update({"host": "odd", "variables": {}, "python": "3.9"} if request["do"] == "hello" else {})
     BEHAVIOUR
 """
-"""An agent's program: GREETING is written first, BEHAVIOUR answers each request with `send` and `flood`."""
+"""An agent's program: FIRST_WORDS is written first, BEHAVIOUR answers each request with `send` and `flood`."""

@@ -128,6 +128,11 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     assert report["cost"]["cpu_s"] > 0
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "package-0: 0 J" in lines
+    keys = list(report["sources"])
+    assert keys == [source.key for source in SOURCES if source.key in keys]
+    for wrong in (["--root", str(tmp_path / "none")], ["--seconds", "0"]):
+        refused = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+        assert (refused.returncode, wrong[0] in refused.stderr.splitlines()[-1]) == (2, True)
 
 
 def test_recorder_probes_a_missing_source_once(tmp_path: Path, monkeypatch: Any) -> None:

@@ -166,6 +166,8 @@ def test_ipmi_gives_estimated_energy(tmp_path: Path) -> None:
     (row,) = source.end()
     assert row["trust"] == "estimated"
     assert row["value"] == pytest.approx(200 * row["seconds"])
+    command(tmp_path, "ipmitool", "echo '    Instantaneous power reading:                     0 Watts'")
+    assert "no power" in why_absent(Ipmi(str(tmp_path)))
     command(tmp_path, "ipmitool", "echo 'DCMI request failed' >&2; exit 1")
     assert why_absent(Ipmi(str(tmp_path))) == "ipmitool failed: DCMI request failed"
 
@@ -286,6 +288,19 @@ def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, f
     assert transport == {"packet_seq_err": 10, "rp_cnp_handled": 4}
 
 
+def test_ports_count_what_a_device_has_at_port_and_device_once(tmp_path: Path) -> None:
+    device = "sys/class/infiniband/mlx5_0"
+    counts = {f"{PORT}/hw_counters/to_retransmits": 4, f"{device}/hw_counters/to_retransmits": 4}
+    source = Ports(str(write(tmp_path, {**port(), **counts, f"{device}/hw_counters/rx_cnp_pkts": 9})))
+    source.probe()
+    transport = [
+        name
+        for name, quantity in source.quantities.items()
+        if quantity.total in ("fabric_cnps", "fabric_retransmissions")
+    ]
+    assert transport == ["mlx5_0/1 to_retransmits", "mlx5_0 rx_cnp_pkts"]
+
+
 def test_ports_of_omni_path_and_hosts_without_ports(tmp_path: Path) -> None:
     assert why_absent(Ports(str(tmp_path))) == "this host has no InfiniBand, RoCE or Omni-Path device"
     source = Ports(str(write(tmp_path, port("sys/class/infiniband/hfi1_0/ports/1"))))
@@ -362,7 +377,7 @@ def test_rocm_leaves_out_what_is_not_available(tmp_path: Path) -> None:
 def test_nfs_and_lustre_count_bytes_of_their_mounts(tmp_path: Path) -> None:
     mountstats = (
         "device rootfs mounted on / with fstype rootfs\n"
-        "device srv:/home mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {} {} 7 8\n"
+        "device srv:/a b mounted on /home with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {} {} 7 8\n"
         "\tper-op statistics\n\t        READ: 9 9 0 1500 41000 5 20 {} 0\n\t       WRITE: 4 4 0 1500 41000 5 20 30 0\n"
         "device tmpfs mounted on /tmp with fstype tmpfs\n"
     )

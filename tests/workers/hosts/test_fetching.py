@@ -89,7 +89,7 @@ def test_fetch_takes_no_more_bytes_than_a_trial_may_have(tmp_path: Path) -> None
 @contextlib.contextmanager
 def hostile(behaviour: str) -> Iterator[RemoteAgent]:
     """An agent that answers requests by a statement of Python."""
-    program = HOSTILE_AGENT.replace("GREETING", repr(GREETING)).replace("BEHAVIOUR", behaviour)
+    program = HOSTILE_AGENT.replace("FIRST_WORDS", repr(GREETING)).replace("BEHAVIOUR", behaviour)
     agent = RemoteAgent("odd", [sys.executable, "-c", program])
     try:
         agent.connect(Path("/scratch"))
@@ -134,7 +134,7 @@ def test_reported_ends_of_programs_are_bounded(monkeypatch: pytest.MonkeyPatch) 
             process.wait(10)
 
 
-def test_a_greeting_without_end_loses_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_text_without_end_loses_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_agent, "CONNECT_LIMIT_S", 1.0)
     reads = "import sys, threading; threading.Thread(target=sys.stdin.buffer.read, daemon=True).start()"
     agent = RemoteAgent("odd", [sys.executable, "-c", f"{reads}\nwhile True: print('welcome')"])

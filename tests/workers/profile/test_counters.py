@@ -60,7 +60,7 @@ def test_counters_of_mpich_and_fortran_are_the_same(program: Program, tmp_path: 
 def test_nothing_is_read_from_a_file_that_the_program_opened_instead(program: Program, tmp_path: Path) -> None:
     ran = run([program("faults.c"), "files"], tmp_path)
     measured, absent = metrics(ran)
-    assert ran.output.split() == ["at", "0", "at", "0"]
+    assert ran.output.count("at 0") == 2
     assert not measured
     assert absent["processor_page_faults"] == "the program closed the files of the counters"
 

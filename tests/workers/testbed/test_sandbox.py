@@ -136,3 +136,4 @@ def test_agent_sees_the_memory_of_its_programs(attacked: Callable[[str], dict[st
     assert 1 << 20 < use["private"] < 32 << 20
     if os.geteuid() == 0 or tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 9):
         assert scene["result"]["shmall"] == sandbox_scene.LIMITS["scratch_bytes"] // os.sysconf("SC_PAGE_SIZE")
+        assert (scene["result"]["semaphores"], scene["result"]["queues"]) == (1, 1000)

@@ -26,11 +26,11 @@ def absent(reason: str) -> Report:
 
 
 def metrics(counted: Any, **fields: Any) -> tuple[dict[str, float], dict[str, str]]:
-    made = joined(counted, **fields)
+    made = of_counters(counted, **fields)
     return dict(made.values), dict(made.absent)
 
 
-def joined(counted: Any, **fields: Any) -> CounterMetrics:
+def of_counters(counted: Any, **fields: Any) -> CounterMetrics:
     return counter_metrics(counted, **{"elapsed_s": 9.0, "rate": None, "tables": None, "usages": (), **fields})
 
 
@@ -121,7 +121,7 @@ def test_every_metric_names_its_source_and_trust() -> None:
     estimated = {**ready(row("host_estimated_j", 700.0, trust="estimated")), "title": "IPMI"}
     rapl = {**ready(row("package_j", 60.0, trust="measured")), "title": "RAPL"}
     tables = {"ranks": [{"sent_bytes": 100}, {"sent_bytes": 0}], "between_hosts_bytes": 0}
-    made = joined({"a": {"rapl": rapl, "ipmi": estimated}}, tables=tables, usages=[usage])
+    made = of_counters({"a": {"rapl": rapl, "ipmi": estimated}}, tables=tables, usages=[usage])
     assert set(made.provenance) == set(made.values)
     assert made.provenance["energy_j"] == Provenance("RAPL", "measured")
     assert made.provenance["energy_host_estimated_j"] == Provenance("IPMI", "estimated")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,11 @@ def meters(tmp_path: Path, settings: Any) -> Path:
     return tmp_path
 
 
-def draw_power(root: Path) -> Callable[[float], None]:
+def draw_power(root: Path, powers_w: Mapping[str, float] = POWERS_W) -> Callable[[float], None]:
     """Move the meters as hosts of these powers do; memory takes a tenth of it."""
 
     def step(passed_s: float) -> None:
-        for host, watts in POWERS_W.items():
+        for host, watts in powers_w.items():
             trees.replace(trees.energy(root / host, "0"), 5_000_000 + round(watts * passed_s * 1e6))
             trees.replace(trees.energy(root / host, "0:0"), 7_000_000 + round(watts / 10 * passed_s * 1e6))
 
@@ -81,8 +81,8 @@ def test_a_trial_measures_the_energy_of_its_hosts(
 def test_energy_decides_from_the_trials_to_answer_compare_and_explore(
     run_all: Callable[..., list[Trial]], meters: Path, script_workload: Callable[..., None]
 ) -> None:
-    """The second host draws 60 W for as long as the first: it never saves energy."""
-    with trees.moving(draw_power(meters)):
+    """The second host draws so much that no scatter of a busy machine hides it."""
+    with trees.moving(draw_power(meters, {"n1": 10.0, "n2": 2000.0})):
         trials = run_all(
             workload="script",
             parameters={"script": "import time; time.sleep(1.5); print('answer 1')"},

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from analysis.conclusions.sentences.findings import PLACEMENT
 from analysis.mpi.placement import machines_of
@@ -17,7 +18,7 @@ from experiments.common import processors
 from experiments.errors import InvalidSpec
 from experiments.files import read_mpi_profile
 from experiments.models import Cluster, State, Trial
-from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.diagnosis import answers_of, diagnosis_of
 from tests.workers.clusters.real_hosts import SshHosts
 from tests.workers.clusters.trials import PlainLink, run
 from tests.workers.hosts.trees import write_processors
@@ -96,6 +97,23 @@ def test_ranks_of_this_machine_are_bound(run_all: Callable[..., list[Trial]]) ->
     (trial,) = run_all(cluster="local", **RING, parameters={"ranks_per_host": 2}, bind="core")
     assert trial.state == State.FINISHED, trial.message + trial.traceback
     assert trial.conditions["placement"].endswith("each may use 1 CPU")
+
+
+def test_a_sweep_over_binding_ends_with_an_answer_on_its_page(
+    run_all: Callable[..., list[Trial]], ssh_hosts: SshHosts, admin_client: Client
+) -> None:
+    """Hosts are one machine here: each binds its rank to the same core, and both poll."""
+    settings = ssh_hosts.settings(shared_cores=False, transport="native")
+    Cluster.objects.create(slug="real", name="Real hosts", kind="ssh", settings=settings)
+    parameters = {"message_bytes": 8, "repetitions": 100, "hosts": 2}
+    sweep = {"bind": ["none", "core"]}
+    trials = run_all(cluster="real", workload="pingpong", parameters=parameters, sweep=sweep, repetitions=3)
+    experiment = trials[0].experiment
+    (answer,) = answers_of([experiment]).values()
+    assert [figure.value for figure in answer.figures if figure.name == "best"] == ["no binding"], answer.sentence
+    assert answer.sentence.endswith("as fast as binding to cores.")
+    page = admin_client.get(f"{experiment.get_absolute_url()}diagnosis/").content.decode()
+    assert "No binding is best" in page
 
 
 PROGRAM = (

@@ -11,9 +11,12 @@ import os
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from workers.hosts.counters.recorder import Recorder
+from workers.hosts.counters.source import MEASURED
+from workers.hosts.counters.sources import SOURCES
 
 
 def main(words: list[str]) -> int:
@@ -23,9 +26,14 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
+    if not Path(options.root).is_dir():
+        parser.error(f"--root: {options.root} is no directory")
+    if not 0 < options.seconds < float("inf"):
+        parser.error("--seconds: at least a moment, such as 5")
     sources, cost = recorded(options.root, options.seconds)
     if options.json:
-        sys.stdout.write(json.dumps({"sources": sources, "seconds": options.seconds, "cost": cost}, indent=1) + "\n")
+        report_of = {"kernel": os.uname().release, "sources": sources, "seconds": options.seconds, "cost": cost}
+        sys.stdout.write(json.dumps(report_of, indent=1) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in report(sources, cost))
     return 0
@@ -45,7 +53,11 @@ def recorded(root: str, seconds: float) -> tuple[dict[str, Any], dict[str, float
     recorder.close()
     os.waitpid(recorder.pid, 0)
     cpu_s = _cpu_s(resource.RUSAGE_CHILDREN) - before
-    return recorder.sources["here"], {"cpu_s": cpu_s, "share_of_a_core": cpu_s / seconds}
+    reports = recorder.sources["here"]
+    return {source.key: reports[source.key] for source in SOURCES if source.key in reports}, {
+        "cpu_s": cpu_s,
+        "share_of_a_core": cpu_s / seconds,
+    }
 
 
 def _cpu_s(who: int) -> float:
@@ -66,7 +78,9 @@ def report(sources: dict[str, Any], cost: dict[str, float]) -> list[str]:
             lines.append(f"    {rate}, {source['read_s'] * 1e3:.2f} ms per read")
         lines += [f"    {total}: {reason}" for total, reason in source.get("missing", {}).items()]
         for value in source.get("values", ()):
-            said = f"{value['value']:.6g} {value['unit']}" if "value" in value else f"absent: {value['absent']}"
+            unit = "" if value["unit"] == "1" else f" {value['unit']}"
+            trust = "" if value.get("trust") in (None, MEASURED) else f", {value['trust']}"
+            said = f"{value['value']:.6g}{unit}{trust}" if "value" in value else f"absent: {value['absent']}"
             lines.append(f"    {value['name']}: {said}")
     lines.append(f"Cost: {cost['cpu_s'] * 1e3:.1f} ms of CPU time, {cost['share_of_a_core']:.2%} of one core")
     return lines

@@ -27,7 +27,7 @@ class Ipmi(Source):
 
     def read(self) -> dict[str, float]:
         match = _WATTS.search(output(self._argv))
-        return {"board": float(match[1])} if match else {}
+        return {"board": float(match[1])} if match and int(match[1]) else {}  # 0 W: power management is off
 
 
 class Slurm(Source):

@@ -41,7 +41,8 @@ class Nfs(Source):
         for line in whole_text(self.root / "proc/self/mountstats").splitlines():
             words = line.split()
             if words[:1] == ["device"]:
-                at, is_operation = words[4] if "fstype nfs" in line and len(words) > 4 else "", False
+                mount, _, kind = line.partition(" mounted on ")[2].partition(" with fstype ")
+                at, is_operation = mount if kind.startswith("nfs") else "", False
             elif words[:1] == ["bytes:"] and at and len(words) > _SERVER_WRITTEN + 1:
                 mounts[at] = [float(words[1 + _SERVER_READ]), float(words[1 + _SERVER_WRITTEN]), 0.0]
             elif words[:1] == ["per-op"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +60,11 @@ class Ports(Source):
             raise AbsentNow(f"no port is active: {', '.join(device.name for device in devices)}")
         for port in active:
             self._probe_port(port)
-        seen: set[Path] = set()
         for port in active:
-            at_port, at_device = port / "hw_counters", port.parent.parent / "hw_counters"
-            folder = at_port if at_port.is_dir() else at_device
-            if folder not in seen:
-                seen.add(folder)
-                self._probe_transport(folder, _name(port) if folder is at_port else port.parent.parent.name)
+            self._probe_transport(port / "hw_counters", _name(port))
+        for device in dict.fromkeys(port.parent.parent for port in active):
+            at_ports = {path.name for path in device.glob("ports/*/hw_counters/*")}
+            self._probe_transport(device / "hw_counters", device.name, at_ports)
         self.details = ", ".join(f"{_name(port)} ({_kind(port)})" for port in active)
 
     def _probe_port(self, port: Path) -> None:
@@ -81,11 +80,11 @@ class Ports(Source):
         if total_is_partly_there(self, "fabric_errors"):
             self.missing.pop("fabric_errors", None)
 
-    def _probe_transport(self, folder: Path, device: str) -> None:
+    def _probe_transport(self, folder: Path, device: str, seen: Container[str] = ()) -> None:
         self._lifespan_s = max(self._lifespan_s, (number_of(folder / "lifespan") or 0) / 1e3)
         for file in sorted(folder.glob("*")):
             total = _HW_COUNTERS.get(file.name)
-            if total is not None and number_of(file) is not None:
+            if total is not None and file.name not in seen and number_of(file) is not None:
                 name = f"{device} {file.name}"
                 self._files[name] = file
                 self.add(Quantity(name, total, "1", sticks_at=_BITS_32, device=device))

@@ -160,12 +160,12 @@ class Recorder:
         self.latest: dict[str, dict[str, list[float]]] = {host: {} for host in roots}
         """By host and total: the time of the last read and its value."""
         self.sources: dict[str, dict[str, dict[str, Any]]] = {}
-        wanted = [source for source in SOURCES if networks or not source.is_network]
+        kinds = [source for source in SOURCES if networks or not source.is_network]
         present = dict[str, list[Source]]()
         for host, root in roots.items():
             lacking = self.missing.setdefault(root, {})
-            self.sources[host] = {source.key: {**lacking[source.key]} for source in wanted if source.key in lacking}
-            present[host] = [source(root) for source in wanted if source.key not in lacking]
+            self.sources[host] = {source.key: {**lacking[source.key]} for source in kinds if source.key in lacking}
+            present[host] = [source(root) for source in kinds if source.key not in lacking]
         self._roots = roots
         self._source_of: dict[tuple[str, str], str] = {}
         self.has_begun = self.is_done = False

@@ -237,9 +237,10 @@ def text_of(path: Path) -> str:
 
 
 def whole_text(path: Path) -> str:
-    """Return a file of any length; empty if it cannot be read."""
+    """Return a file of at most 16 MiB; empty if it cannot be read."""
     try:
-        return path.read_text(errors="replace")
+        with path.open("rb") as stream:
+            return stream.read(1 << 24).decode(errors="replace")
     except OSError:
         return ""
 

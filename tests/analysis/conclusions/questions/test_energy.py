@@ -6,6 +6,7 @@ import pytest
 
 from analysis.conclusions import Deciding
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, asks, checked, points, values
+from tests.words import plain
 
 TIMES = {1: 116.0, 2: 57.6, 4: 47.6, 8: 61.9}
 JOULES = {1: 49.3, 2: 43.5, 4: 72.5, 8: 185.2}
@@ -24,6 +25,15 @@ def test_scale_names_the_size_of_least_energy_and_its_price():
     assert result.sentence.endswith(
         "2 hosts use 40 % less energy (96.5 % CI 38 to 42 %) and take 1.21 times (1.18 to 1.24) as long."
     )
+
+
+def test_scale_names_sizes_between_as_compromises():
+    result = checked(asks([HOSTS], TIMES | {3: 50.9}, energy_j=JOULES | {3: 58.0}))
+    (compromise,) = [cause for cause in result.causes if cause.chart == "energy"]
+    assert plain(compromise.statement).startswith("A compromise: 3 hosts use 20 % less energy (96.5 % CI 18 to 22 %)")
+    assert plain(compromise.statement).endswith("and take 1.07 times (1.04 to 1.1) as long")
+    near = checked(asks([HOSTS], TIMES | {3: 57.5}, energy_j=JOULES | {3: 58.0}))
+    assert [cause for cause in near.causes if cause.chart == "energy"] == [], "not measurably faster than 2 hosts"
 
 
 def test_scale_says_when_the_fastest_size_uses_the_least_energy():

@@ -121,6 +121,8 @@ def test_switching_on_after_a_failed_check_asks_and_the_preview_names_it(set_up:
     (button,) = html.fromstring(set_up.get(address).content).xpath(switch_on)
     (dialog,) = button.xpath("ancestor::dialog")
     assert "failed: Reach." in dialog.text_content()
+    polled = html.fromstring(set_up.get(reverse("cluster-test", args=["rack"])).content)
+    assert polled.xpath("//*[@id='switch' and @hx-swap-oob]//dialog//button[@name='on']"), "without a reload"
     assert "failed: Reach." in text_of(set_up.get(reverse("cluster-edit", args=["rack"])))
     set_up.post(reverse("cluster-switch", args=["rack"]), {"on": "1"})
     rack.refresh_from_db()

@@ -41,6 +41,12 @@ def test_measurable_knows_nothing_without_a_check_that_started(test: ClusterTest
     assert {source.state for source in measurable(test)} <= {"skipped", "problem"}
 
 
+def test_measurable_shows_why_a_source_was_not_tried() -> None:
+    names = ("Capture permission", "MPI calls", "Counters")
+    sources = measurable(ClusterTest(steps=[step(name, "skipped", seen="Because n1 is off.") for name in names]))
+    assert {(source.state, source.sentence) for source in sources} == {("skipped", "Because n1 is off.")}
+
+
 def test_cluster_shows_sources_and_renews_them_with_each_step(page: Client, empty_redis: object) -> None:
     rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1", "n2"]})
     ClusterTest.ask(rack)

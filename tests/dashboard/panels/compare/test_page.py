@@ -82,6 +82,14 @@ def test_the_strength_of_a_comparison_follows_its_intervals_and_its_trials(libra
     assert "of A" not in answer.caution
 
 
+def test_no_member_is_best_without_a_clear_difference(library, page):
+    steady = itertools.cycle((0.98, 1.0, 1.02, 1.01, 0.99, 1.03))
+    runs = [measured(library, {"name": n, **WATER}, lambda p: seconds(next(steady))(p)) for n in "PQR"]
+    verdict = opened(page, *tokens(*runs)).context["answer"].verdict
+    assert "show no clear difference" in verdict
+    assert "is that of" not in verdict
+
+
 def test_each_of_several_members_has_its_own_strength(library, page):
     runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 0.5), ("R", 1.0))]
     answer = opened(page, *tokens(*runs)).context["answer"]

@@ -103,6 +103,7 @@ def test_it_keeps_groups_that_only_yaml_can_write():
 def test_it_offers_what_can_decide_and_keeps_what_was_chosen():
     form = Form(draft_from_post(posted(deciding="water.ns_per_day")))
     choices = dict(form["deciding"].choices)
+    assert {"energy_j", "energy_delay_js", "energy_per_result_j"} <= set(choices)
     assert (form["deciding"].value, form.has_study_options) == ("water.ns_per_day", True)
     assert {"", "water.loop_time_s", "elapsed_s", "cpu_s"} <= choices.keys()
     assert "packets" not in choices

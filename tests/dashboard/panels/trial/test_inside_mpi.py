@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from dashboard.panels.trial.rank_files import rank_files
 from experiments.models import Trial
 from tests.dashboard.panels.trial.profiles import with_profile
 from tests.dashboard.texts import plain_text, text_of
@@ -28,6 +29,18 @@ def test_it_shows_functions_and_ranks(page: Client, trial: Trial) -> None:
     assert "Inside MPI, rank by rank" in words
     assert "MPI_Send 439.1 ms 23.9 % 20 21.96 ms 38.01 ms 20 kB 1" in words
     assert "2 ranks, total" in words
+
+
+def test_it_shows_files_of_ranks_the_most_first(page: Client, trial: Trial) -> None:
+    io = [{"rchar": 10, "wchar": 0, "read_bytes": 0, "write_bytes": 0}, {"rchar": 3_000_000, "wait_ms": 250}]
+    ranks = [{**rank, "io": of_rank} for rank, of_rank in zip(RECORDED["ranks"], io, strict=True)]
+    address = with_profile(trial, {**RECORDED, "ranks": ranks}).get_absolute_url()
+    rows = page.get(address).context["inside"]["files"]["rows"]
+    assert [(row["rank"], plain_text(row["values"][0]), plain_text(row["values"][4])) for row in rows] == [
+        ("1", "3 MB", "250 ms"),
+        ("0", "10 B", "–"),
+    ]
+    assert rank_files(RECORDED["ranks"]) is None
 
 
 def test_the_last_line_is_the_total_of_all_functions(page: Client, trial: Trial) -> None:

@@ -39,7 +39,7 @@ def trial(library: object) -> Trial:
 
 def test_placement_shows_equal_hosts_once_with_their_cores_and_hardware_threads() -> None:
     panel = placement(profile(64), {})
-    same, other = panel["pictures"]
+    other, same = panel["pictures"]
     assert (same["name"], same["others"], other["name"], other["others"]) == ("n00", "and 62 equal hosts", "n63", "")
     cores = [core for socket in same["sockets"] for node in socket["nodes"] for core in node["cores"]]
     assert [(core["state"], core["words"]) for core in cores] == [
@@ -55,7 +55,19 @@ def test_placement_shows_equal_hosts_once_with_their_cores_and_hardware_threads(
         "title": "CPU 0, 4: rank 126, 127",
         "threads": [True, True],
     }
+    assert (other["shared"], other["facts"]) == ("1 shared core", "ranks 126-127, 3 of 4 cores allowed")
+    assert (same["shared"], same["facts"]) == ("", "2 ranks each, 3 of 4 cores allowed")
+    assert (panel["is_filtered"], panel["is_small"]) == (True, False)
     assert (len(panel["rows"]), panel["rows_left_out"]) == (128, 0)
+
+
+def test_placement_is_small_on_many_different_hosts_and_names_what_did_not_happen() -> None:
+    many = profile(6)
+    many["machines"] = stored([Machine((f"n{number:02}",), CORES, frozenset(range(3 + number))) for number in range(6)])
+    assert placement(many, {"placement": "12 ranks"})["is_small"]
+    for findings, headline in (({}, "no rank moved between sockets"), ({"migrated_rank": "rank 0"}, "")):
+        assert placement(profile(1), {"placement_findings": findings})["headline"] == headline
+    assert not placement(profile(1), {})["is_filtered"], "all hosts have shared cores"
 
 
 def test_trial_shows_the_placement_with_a_table_and_its_findings(page: Client, trial: Trial) -> None:
