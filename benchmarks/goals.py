@@ -1,10 +1,11 @@
 """Rates and prices of experiments with a goal, simulated with known truth.
 
-python -m benchmarks.goals [null] [precision] [answered] [--trials 100]. Exit status 1 if a rate misses its limit.
+python -m benchmarks.goals [null] [precision] [listed] [explored] [optimised] [--trials 100]. Exit status 1 if a rate misses its limit.
 
 null: experiments without any effect that claim one at any round. precision: coverage of the intervals at the stop, and repetitions
-against an oracle that knows the scatter and makes the same interval once. answered: best sizes named within the difference that matters,
-and trials against a grid in which every size has as many repetitions as the most repeated one.
+against an oracle that knows the scatter and makes the same interval once. listed, explored: best sizes named within the difference that
+matters, of listed and of chosen sizes, and trials against a grid in which every size has as many repetitions as the most repeated one.
+optimised: settings named by searches of known surfaces, coverage of their confirmed gain, and claims of flat surfaces.
 """
 
 from __future__ import annotations
