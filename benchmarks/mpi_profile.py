@@ -90,7 +90,7 @@ def _ns_per_call(
 ) -> float:
     counting = {"LD_PRELOAD": f"{library()}{more}", "RANKWIRE_MPI_PROFILE": f"{level}:{file}"}
     variables = {**os.environ, **(counting if level != "none" else {})}
-    argv = [program, str(calls), str(piece_s)]
+    argv = [str(program), str(calls), str(piece_s)]
     done = subprocess.run(argv, env=variables, check=True, capture_output=True, text=True)
     return float(done.stdout)
 

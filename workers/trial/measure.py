@@ -130,8 +130,8 @@ class TrialRun:
         job = session.prepared(
             job_of(self.plan, hosts=session.hosts, directory=self.directory, limits=bounds, profile=profile)
         )
-        if refused := session.launcher.launch_refusals(job):
-            raise TrialFailed(" ".join(refused))
+        if reasons := session.launcher.launch_refusals(job):
+            raise TrialFailed(" ".join(reasons))
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         with ExitStack() as stack:
             started, refused = self._start_captures(session, stack)
