@@ -238,7 +238,9 @@ def _ridge(settings: Mapping[str, Any]) -> float:
 
 def _choices(settings: Mapping[str, Any]) -> float:
     """Return a rate of four options, of which two work only together."""
-    gain: float = 1 + 0.1 * (settings["bind"] == "core") + 0.02 * settings["depth"] - 0.01 * (settings["depth"] - 2) ** 2
+    gain: float = (
+        1 + 0.1 * (settings["bind"] == "core") + 0.02 * settings["depth"] - 0.01 * (settings["depth"] - 2) ** 2
+    )
     return 80 * gain * (1.25 if settings["ring"] == "on" and settings["segment"] >= 64 else 1.0)
 
 
