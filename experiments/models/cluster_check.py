@@ -86,10 +86,10 @@ class ClusterTest(models.Model):
         self._mine().update(trying=trying[:200], steps=storable(list(steps)))
 
     def end(self, steps: Sequence[Step]) -> None:
-        """Store the results and release the hosts."""
+        """Store the results and release the hosts, which a later check keeps."""
         with transaction.atomic():
-            self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps)))
-            self.leases.all().delete()
+            if self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps))):
+                self.leases.all().delete()
         self.refresh_from_db()
 
     def give_up(self, reason: str) -> None:

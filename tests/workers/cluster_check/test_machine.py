@@ -108,6 +108,19 @@ def test_a_test_whose_worker_died_is_ended_and_gives_the_hosts_back(testbed_clus
     assert not Lease.objects.exists()
 
 
+def test_check_that_was_given_up_leaves_its_successor_the_hosts(testbed_cluster: Cluster) -> None:
+    ClusterTest.ask(testbed_cluster)
+    given_up = ClusterTest.begin(testbed_cluster, "elsewhere:1:1")
+    assert given_up is not None
+    ClusterTest.objects.get().give_up("Its worker stopped reporting.")
+    ClusterTest.ask(testbed_cluster)
+    assert ClusterTest.begin(testbed_cluster, "elsewhere:2:1") is not None
+    given_up.end([ok("Start", "1 host").to_dict()])
+    assert set(Lease.objects.values_list("resource", flat=True)) == set(testbed_cluster.resources())
+    test = ClusterTest.objects.get()
+    assert (test.worker, test.ended_at, test.steps) == ("elsewhere:2:1", None, [])
+
+
 def test_changed_settings_make_it_outdated(testbed_cluster: Cluster) -> None:
     cluster = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"host": ["n1"]})
     ClusterTest.ask(cluster)
