@@ -58,7 +58,16 @@ class ClusterTest(models.Model):
     def cancel(cls, cluster: Cluster) -> bool:
         """Cancel a waiting check, which leaves the last one; return False if none waits."""
         waiting = cls.objects.filter(cluster=cluster, worker="")
-        return bool(waiting.filter(begun_at=None).delete()[0] or waiting.update(worker=_CANCELLED))
+        with transaction.atomic():
+            # Locked: `delete` collects rows first, and a worker may begin the check meanwhile.
+            test = waiting.select_for_update().first()
+            if test is None:
+                return False
+            if test.begun_at is None:
+                test.delete()
+            else:
+                waiting.update(worker=_CANCELLED)
+        return True
 
     @classmethod
     def waits_for(cls, resources: Collection[str]) -> bool:

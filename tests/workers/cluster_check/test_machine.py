@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, connections, transaction
 
 from experiments.library import load_defaults
 from experiments.models import Cluster, ClusterTest, Lease, Trial
@@ -87,6 +90,28 @@ def test_cancelled_check_leaves_the_last_results_and_lets_trials_pass(testbed_cl
     last = ClusterTest.objects.get()
     assert (last.is_over, last.ended_at, last.counts) == (True, test.ended_at, {"ok": 1})
     assert Trial.claim_next(testbed_cluster, "host:1:1") is not None
+
+
+def test_cancellation_leaves_a_check_that_a_worker_begins_meanwhile(testbed_cluster: Cluster) -> None:
+    def cancel() -> bool:
+        try:
+            return ClusterTest.cancel(testbed_cluster)
+        finally:
+            connections.close_all()
+
+    ClusterTest.ask(testbed_cluster)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            assert ClusterTest.begin(testbed_cluster, "host:1:1") is not None
+            cancelled, deadline = pool.submit(cancel), time.monotonic() + 20
+            waiting = 0
+            while not waiting:
+                cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+                (waiting,) = cursor.fetchone()
+                assert time.monotonic() < deadline, "the cancellation waits for nothing"
+        assert not cancelled.result(20)
+    test = ClusterTest.objects.get()
+    assert (test.worker, test.leases.count()) == ("host:1:1", len(testbed_cluster.resources()))
 
 
 def test_no_trial_is_claimed_while_it_runs(testbed_cluster: Cluster) -> None:
