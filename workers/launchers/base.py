@@ -260,8 +260,8 @@ def _own_reports(sources: Any, hosts: Sequence[str]) -> dict[str, Any]:
     """Return an agent's reports of its own hosts; its machine may be hostile."""
     with suppress(ValidationError):
         reports = checked_reports(sources)
-        if own := {host: reports[host] for host in hosts if host in reports}:
-            return own
+        if of_hosts := {host: reports[host] for host in hosts if host in reports}:
+            return of_hosts
     reason = {"state": "absent", "reason": "the host gave no valid report"}
     return {hosts[0]: {source.key: {**reason, "title": source.title} for source in SOURCES}}
 
