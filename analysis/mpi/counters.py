@@ -87,7 +87,7 @@ def _too_little(counted: float, running: float, *, skipped: int) -> str:
     """Return why the values are of too little of the time, or ''."""
     if counted < LEAST_COUNTED and skipped:
         return (
-            "MPI calls follow each other so closely that reading the counters around each would take more than 1 % of the run; "
+            "MPI calls follow each other so closely that reading the counters between them would take more than 1 % of that time; "
             f"{amount(counted, SHARE, 2)} of the time outside MPI was counted"
         )
     if counted < LEAST_COUNTED:

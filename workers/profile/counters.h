@@ -2,7 +2,8 @@
    every user (kernel.perf_event_paranoid of 2), without threads and children, so that they are of the same time as the split.
 
    One group is read as a call begins and as it ends: what the library does, polling above all, is not counted. A reading is two
-   system calls. If all of them together took more than 1 % of the run, pieces are skipped: the rest is not counted. */
+   system calls, many times what a short message takes. A piece is therefore counted only if the last one after the same function
+   was long enough for both of its readings to take at most 1 % of it, and while all readings take less than 1 % of the run. */
 
 #define READ_SHARE 100
 #define FREE_NS 1000000 /* readings for which a run need not be long yet */
@@ -15,7 +16,8 @@ struct reading {
 
 static struct counters *counters;
 static int group = -1, events[COUNTED], event_count, is_counting; /* is_counting: `piece_start` is of this piece */
-static u64 group_id, piece_tick, free_ticks;
+static u64 group_id, piece_tick, free_ticks, least_piece;
+static u64 *last_length, lengths[FUNCTIONS + 1]; /* of the pieces after each function; the last one is after no call */
 static struct reading piece_start;
 
 /* The program may have closed the file and opened one of its own under the number, of which nothing may be read. */
@@ -29,11 +31,14 @@ static int read_group(struct reading *to) {
     return 0;
 }
 
-static inline int start_piece(u64 now) {
+static inline int start_piece(u64 now, int function) {
     if (group < 0) return 0;
-    is_counting = counters->readings * counters->reading * READ_SHARE <= now - page->began + free_ticks;
+    piece_tick = now;
+    last_length = &lengths[function];
+    is_counting = (!*last_length || *last_length >= least_piece) &&
+                  counters->readings * counters->reading * READ_SHARE <= now - page->began + free_ticks;
     if (!is_counting) counters->skipped++;
-    else if ((is_counting = read_group(&piece_start))) piece_tick = now;
+    else is_counting = read_group(&piece_start);
     return is_counting;
 }
 
@@ -49,6 +54,7 @@ static void count_piece(u64 now) {
 }
 
 static inline void end_piece(u64 now) {
+    if (last_length) *last_length = now - piece_tick;
     if (UNLIKELY(is_counting)) count_piece(now);
 }
 
@@ -88,6 +94,7 @@ static void open_counters(struct counters *to, double ticks_per_ns) {
         u64 taken = ticks() - before;
         if (taken < counters->reading) counters->reading = taken;
     }
+    least_piece = 2 * counters->reading * READ_SHARE;
     free_ticks = FREE_NS * READ_SHARE * ticks_per_ns;
     errno = error;
 }

@@ -314,7 +314,7 @@ static inline void leave(struct call *call) {
         if (is_main) without_core[0] = without_core[1] = 0;
     }
     if (LIKELY(is_main)) {
-        if (start_piece(now)) {
+        if (start_piece(now, call->function)) {
             u64 later = ticks();
             length += later - now;
             now = later;
@@ -1021,7 +1021,7 @@ static void begin(u64 called) {
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
     open_counters((struct counters *)((char *)made + at_counters), 1 / ns_per_tick);
     made->began = made->last = last = bin_began = ticks();
-    start_piece(last);
+    start_piece(last, FUNCTIONS);
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -1094,7 +1094,7 @@ int MPI_Pcontrol(int level, word a1, word a2, word a3, word a4) {
             unread[0] = unread[1] = 0;
             if (read_delay != NOT_KNOWN) read_delay = runnable_ns();
             without_core[0] = without_core[1] = 0;
-            start_piece(now);
+            start_piece(now, FUNCTIONS);
         }
     }
     return real ? ((int (*)(int, ...))real)(level, a1, a2, a3, a4) : 0;
