@@ -40,7 +40,7 @@ def test_counters_hold_what_one_thread_does_outside_mpi(how: str, program: Progr
         copied = 20 * OTHERS if how == "child" else OTHERS  # a fork has its parent copy pages
         assert PAGES <= profile.counters.values["page_faults"] <= PAGES + copied
         assert profile.counters.values["cpu_s"] == pytest.approx(profile.computing_s, rel=0.4)
-        assert profile.counters.counted_share == pytest.approx(1.0, abs=0.02)
+        assert profile.counters.counted_share == pytest.approx(1.0, abs=0.05)
         assert 0 < profile.counters.cost_s < 0.01 * profile.window_s + 1e-3
 
 
