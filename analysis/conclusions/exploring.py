@@ -48,7 +48,7 @@ def first_sizes(allowed: Sequence[int]) -> list[int]:
 
 
 def possible_sizes(allowed: Sequence[int], measured: Collection[int], failed: Collection[int]) -> list[int]:
-    """Return the sizes that are as near to a measured one as to one that gave no result."""
+    """Return the sizes that are not nearest to one without a result."""
 
     def distance(size: int, others: Collection[int]) -> float:
         return min((abs(log(size / other)) for other in others), default=inf)

@@ -544,9 +544,9 @@ class Experiment(OfProject, models.Model):
 
 
 def repetitions_of_design(old: ExperimentSpec, new: ExperimentSpec) -> int:
-    """Return the waiting repetitions that the design ``new`` replaces; it queues further ones again.
+    """Return the repetitions of a design; a new version queues further ones again.
 
-    The designs of a search have none: rounds queue those of its candidates.
+    Versions of a search have none: rounds queue those of its candidates.
     """
     return 0 if old.optimised and new.optimised else old.at_least
 

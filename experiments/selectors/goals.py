@@ -47,7 +47,7 @@ class Spent:
 
 
 def goal_of(experiment: Experiment) -> Goal | None:
-    """Return the goal of an experiment; None without one, or if another version wrote it."""
+    """Return the goal of an experiment; None without a readable one."""
     try:
         return Goal.model_validate(experiment.specification.get("goal"))
     except ValidationError:
