@@ -48,7 +48,7 @@ from experiments import workloads
 from experiments.access import may_cancel, may_run_more, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreUnavailable, Tampered
 from experiments.metrics import still_absent
-from experiments.models import Artifact, Kind, State, Trial
+from experiments.models import METRIC_SOURCES, Artifact, Kind, State, Trial
 from experiments.selectors import neighbours, repetitions_of
 from experiments.selectors.queue_forecast import length_of
 from experiments.specification import design
@@ -93,7 +93,9 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "parameters": _parameters(trial),
         "output_query": _output_query(request),
         "facts": list(fact_rows(trial.environment.facts if trial.environment else {})),
-        "conditions": list(fact_rows(trial.conditions)),
+        "conditions": list(
+            fact_rows({name: value for name, value in trial.conditions.items() if name != METRIC_SOURCES})
+        ),
         **(environment_comparison(trial) if trial.is_over else {"siblings": []}),
     }
     if trial.state == State.FINISHED:

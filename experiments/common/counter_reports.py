@@ -23,17 +23,18 @@ class _Row(_Form):
     kind: _Line = ""
     device: _Line
     seconds: Annotated[FiniteFloat, Field(ge=0)]
-    absent: _Line | None = None
-    value: FiniteFloat | None = None
-    peak: FiniteFloat | None = None
-    limit: FiniteFloat | None = None
+    absent: _Line = ""
+    value: FiniteFloat = 0.0
+    peak: FiniteFloat = 0.0
+    limit: FiniteFloat = 0.0
     wraps: int = 0
     trust: _Line = ""
 
     @checks(mode="after")
     def _is_complete(self) -> Self:
-        if self.absent is None and (None in (self.value, self.peak, self.limit) or not self.seconds):
-            raise ValueError("neither a value nor why it is absent")
+        fields = self.model_fields_set & {"absent", "value", "peak", "limit"}
+        if fields != {"absent"} and (fields != {"value", "peak", "limit"} or not self.seconds):
+            raise ValueError("it needs either a value with peak, limit and seconds, or why it is absent")
         return self
 
 

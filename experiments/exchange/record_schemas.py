@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
@@ -42,14 +43,26 @@ class _RoundTrips(_Shape):
     max_s: _Number = None
 
 
+def _check_moment(text: str) -> str:
+    if text and datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("a time without its zone")
+    return text
+
+
 class _Certificate(_Shape):
     kept: bool
+    measured_at: Annotated[str, AfterValidator(_check_moment)] = ""
     rows: list[_CertificateRow] = []
     round_trips: list[_RoundTrips] = []
     reasons: list[str] = []
     earlier: list[str] = []
     attempts: int = 1
     duration_s: _Number = None
+
+
+class _MetricSource(_Shape):
+    trust: str
+    metrics: list[str]
 
 
 class _Conditions(_Shape):
@@ -66,6 +79,7 @@ class _Conditions(_Shape):
     placement: str = ""
     different_hosts: str = ""
     placement_findings: dict[str, str] = {}
+    metric_sources: dict[str, _MetricSource] = {}
 
 
 class _Parameters(_Shape):

@@ -58,7 +58,16 @@ class ClusterTest(models.Model):
     def cancel(cls, cluster: Cluster) -> bool:
         """Cancel a waiting check, which leaves the last one; return False if none waits."""
         waiting = cls.objects.filter(cluster=cluster, worker="")
-        return bool(waiting.filter(begun_at=None).delete()[0] or waiting.update(worker=_CANCELLED))
+        with transaction.atomic():
+            # Locked: `delete` collects rows first, and a worker may begin the check meanwhile.
+            test = waiting.select_for_update().first()
+            if test is None:
+                return False
+            if test.begun_at is None:
+                test.delete()
+            else:
+                waiting.update(worker=_CANCELLED)
+        return True
 
     @classmethod
     def waits_for(cls, resources: Collection[str]) -> bool:
@@ -86,10 +95,10 @@ class ClusterTest(models.Model):
         self._mine().update(trying=trying[:200], steps=storable(list(steps)))
 
     def end(self, steps: Sequence[Step]) -> None:
-        """Store the results and release the hosts."""
+        """Store the results and release the hosts, which a later check keeps."""
         with transaction.atomic():
-            self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps)))
-            self.leases.all().delete()
+            if self._mine().update(ended_at=Now(), trying="", steps=storable(list(steps))):
+                self.leases.all().delete()
         self.refresh_from_db()
 
     def give_up(self, reason: str) -> None:

@@ -33,6 +33,7 @@ from experiments.specification.transport import TCP, Transport, transport_of
 from workers.agent.sandbox import TEMPORARY
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture
 from workers.errors import ClusterUnavailable, LaunchFailed, TrialFailed
+from workers.hosts.counters.sources import SOURCES
 from workers.hosts.environment import answers_to, describe, questions_about
 from workers.hosts.processes import Agent, LocalAgent, Process
 from workers.hosts.programs import search_path
@@ -218,10 +219,7 @@ class Session(ABC):
             for host, agent in list(waiting.items()):
                 answer, _ = agent.ask("counted", is_first=is_first, is_last=is_last)
                 if answer.get("is_done") or is_last:
-                    with suppress(
-                        ValidationError
-                    ):  # of another machine, which may be hostile: its counters are not read
-                        counted |= checked_reports(answer.get("sources"))
+                    counted |= _own_reports(answer.get("sources"), [host] if self.remote_agents else self.hosts)
                     del waiting[host]
             is_first = False
             time.sleep(COUNTERS_PAUSE_S if waiting else 0.0)
@@ -256,6 +254,16 @@ class Session(ABC):
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
     ) -> dict[str, Any]:
         """Return the facts for repeating the trial; equal systems give equal hashes."""
+
+
+def _own_reports(sources: Any, hosts: Sequence[str]) -> dict[str, Any]:
+    """Return an agent's reports of its own hosts; its machine may be hostile."""
+    with suppress(ValidationError):
+        reports = checked_reports(sources)
+        if of_hosts := {host: reports[host] for host in hosts if host in reports}:
+            return of_hosts
+    reason = {"state": "absent", "reason": "the host gave no valid report"}
+    return {hosts[0]: {source.key: {**reason, "title": source.title} for source in SOURCES}}
 
 
 class MachineSession(Session):

@@ -188,9 +188,10 @@ def counter_metrics(
         if numbers := [value for value in values if value is not None]:
             metrics[name], provenance[name] = joined(numbers), totals.used[total]
         reasons[name] = totals.reasons.get(total, _NO_PEAK)
-    if job := [row for reports in counted.values() for row in _rows(reports.get("slurm", {}), "job_estimated_j")[0]]:
+    jobs = [row for reports in counted.values() for row in _rows(reports.get("slurm", {}), "job_estimated_j")[0]]
+    if job := next((row for row in jobs if "value" in row), None):
         # The job's first host reads it for all.
-        metrics["energy_job_estimated_j"] = job[0]["value"]
+        metrics["energy_job_estimated_j"] = job["value"]
         provenance["energy_job_estimated_j"] = Provenance("Energy, job (Slurm)", ESTIMATED)
     reasons["energy_job_estimated_j"] = _no_job_energy(counted)
     waits, energy = _waits(totals), _energy(totals, elapsed_s, rate)

@@ -134,7 +134,7 @@ class TrialRun:
             raise TrialFailed(" ".join(reasons))
         chooses_mpi = hasattr(session.launcher.settings, "mpi")
         with ExitStack() as stack:
-            started, refused = self._start_captures(session, stack)
+            started, without = self._start_captures(session, stack)
             environment = self._environment(session, job)
             singletons = why_singletons(environment, program=job.program[0], ranks=self.plan.ranks, setting=chooses_mpi)
             if singletons:
@@ -143,7 +143,7 @@ class TrialRun:
             machines = session.machines() if profile else ()
             command, conditions = session.argv(job), self._conditions(session, environment)
             patiently(lambda: self.trial.start_running(command=command, conditions=conditions, environment=environment))
-            recordings, recorded = self._await_captures(session, started, refused)
+            recordings, recorded = self._await_captures(session, started, without)
             capture = next(iter(recordings.values()), None)
             if capture is not None and session.blind_spot:
                 link_reasons = (*link_reasons, session.blind_spot)

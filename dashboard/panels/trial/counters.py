@@ -152,7 +152,7 @@ def _energy(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[dic
         for reports in counted.values()
         for report in reports.values()
         for row in report.get("values", ())
-        if row["total"].endswith("_j")
+        if row["total"].endswith("_j") and "value" in row
     ]
     return [
         {

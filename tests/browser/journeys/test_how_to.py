@@ -184,9 +184,15 @@ ADDRESSES: Final = {
     "measure-on-infiniband": ("/clusters/new/?kind=ssh",),
     "change-the-network": ("/experiments/SLUG/", "/experiments/new/?from=SLUG"),
     "compare-experiments": ("/experiments/", "/compare/?of=e:SLUG,e:OTHER"),
-    "energy-of-a-run": ("templates/trial/_counters.html",),
+    "energy-of-a-run": (
+        "/experiments/SLUG/",
+        "templates/trial/_counters.html",
+        "templates/parts/_energy.html",
+        "dashboard/panels/parts/__init__.py",
+    ),
     "explore-results": ("/explore/", "static/chart-files.js"),
     "export-a-bundle": ("/experiments/SLUG/", "/bundles/new/?of=e:SLUG"),
+    "find-the-best-settings": ("/experiments/new/", "templates/parts/_search.html"),
     "find-trials": (
         "/trials/",
         "/experiments/",

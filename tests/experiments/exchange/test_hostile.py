@@ -213,7 +213,19 @@ def test_it_refuses_an_experiment_that_would_break_pages(
         (lambda trial: trial.update(tables={"Times": [{"t": [1]}]}), "tables: Times.0.t"),
         (lambda trial: trial.update(conditions={"cores": "two"}), "conditions: cores"),
         (lambda trial: trial.update(conditions={"disturbances": 3}), "conditions: disturbances"),
+        (lambda trial: trial.update(conditions={"metric_sources": 5}), "conditions: metric_sources"),
+        (
+            lambda trial: trial.update(conditions={"metric_sources": {"RAPL": {"metrics": []}}}),
+            "conditions: metric_sources.RAPL.trust",
+        ),
         (lambda trial: trial.update(conditions={"deep": nested(40)}), "conditions: nested too deeply"),
+        *(
+            (
+                lambda trial, moment=moment: trial.update(certificate={"kept": True, "measured_at": moment}),
+                "measured_at",
+            )
+            for moment in ("x", 5, "2026-11-27T09:30:00")
+        ),
         (lambda trial: trial.update(certificate={"rows": []}), "certificate: kept: Field required"),
         (lambda trial: trial.update(certificate={"kept": True, "rows": [{}]}), "certificate: rows.0.quantity"),
         (lambda trial: trial.update(certificate={"kept": True, "reasons": [1]}), "certificate: reasons.0"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import io
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection, connections, transaction
 
 from experiments.library import load_defaults
 from experiments.models import Cluster, ClusterTest, Lease, Trial
@@ -89,6 +92,28 @@ def test_cancelled_check_leaves_the_last_results_and_lets_trials_pass(testbed_cl
     assert Trial.claim_next(testbed_cluster, "host:1:1") is not None
 
 
+def test_cancellation_leaves_a_check_that_a_worker_begins_meanwhile(testbed_cluster: Cluster) -> None:
+    def cancel() -> bool:
+        try:
+            return ClusterTest.cancel(testbed_cluster)
+        finally:
+            connections.close_all()
+
+    ClusterTest.ask(testbed_cluster)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic(), connection.cursor() as cursor:
+            assert ClusterTest.begin(testbed_cluster, "host:1:1") is not None
+            cancelled, deadline = pool.submit(cancel), time.monotonic() + 20
+            waiting = 0
+            while not waiting:
+                cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+                (waiting,) = cursor.fetchone()
+                assert time.monotonic() < deadline, "the cancellation waits for nothing"
+        assert not cancelled.result(20)
+    test = ClusterTest.objects.get()
+    assert (test.worker, test.leases.count()) == ("host:1:1", len(testbed_cluster.resources()))
+
+
 def test_no_trial_is_claimed_while_it_runs(testbed_cluster: Cluster) -> None:
     factories.experiment()
     ClusterTest.ask(testbed_cluster)
@@ -106,6 +131,19 @@ def test_a_test_whose_worker_died_is_ended_and_gives_the_hosts_back(testbed_clus
     reaper.reap()
     assert kept_of(testbed_cluster)["Check"]["seen"] == "Its worker process ended in the middle of the check."
     assert not Lease.objects.exists()
+
+
+def test_check_that_was_given_up_leaves_its_successor_the_hosts(testbed_cluster: Cluster) -> None:
+    ClusterTest.ask(testbed_cluster)
+    given_up = ClusterTest.begin(testbed_cluster, "elsewhere:1:1")
+    assert given_up is not None
+    ClusterTest.objects.get().give_up("Its worker stopped reporting.")
+    ClusterTest.ask(testbed_cluster)
+    assert ClusterTest.begin(testbed_cluster, "elsewhere:2:1") is not None
+    given_up.end([ok("Start", "1 host").to_dict()])
+    assert set(Lease.objects.values_list("resource", flat=True)) == set(testbed_cluster.resources())
+    test = ClusterTest.objects.get()
+    assert (test.worker, test.ended_at, test.steps) == ("elsewhere:2:1", None, [])
 
 
 def test_changed_settings_make_it_outdated(testbed_cluster: Cluster) -> None:

@@ -81,6 +81,9 @@ def test_the_scheduler_s_account_is_read_on_the_first_host_alone() -> None:
     first = ready(row("job_estimated_j", 900.0, trust="estimated"))
     values, _ = metrics({"a": {"slurm": first}, "b": {"slurm": absent("read on the first host of the job")}})
     assert values["energy_job_estimated_j"] == 900
+    values, reasons = metrics({"a": {"slurm": ready(row("job_estimated_j", None))}})
+    assert "energy_job_estimated_j" not in values
+    assert reasons["energy_job_estimated_j"] == "Energy, job (Slurm): job_estimated_j: it was reset"
     values, reasons = metrics({"a": {"slurm": absent("AcctGatherEnergyType is not set")}})
     assert "energy_job_estimated_j" not in values
     assert reasons["energy_job_estimated_j"] == "Energy, job (Slurm): AcctGatherEnergyType is not set"

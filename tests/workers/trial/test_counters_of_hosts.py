@@ -71,6 +71,7 @@ def test_a_trial_measures_the_energy_of_its_hosts(
     assert page.context["tab"] == "counters"
     assert page.context["host_counters"]["energy"][0]["joules"] == values["energy_j"]
     assert [host for host, _ in page.context["host_counters"]["by_host"]] == ["n1", "n2"]
+    assert not [name for name, _ in page.context["conditions"] if name.startswith("Metric sources")]
     rest = browser.get(f"/api/v1/trials/{trial.pk}/").json()
     assert rest["metrics"]["energy_j"] == values["energy_j"]
     assert rest["metric_sources"]["energy_j"] == {"source": "Energy, processor (RAPL)", "trust": "measured"}

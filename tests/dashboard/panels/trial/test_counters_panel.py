@@ -156,3 +156,15 @@ def test_panel_is_absent_if_the_file_is_a_bomb(counted, monkeypatch):
     assert counters_panel(counted) is not None
     monkeypatch.setattr("experiments.files._MOST_BYTES", 100)
     assert counters_panel(counted) is None
+
+
+def test_panel_takes_no_power_from_rows_without_value(counted: Trial) -> None:
+    """An imported trial may have a metric and no row of it."""
+    lost = {"name": "package_j", "total": "package_j", "device": "", "seconds": 0.0, "absent": "it was reset"}
+    file = trial_directory(counted) / COUNTERS_NAME
+    write_analysis(file, {"n1": {"rapl": ready("RAPL", lost)}})
+    counted.artifacts.filter(name=COUNTERS_NAME).delete()
+    Artifact.describe(counted.pk, "other", file).save()
+    panel = counters_panel(counted)
+    assert panel is not None
+    assert panel["energy"] == []

@@ -1,0 +1,48 @@
+"""Reports of the counters of hosts, of which one may be hostile."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from workers.launchers import Session
+from workers.trial.counters import counter_metrics
+
+
+class Reporting:
+    """An agent that answers with these sources; none of a real host would."""
+
+    def __init__(self, sources: Any) -> None:
+        self.sources = sources
+
+    def ask(self, _verb: str, **_message: Any) -> tuple[dict[str, Any], bytes]:
+        return {"is_done": True, "sources": self.sources}, b""
+
+
+def report(joules: float) -> dict[str, Any]:
+    row = {"name": "package-0", "total": "package_j", "device": "0", "seconds": 1.0, "peak": 0.0, "limit": 0.0}
+    return {"rapl": {"state": "ready", "title": "RAPL", "values": [{**row, "value": joules}]}}
+
+
+def counted_of(**sources: Any) -> dict[str, Any]:
+    agents = {host: Reporting(of_host) for host, of_host in sources.items()}
+    session = SimpleNamespace(hosts=tuple(agents), remote_agents=agents, _counting_agents=agents)
+    return Session.end_counters(cast(Session, session))
+
+
+@pytest.mark.parametrize("sources", [{"b": {"rapl": 5}}, {}, None, {"c": report(1.0)}])
+def test_a_host_without_a_valid_report_makes_sums_absent(sources: Any) -> None:
+    counted = counted_of(a={"a": report(3.0)}, b=sources)
+    assert set(counted) == {"a", "b"}
+    metrics = counter_metrics(counted, elapsed_s=1.0, rate=None, tables=None, usages=())
+    assert "energy_package_j" not in metrics.values
+    assert metrics.absent["energy_package_j"].endswith("1 of 2 hosts: the host gave no valid report")
+
+
+def test_a_host_reports_for_itself_alone() -> None:
+    assert counted_of(a={"a": report(3.0)}, b={"a": report(9.0), "b": report(4.0)}) == {
+        "a": report(3.0),
+        "b": report(4.0),
+    }
