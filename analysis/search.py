@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
 MOST_LISTED: Final = 2000
 """Combinations up to which all of them are listed, so that the end of a space is known."""
+MOST_DRAWN: Final = 50_000
+"""Combinations that are looked at if few of a space are possible."""
 FEWEST_FOR_IMPORTANCE: Final = 20
 _ATTEMPTS: Final = 60
 """Proposals for each one that is wanted; measured and impossible ones are refused."""
@@ -77,9 +79,30 @@ def propose(
         if key_of(settings) not in seen and space.is_possible(settings):
             seen.add(key_of(settings))
             proposals.append(settings)
-    left = [row for row in unseen or () if key_of(row) not in seen]
-    random.Random(seed).shuffle(left)  # noqa: S311 (a stored seed makes the proposals repeatable; nothing secret)
-    return proposals + left[: count - len(proposals)]
+    for settings in _in_random_order(space, seed) if len(proposals) < count else ():
+        if key_of(settings) not in seen and space.is_possible(settings):
+            seen.add(key_of(settings))
+            proposals.append(settings)
+            if len(proposals) == count:
+                break
+    return proposals
+
+
+def _in_random_order(space: Space, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield combinations, possible or not: all of them, or ``MOST_DRAWN``."""
+    draws = random.Random(seed)  # noqa: S311 (a stored seed makes the proposals repeatable; nothing secret)
+    all_drawn = space.size <= MOST_DRAWN
+    drawn = (
+        draws.sample(range(space.size), space.size)
+        if all_drawn
+        else (draws.randrange(space.size) for _ in range(MOST_DRAWN))
+    )
+    for number in drawn:
+        settings = {}
+        for name, values in space.values.items():
+            number, position = divmod(number, len(values))
+            settings[name] = values[position]
+        yield settings
 
 
 def importance(space: Space, results: Sequence[Result], *, higher_is_better: bool) -> dict[str, float]:

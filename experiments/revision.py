@@ -12,7 +12,7 @@ from django.db import transaction
 from experiments.common.quantities import BANDWIDTH, DURATION, FRACTION
 from experiments.errors import InvalidSpec
 from experiments.models import UNFINISHED, Experiment, Kind, State
-from experiments.models.experiment import specification_hash
+from experiments.models.experiment import repetitions_of_design, specification_hash
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.ranges import expand_values
 
@@ -58,7 +58,7 @@ def preview_of(experiment: Experiment, spec: ExperimentSpec, plan: design.Design
     planned = [(plan.configurations[t.configuration].hash, str(t.kind), t.repetition) for t in plan.trials]
     over = [h for h, _, _, state, in_design in trials if in_design and state not in UNFINISHED]
     further = sum(
-        state == State.QUEUED and kind == Kind.MEASURED and n > old.at_least and h in hashes
+        state == State.QUEUED and kind == Kind.MEASURED and n > repetitions_of_design(old, spec) and h in hashes
         for h, kind, n, state, _ in trials
     )
     same = specification_hash(spec) == experiment.specification_hash

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 from django.conf import settings
@@ -24,6 +24,7 @@ from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Kind, Round, State
 from experiments.models.round import round_seed
+from experiments.revision import changed_fields
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of
 from experiments.selectors.question import question_of
@@ -35,6 +36,9 @@ from experiments.specification.parameters import refusal
 from workers import queue
 
 log = structlog.get_logger()
+
+_SAME_SEARCH: Final = ("name", "description", "tags", "repetitions", "goal.budget", "goal.matters", "order", "retries")
+"""Fields that a user may change without another search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +143,22 @@ def _question(experiment: Experiment) -> Any:
 
 def _decision(experiment: Experiment, goal: Goal) -> Decision:
     spec = experiment.spec
-    if spec.optimised and not experiment.rounds.filter(phase=Round.Phase.CONFIRM).exists():
+    if spec.optimised and not _is_confirming(experiment, spec):
         return _of_search(experiment, spec, goal)
     sizes = design.allowed_sizes(spec)
     return decide(
         _question(experiment), precision=goal.precision, at_most=spec.at_most, at_least=spec.at_least, sizes=sizes
     )
+
+
+def _is_confirming(experiment: Experiment, spec: ExperimentSpec) -> bool:
+    """Return whether candidates of this search, as it is now, are measured again."""
+    last = experiment.rounds.filter(phase=Round.Phase.CONFIRM).last()
+    if last is None:
+        return False
+    then = experiment.versions.get(number=last.version).specification
+    changes = changed_fields(then, spec.to_dict())
+    return all(path.startswith(_SAME_SEARCH) for path, *_ in changes)
 
 
 def _of_search(experiment: Experiment, spec: ExperimentSpec, goal: Goal) -> Decision:
@@ -167,13 +181,25 @@ def _ended(row: Round, goal: Goal) -> _Ended:
     decision, spent = _decision(experiment, goal), spent_of(experiment)
     if decision.outcome != "continue":
         return _Ended(Round.Outcome(decision.outcome), decision, {}, stamp)
-    if row.queued and not experiment.trials.filter(state=State.FINISHED, ended_at__gte=row.started_at).exists():
+    if decision.phase != "search" and _is_in_vain(row):
         nothing = Decision("no_result", "No trial of the round gave a result.", decision.numbers)
         return _Ended(Round.Outcome.NO_RESULT, nothing, {}, stamp)
     repetitions = affordable(experiment.workload, decision.more, goal.budget, spent)
     if not repetitions:
         return _Ended(Round.Outcome.BUDGET, _without_budget(decision, goal, spent), {}, stamp)
     return _Ended(Round.Outcome.CONTINUE, decision, repetitions, stamp)
+
+
+def _is_in_vain(row: Round) -> bool:
+    """Return whether a round gave no result, and another one would repeat its trials.
+
+    A search continues with other combinations, and rounds that choose sizes with other sizes.
+    """
+    finished = row.experiment.trials.filter(state=State.FINISHED)
+    if not row.queued or row.phase == Round.Phase.SEARCH or finished.filter(ended_at__gte=row.started_at).exists():
+        return False
+    are_new_sizes = row.experiment.spec.explores and row.repetitions
+    return not are_new_sizes or finished.filter(configuration__hash__in=row.repetitions).exists()
 
 
 def _without_budget(decision: Decision, goal: Goal, spent: Spent) -> Decision:

@@ -7,10 +7,10 @@ only while it is not measurably slower than the best.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Final
 
 import numpy as np
@@ -45,6 +45,15 @@ def first_sizes(allowed: Sequence[int]) -> list[int]:
     factor = _WIDE if last >= _WIDE ** (_FIRST - 1) * first else _NARROW
     steps = [first * factor**k for k in range(_FIRST if factor == _WIDE else 64) if first * factor**k <= last]
     return sorted({_nearest(allowed, step) for step in steps} | ({last} if len(steps) < _FIRST else set()))
+
+
+def possible_sizes(allowed: Sequence[int], measured: Collection[int], failed: Collection[int]) -> list[int]:
+    """Return the sizes that are not nearest to one without a result."""
+
+    def distance(size: int, others: Collection[int]) -> float:
+        return min((abs(log(size / other)) for other in others), default=inf)
+
+    return [size for size in allowed if distance(size, measured) <= distance(size, failed)]
 
 
 def next_sizes(curve: SizeGrid, allowed: Sequence[int], matters: float) -> NextSizes:
@@ -110,7 +119,8 @@ def _predicted(curve: SizeGrid, sizes: Sequence[int]) -> list[float] | None:
     errors = [_error(curve, i) for i in range(len(x))]
     if any(abs(log(f) - c) > error for f, c, error in zip(fitted, costs, errors, strict=True)):
         return None
-    return [log(cost) for cost in USL.basis(np.array(sizes, float)) @ coefficients]
+    predicted = USL.basis(np.array(sizes, float)) @ coefficients
+    return [log(cost) for cost in predicted] if (predicted > 0).all() else None
 
 
 def _error(curve: SizeGrid, i: int) -> float:

@@ -17,7 +17,7 @@ from scipy import special  # stdtrit is t.ppf without its checks
 from analysis.conclusions.answer import Answer
 from analysis.conclusions.answering import answer, experiment_intervals
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.exploring import next_sizes
+from analysis.conclusions.exploring import next_sizes, possible_sizes
 from analysis.conclusions.observations.grid import Grid, SizeGrid
 from analysis.conclusions.observations.grid import key as key_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
@@ -144,7 +144,9 @@ def _needed(grid: Grid, i: int, precision: float, at_most: int) -> int:
 def _to_new_sizes(question: ExperimentQuestion, at_least: int, sizes: Sequence[int]) -> Decision | None:
     """Return a round of sizes that may be better; None if the measured ones suffice."""
     curve = SizeGrid(question, question.of_role("scale")[0])
-    following = next_sizes(curve, sizes, question.equal - 1)
+    has_result = {point.parameters[curve.factor.name] for point in question.measured()}
+    failed = {point.parameters[curve.factor.name] for point in question.points} - has_result
+    following = next_sizes(curve, possible_sizes(sizes, has_result, failed), question.equal - 1)
     if not following.sizes:
         return None
     like = curve.points[0].parameters
@@ -165,7 +167,9 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     numbers = _numbers(result)
     if result.strength == "firm" and result.missing is None:
         top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
-        beyond = f" More than {plural(top, 'host')} were not run: the time rises." if sizes and top < sizes[-1] else ""
+        are_failed = any(point.parameters["hosts"] > top for point in question.points)
+        why = "gave no result." if are_failed else "were not run: the time rises."
+        beyond = f" More than {plural(top, 'host')} {why}" if sizes and top < sizes[-1] else ""
         return Decision("answered", f"{result.sentence}{beyond}", numbers)
     if result.missing is None and _drifts(result):
         return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)

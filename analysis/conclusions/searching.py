@@ -9,8 +9,8 @@ from typing import Any, Final
 from analysis.conclusions.context import Searched
 from analysis.conclusions.goals import Decision
 from analysis.conclusions.wording import percent
-from analysis.numbers import plural
-from analysis.search import Result, Space, propose
+from analysis.numbers import grouped, plural
+from analysis.search import MOST_DRAWN, Result, Space, propose
 
 PROPOSALS: Final = 6
 """Combinations of a round."""
@@ -60,7 +60,8 @@ def confirmation(search: Search, at_least: int) -> Decision:
     candidates = [r.settings for r in ranked if not search.searched.is_start(r.settings)][:CANDIDATES]
     if not candidates:
         return Decision("no_result", "No proposed combination has a result.", _numbers(search))
-    chosen = [*candidates, search.searched.start]
+    # The start comes first: a small budget leaves out the last ones.
+    chosen = [search.searched.start, *candidates]
     reason = (
         f"{plural(len(search.searched.results), 'combination')} searched. The best "
         f"{plural(len(candidates), 'candidate')} and the starting settings are measured again."
@@ -75,6 +76,8 @@ def why_over(search: Search, *, is_affordable: bool) -> str:
         return f"The search used {percent(SHARE_OF_SEARCH)} of the budget."
     if _is_patience_over(search):
         return f"{PATIENCE} proposals in sequence improved by less than {percent(search.matters)}."
+    if search.space.size > MOST_DRAWN:
+        return f"None of {grouped(MOST_DRAWN)} more combinations is possible and new."
     return "All combinations are searched."
 
 

@@ -193,7 +193,7 @@ class Experiment(OfProject, models.Model):
             waiting = list(
                 self.trials.filter(state=State.QUEUED).select_for_update().values_list("pk", flat=True).order_by()
             )
-            extra_repetitions = self._waiting_beyond(0 if old.optimised else old.at_least)
+            extra_repetitions = self._waiting_beyond(repetitions_of_design(old, spec))
             self.trials.filter(pk__in=waiting).delete()
             if (spec.cluster, spec.capture) != (old.cluster, old.capture):
                 self.trials.update(superseded=True)
@@ -541,6 +541,14 @@ class Experiment(OfProject, models.Model):
         """Store the event of an import."""
         newest = self.trials.aggregate(pk=models.Max("pk"))["pk"]
         Event.note(Event.Kind.IMPORTED, f"{self.pk}:{newest}", experiment=self)
+
+
+def repetitions_of_design(old: ExperimentSpec, new: ExperimentSpec) -> int:
+    """Return the repetitions of a design; a new version queues further ones again.
+
+    Versions of a search have none: rounds queue those of its candidates.
+    """
+    return 0 if old.optimised and new.optimised else old.at_least
 
 
 def free_slug(stem: str, project: Project) -> str:

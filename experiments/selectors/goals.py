@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from pydantic import ValidationError
+
 from analysis.numbers import duration, grouped, significant
 from experiments.models import UNFINISHED, Experiment
 from experiments.specification import design
-from experiments.specification.goal import Budget
+from experiments.specification.goal import Budget, Goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,14 @@ class Spent:
             ("host_hours", self.host_hours, budget.host_hours),
         )
         return [(name, float(used), float(most)) for name, used, most in pairs if most is not None]
+
+
+def goal_of(experiment: Experiment) -> Goal | None:
+    """Return the goal of an experiment; None without a readable one."""
+    try:
+        return Goal.model_validate(experiment.specification.get("goal"))
+    except ValidationError:
+        return None
 
 
 def spent_of(experiment: Experiment) -> Spent:

@@ -19,8 +19,9 @@ from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
 from experiments.models import Experiment, Kind, Measurement, Round, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
-from experiments.selectors.searches import searched_of
-from experiments.specification.goal import Goal
+from experiments.selectors.goals import goal_of
+from experiments.selectors.searches import searched_of, searching_spec
+from experiments.specification import ExperimentSpec
 from experiments.specification.parameters import unit_of
 from experiments.workloads import LoadTest, WorkloadDefinition
 
@@ -41,8 +42,8 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     """Return the question that an experiment asks of the study's points."""
     workload = _workload(experiment)
     points, deciding = _decided(experiment, study, workload)
-    if experiment.searches:
-        return _of_search(experiment, points, deciding, workload)
+    if (spec := searching_spec(experiment)) is not None:
+        return _of_search(experiment, spec, points, deciding, workload)
     test = workload.load_test if workload else None
     loads = {} if test is None else loads_of(study.points, test)
     names = _varying(points)
@@ -81,10 +82,13 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
 
 
 def _of_search(
-    experiment: Experiment, points: Sequence[Point], deciding: Deciding, workload: WorkloadDefinition | None
+    experiment: Experiment,
+    spec: ExperimentSpec,
+    points: Sequence[Point],
+    deciding: Deciding,
+    workload: WorkloadDefinition | None,
 ) -> ExperimentQuestion:
     """Return the question of a search: its candidates beside the starting settings."""
-    spec = experiment.spec
     metric = find(spec.optimised, experiment.specification)
     factors = [replace(_factor(n, points, workload, networks=False), role="treatment", plural="") for n in spec.sweep]
     looks = experiment.rounds.filter(phase=Round.Phase.CONFIRM).count()
@@ -101,9 +105,8 @@ def _of_search(
 
 def _of_goal(experiment: Experiment) -> tuple[float, float]:
     """Return the share of the error of a look, and the ratio of equal points."""
-    if not (written := experiment.specification.get("goal")):
+    if (goal := goal_of(experiment)) is None:
         return 1.0, EQUAL
-    goal = Goal.model_validate(written)
     return share_of(max(1, experiment.rounds.count())), EQUAL if goal.precision else 1 + goal.matters
 
 

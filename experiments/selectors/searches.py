@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from analysis.conclusions.context import Searched
 from analysis.conclusions.searching import Search
 from analysis.search import Result
+from experiments.errors import InvalidSpec
 from experiments.metrics import find
 from experiments.models import FAILED, Experiment, Kind, Measurement, State
 from experiments.specification import ExperimentSpec, design
@@ -19,6 +20,22 @@ class SearchTrial:
     pk: int
     message: str
     result: Result
+
+
+def searching_spec(experiment: Experiment) -> ExperimentSpec | None:
+    """Return the specification of a search that this installation can read.
+
+    None of other experiments, and of imported searches of an unknown workload, metric or version.
+    """
+    if not experiment.searches:
+        return None
+    try:
+        spec = experiment.spec
+        design.start_of(spec)
+        find(spec.optimised, experiment.specification)
+    except (InvalidSpec, KeyError, ValueError):
+        return None
+    return spec
 
 
 def search_trials(experiment: Experiment, spec: ExperimentSpec) -> list[SearchTrial]:

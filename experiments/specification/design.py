@@ -179,6 +179,9 @@ def problems(spec: ExperimentSpec, *, max_trials: int) -> list[FieldError]:
     most = None if spec.goal is None else spec.goal.budget.trials
     if most is not None and count * per_configuration > most:
         errors.append(FieldError("goal.budget.trials", f"round 1 alone has {count * per_configuration} trials"))
+    elif most is not None and spec.optimised and count + 2 * spec.at_least > most:
+        text = f"round 1 and {plural(spec.at_least, 'repetition')} of the start and a candidate"
+        errors.append(FieldError("goal.budget.trials", f"{text} are {count + 2 * spec.at_least} trials"))
     return errors or (_growth_problems(str(spec.grows_with_hosts), sizes) if sizes else [])
 
 

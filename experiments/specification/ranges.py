@@ -51,6 +51,8 @@ def as_written(written: Mapping[str, Any]) -> Any:
     """Return a mapping as a list or the text of a range."""
     if written.keys() == {"choose"} and isinstance(written["choose"], list):
         return written["choose"]
+    if {"choose", "explore"} <= written.keys():
+        raise ValueError("sizes are chosen from a range such as 1..64 or 8..64 step 8, not from a list")
     if not {"from", "to"} <= written.keys() <= {"from", "to", "step", "explore"}:
         raise ValueError("must be a list, a range, {from: 32, to: 256, step: 8} or {choose: [a, b]}")
     step = f" step {written['step']}" if "step" in written else ""

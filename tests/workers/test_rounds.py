@@ -58,6 +58,30 @@ def test_rounds_choose_sizes_that_may_be_best(db: None) -> None:
     assert experiment.plan_of(experiment.spec).configurations[-1].hash == added.hash
 
 
+def test_rounds_answer_although_a_chosen_size_fails(db: None) -> None:
+    experiment = submit(
+        {"until": "answered", "matters": "4 %"}, sweep={"hosts": {"from": 1, "to": 64, "explore": True}}
+    )
+    for _ in range(40):
+        while experiment.trials.filter(state=State.QUEUED).exists():
+            Experiment.objects.update(hold=Hold.RELEASED)
+            trial = factories.analysing()
+            hosts = trial.configuration.hosts
+            if hosts > 16:
+                trial.fail("no memory for buffers")
+            else:
+                noise = 1 + 0.004 * (trial.repetition % 3)
+                trial.finish(TrialResult({"all": {"elapsed_s": 100 / hosts * noise}}, {}, "good"))
+        if not rounds.decide_round(experiment.pk):
+            break
+
+    last = experiment.rounds.last()
+    assert last.outcome == "answered"
+    assert "More than 16 hosts gave no result" in last.reason
+    failed = experiment.trials.filter(configuration__hosts__gt=16).values("configuration").distinct().count()
+    assert 1 <= failed <= 5, "each failure halves the sizes that are tried"
+
+
 def test_rounds_stop_at_the_precision(db: None) -> None:
     experiment = submit({"until": "3 %"}, repetitions={"at_least": 3, "at_most": 60})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.db import connection
 
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Kind, State, TrialResult
+from experiments.revision import preview_of
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.specification import design, parse
 from tests.experiments import factories
@@ -79,6 +81,36 @@ def test_search_without_results_of_its_start_claims_nothing(db: None) -> None:
     assert diagnosis_of(experiment).answer.strength == "open"
 
 
+def test_round_of_failed_proposals_does_not_end_the_search(db: None) -> None:
+    experiment = submit()
+    end_trials(experiment)
+    rounds.decide_round(experiment.pk)
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        Experiment.objects.update(hold="released")
+        factories.running().fail("out of memory")
+
+    made = run_to_end(experiment)
+
+    assert [row.outcome for row in made[:2]] == ["continue", "continue"]
+    assert made[-1].outcome == "answered"
+
+
+def test_edited_search_searches_again(db: None) -> None:
+    experiment = submit(sweep={**SPEC["sweep"], "p": [1, 4]})
+    run_to_end(experiment)
+    before = experiment.rounds.count()
+    described = {**experiment.specification, "description": "longer"}
+    experiment.revise(parse(described))
+    assert [row.phase for row in run_to_end(experiment)[before:]] == ["search"], "its answer stays"
+
+    experiment.revise(parse({**described, "sweep": SPEC["sweep"]}))
+
+    assert {row.phase for row in run_to_end(experiment)[before + 1 :]} == {"search", "confirm"}
+    best = diagnosis_of(experiment).answer.figure("times the start")
+    assert best is not None
+    assert best.where["p"] == 2, "the added value is better"
+
+
 def test_same_results_give_the_same_proposals(db: None) -> None:
     hashes = []
     for _ in range(2):
@@ -102,6 +134,17 @@ def test_budget_leaves_trials_for_the_confirmation(db: None) -> None:
     assert "confirm" in {row.phase for row in made}
 
 
+def test_small_budget_measures_the_start_first(db: None) -> None:
+    experiment = submit(goal={"optimise": "hpl.gflops", "budget": {"trials": 13}}, repetitions=3)
+
+    run_to_end(experiment)
+
+    again = experiment.trials.filter(kind=Kind.MEASURED).values_list("configuration__parameters", flat=True)
+    counts = Counter((parameters["nb"], parameters["p"]) for parameters in again)
+    assert counts[80, 1] == 2
+    assert counts.total() == 5
+
+
 def test_changed_budget_keeps_the_combinations_of_the_search(db: None) -> None:
     experiment = submit()
     end_trials(experiment)
@@ -114,6 +157,21 @@ def test_changed_budget_keeps_the_combinations_of_the_search(db: None) -> None:
     assert experiment.trials.filter(state=State.QUEUED, kind=Kind.SEARCH).count() == 6
 
 
+@pytest.mark.parametrize("goal", [{**SPEC["goal"], "matters": "3 %"}, None])
+def test_preview_counts_waiting_trials_of_the_confirmation(db: None, goal: dict[str, Any] | None) -> None:
+    experiment = submit()
+    while experiment.rounds.last().phase != "confirm":
+        end_trials(experiment)
+        rounds.decide_round(experiment.pk)
+    changed = {**experiment.specification, "goal": goal}
+    spec = parse(changed if goal else {name: value for name, value in changed.items() if name != "goal"})
+
+    planned = preview_of(experiment, spec, experiment.plan_of(spec))
+
+    assert planned.queued == experiment.revise(spec) > 0
+    assert planned.queued == experiment.trials.filter(state=State.QUEUED).count()
+
+
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
@@ -124,6 +182,7 @@ def test_changed_budget_keeps_the_combinations_of_the_search(db: None) -> None:
         ({"sweep": {"nb": [16, 32], "p": [1, 2]}, "zip": [["nb", "p"]]}, "sweep"),
         ({"where": "nb > 100"}, "where"),
         ({"sweep": {"nb": [16]}}, "sweep"),
+        ({"goal": {"optimise": "hpl.gflops", "budget": {"trials": 12}}}, "goal.budget.trials"),
         ({"sweep": {"nb": [16, 32], "p": [3, 5]}}, "sweep.p"),
     ],
 )

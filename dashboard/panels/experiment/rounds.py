@@ -14,7 +14,7 @@ from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
-from experiments.selectors.goals import Spent, spent_of
+from experiments.selectors.goals import Spent, goal_of, spent_of
 from experiments.specification.goal import Goal
 
 _MOST_POINTS: Final = 24
@@ -41,11 +41,11 @@ class RoundRow:
 
 def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     """Return the contents of the panel; empty without a goal or rounds."""
-    written = experiment.specification.get("goal")
-    made = list(experiment.rounds.all()) if written else []
-    if not made:
+    goal = goal_of(experiment)
+    made = list(experiment.rounds.all()) if goal is not None else []
+    if goal is None or not made:
         return {}
-    goal, spent = Goal.model_validate(written), spent_of(experiment)
+    spent = spent_of(experiment)
     points = list(experiment.configurations.filter(in_design=True).order_by("position"))
     swept = swept_of(experiment)
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}

@@ -7,6 +7,7 @@ Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import yaml
@@ -183,12 +184,16 @@ def _asks_for_the_answer(post: QueryDict) -> bool:
 
 
 def _explored(text: str) -> Any:
-    """Return a range of sizes to choose from; validation refuses other text."""
+    """Return a range of sizes to choose from; validation refuses other lists and text."""
     try:
-        sizes = expand_values(text)
-        return {"from": min(sizes), "to": max(sizes), "explore": True}
+        sizes = sorted(expand_values(text))
+        steps = {after - before for before, after in pairwise(sizes)} or {1}
     except (ValueError, TypeError):
         return text
+    if len(steps) > 1:
+        return {"choose": sizes, "explore": True}
+    (step,) = steps
+    return {"from": sizes[0], "to": sizes[-1], **({"step": step} if step != 1 else {}), "explore": True}
 
 
 def _parameters_from_post(post: QueryDict, workload: str, sweep: Mapping[str, Any]) -> dict[str, Any]:

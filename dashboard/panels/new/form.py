@@ -74,6 +74,7 @@ class SweepRow:
             written = as_written(written) if isinstance(written, Mapping) else written
         except ValueError:
             values = None
+            written = written.get("choose", written) if explores else written
         text = ", ".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
         if values is None:
             return cls(name, text, errors=errors, explores=explores)

@@ -11,17 +11,16 @@ from analysis.statistics import Interval
 from dashboard.charts.search import best_so_far, importance_chart
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.parts.measured import Measured
-from experiments.errors import InvalidSpec
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow
-from experiments.selectors.searches import search_of, search_trials
+from experiments.selectors.searches import search_of, search_trials, searching_spec
 from experiments.specification import ExperimentSpec
 
 
 def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any] | None:
     """Return gains, candidates and importance; None unless settings are searched."""
     experiment = measured.main.experiment
-    spec = _spec(measured)
+    spec = searching_spec(experiment)
     if spec is None:
         return None
     search, trials = search_of(experiment, spec), search_trials(experiment, spec)
@@ -64,17 +63,6 @@ def search_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
             if trial.result.value is None
         ],
     }
-
-
-def _spec(measured: Measured) -> ExperimentSpec | None:
-    """Return the specification of a search; None of other experiments."""
-    experiment = measured.main.experiment
-    if not experiment.searches or measured.workload is None:
-        return None
-    try:
-        return experiment.spec
-    except InvalidSpec:
-        return None  # of an earlier version
 
 
 def _confirmed(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from analysis.conclusions import ExperimentQuestion
-from analysis.conclusions.exploring import first_sizes, next_sizes
+from analysis.conclusions.exploring import first_sizes, next_sizes, possible_sizes
 from analysis.conclusions.observations.grid import SizeGrid
 from analysis.scaling import Point
 from tests.analysis.conclusions.truth import HOSTS, TIME
@@ -57,3 +57,15 @@ def test_next_size_divides_the_gap_beside_the_best_without_a_law() -> None:
 def test_no_size_follows_once_the_best_has_close_neighbours() -> None:
     assert not next_sizes(curve_of(knee([1, 4, 6, 8, 16], 6)), ALL, 0.02).sizes
     assert not next_sizes(curve_of(knee([1, 2, 3, 4], 8)), [1, 2, 3, 4], 0.02).sizes
+
+
+def test_sizes_near_a_failed_one_are_impossible() -> None:
+    assert possible_sizes(ALL, [1, 4, 16], [64]) == list(range(1, 33))
+    assert possible_sizes(range(8, 17), [8, 16], [11]) == [8, 9, 14, 15, 16]
+    assert possible_sizes(ALL, [1], []) == list(ALL)
+
+
+def test_next_size_needs_no_result_of_the_smallest() -> None:
+    times = {n: n - 1 - 0.02 / n for n in (2, 4, 8)}
+
+    assert next_sizes(curve_of(times), range(1, 9), 0.02).sizes == [3]

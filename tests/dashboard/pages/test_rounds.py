@@ -11,6 +11,7 @@ from django.urls import reverse
 from dashboard.panels.experiment.rounds import rounds_context
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
+from experiments.errors import InvalidSpec
 from experiments.models import Experiment
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
@@ -31,13 +32,13 @@ def ended(library: Any, person: Any) -> Experiment:
     return experiment
 
 
-def posted(**fields: str) -> dict[str, Any]:
+def posted(*, hosts: str = "1, 2", **fields: str) -> dict[str, Any]:
     from django.http import QueryDict
 
     query = QueryDict(mutable=True)
     query.update({"name": "goal", "workload": "water", "goal.kind": "until", **fields})
     query.setlist("sweep_name", ["hosts"])
-    query.setlist("sweep_values", ["1, 2"])
+    query.setlist("sweep_values", [hosts])
     return draft_from_post(query)
 
 
@@ -72,6 +73,24 @@ def test_form_of_explored_sizes_is_their_specification() -> None:
     row = Form(draft).sweep_rows[0]
     assert (row.values, row.count, row.explores) == ("1..2", 2, True)
     assert posted(**{"explore": "on", "goal.kind": "fixed"})["sweep"] == {"hosts": "1, 2"}
+
+
+def test_form_keeps_the_step_of_explored_sizes() -> None:
+    draft = posted(hosts="8..64 step 8", **{"explore": "on", "goal.budget.trials": "50"})
+
+    assert draft["sweep"] == {"hosts": {"from": 8, "to": 64, "step": 8, "explore": True}}
+    row = Form(draft).sweep_rows[0]
+    assert (row.values, row.count, row.explores) == ("8..64 step 8", 8, True)
+
+
+def test_form_refuses_explored_sizes_that_are_no_range() -> None:
+    draft = posted(hosts="1, 2, 8", **{"explore": "on", "goal.budget.trials": "50"})
+
+    with pytest.raises(InvalidSpec) as refused:
+        parse(draft)
+    assert list(refused.value.by_path()) == ["sweep.hosts"]
+    assert (row := Form(draft).sweep_rows[0]).explores
+    assert row.values == "1, 2, 8"
 
 
 def test_form_of_a_search_is_its_specification() -> None:

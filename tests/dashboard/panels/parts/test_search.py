@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -56,3 +58,31 @@ def test_part_shows_confirmed_gains_and_uses_them_for_a_new_experiment(searching
 
 def test_part_is_absent_without_a_search(db: None) -> None:
     assert search_part(Measured.of(factories.experiment()), {}) is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"workload": "lacking", "specification": {"workload": "lacking"}},
+        {"specification": {"goal": {"optimise": "hpl.speed", "budget": {"trials": 90}}}},
+        {"specification": {"goal": {"optimise": "hpl.gflops"}, "later": 1}},
+    ],
+)
+def test_pages_show_searches_that_this_installation_cannot_read(
+    searching: Experiment, page: Client, fields: dict[str, Any]
+) -> None:
+    run_to_end(searching)
+    other = submit(name="other")
+    end_trials(other)
+    fields = {**fields, "specification": {**searching.specification, **fields["specification"]}}
+    Experiment.objects.filter(pk=searching.pk).update(**fields)
+
+    for address in (
+        "/",
+        "/experiments/",
+        f"/compare/?of=e:{searching.slug},e:{other.slug}",
+        searching.get_absolute_url(),
+    ):
+        assert page.get(address).status_code == 200, address
+    assert diagnosis_of(Experiment.objects.get(pk=searching.pk)).answer is not None
+    assert page.get(reverse("experiment-parts", args=[searching.slug])).status_code == 200
