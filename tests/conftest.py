@@ -82,8 +82,10 @@ ONE_BY_ONE = (
     "tests/workers/trial/test_limits.py",
     "tests/workers/trial/test_link.py",
     "tests/workers/trial/test_live_traffic.py",
+    "tests/workers/trial/test_placement.py",
     "tests/workers/trial/test_rank_usage.py",
     "tests/workers/trial/test_study_workloads.py",
+    "tests/workers/trial/test_transports.py",
 )
 """Tests that judge a measured time or rate, or do harm: one at a time. With the other tests of workers and their trials,
 which come between those of the other processes, they would end long after all others."""

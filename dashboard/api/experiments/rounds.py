@@ -36,6 +36,9 @@ class RoundSerializer(serializers.ModelSerializer[Round]):
     outcome = serializers.ChoiceField(
         choices=Round.Outcome.choices, allow_blank=True, help_text="Empty while its trials run."
     )
+    phase = serializers.ChoiceField(
+        choices=Round.Phase.choices, allow_blank=True, help_text="Of a search for the best settings; empty otherwise."
+    )
     numbers = _NumbersField(help_text="Estimates of the decision with their intervals, in base units.")
 
     class Meta:
