@@ -195,7 +195,7 @@ def _is_in_vain(row: Round) -> bool:
 
     A search continues with other combinations, and rounds that choose sizes with other sizes.
     """
-    finished = row.experiment.trials.filter(state=State.FINISHED)
+    finished = row.experiment.trials.current().filter(state=State.FINISHED)
     if not row.queued or row.phase == Round.Phase.SEARCH or finished.filter(ended_at__gte=row.started_at).exists():
         return False
     are_new_sizes = row.experiment.spec.explores and row.repetitions

@@ -72,12 +72,14 @@ def confirmation(search: Search, at_least: int) -> Decision:
 
 def why_over(search: Search, *, is_affordable: bool) -> str:
     """Return why a search ended, in words."""
+    if search.searched.best(higher_is_better=search.higher_is_better) is None:
+        return "No trial of the search gave a result."
     if not is_affordable:
         return f"The search used {percent(SHARE_OF_SEARCH)} of the budget."
     if _is_patience_over(search):
         return f"{PATIENCE} proposals in sequence improved by less than {percent(search.matters)}."
     if search.space.size > MOST_DRAWN:
-        return f"None of {grouped(MOST_DRAWN)} more combinations is possible and new."
+        return f"No new possible combination among {grouped(MOST_DRAWN)} random ones."
     return "All combinations are searched."
 
 

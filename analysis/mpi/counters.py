@@ -1,6 +1,6 @@
 """Counters of a rank outside MPI: instructions, cycles, cache misses, page faults.
 
-The profile library reads one group of `perf_event_open(2)` around each MPI call, in user mode, of the thread that began
+The profile library reads one group of `perf_event_open(2)` between MPI calls, in user mode, of the thread that began
 MPI. Values are scaled to all of its time outside MPI if other groups shared the processor's counters, or if readings were
 left out. Without `LEAST_COUNTED` of that time they are absent.
 """
@@ -87,7 +87,7 @@ def _too_little(counted: float, running: float, *, skipped: int) -> str:
     """Return why the values are of too little of the time, or ''."""
     if counted < LEAST_COUNTED and skipped:
         return (
-            "MPI calls follow each other so closely that reading the counters between them would take more than 1 % of that time; "
+            "MPI calls are too close together: reading the counters would take more than 1 % of the time between them; "
             f"{amount(counted, SHARE, 2)} of the time outside MPI was counted"
         )
     if counted < LEAST_COUNTED:

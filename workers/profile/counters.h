@@ -2,11 +2,11 @@
    every user (kernel.perf_event_paranoid of 2), without threads and children, so that they are of the same time as the split.
 
    One group is read as a call begins and as it ends: what the library does, polling above all, is not counted. A reading is two
-   system calls, many times what a short message takes. A piece is therefore counted only if the last one after the same function
-   was long enough for both of its readings to take at most 1 % of it, and while all readings take less than 1 % of the run. */
+   system calls, many times what a short message takes. They may take 1 % of the time outside MPI after each function, so that short
+   pieces between calls of one kind are skipped while long ones after another kind are counted. */
 
 #define READ_SHARE 100
-#define FREE_NS 1000000 /* readings for which a run need not be long yet */
+#define FREE_PIECES 10 /* after each function, for which a run need not be long yet */
 #define LEAST_FILE 960 /* numbers that programs hardly use, of 1024 */
 #define GROUP_FORMAT (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 
@@ -16,8 +16,8 @@ struct reading {
 
 static struct counters *counters;
 static int group = -1, events[COUNTED], event_count, is_counting; /* is_counting: `piece_start` is of this piece */
-static u64 group_id, piece_tick, free_ticks, least_piece;
-static u64 *last_length, lengths[FUNCTIONS + 1]; /* of the pieces after each function; the last one is after no call */
+static u64 group_id, piece_tick, free_ticks;
+static struct { u64 outside, reading; } after[FUNCTIONS + 1], *previous; /* ticks after each function; the last one is no call */
 static struct reading piece_start;
 
 /* The program may have closed the file and opened one of its own under the number, of which nothing may be read. */
@@ -34,9 +34,8 @@ static int read_group(struct reading *to) {
 static inline int start_piece(u64 now, int function) {
     if (group < 0) return 0;
     piece_tick = now;
-    last_length = &lengths[function];
-    is_counting = (!*last_length || *last_length >= least_piece) &&
-                  counters->readings * counters->reading * READ_SHARE <= now - page->began + free_ticks;
+    previous = &after[function];
+    is_counting = (previous->reading + 2 * counters->reading) * READ_SHARE <= previous->outside + free_ticks;
     if (!is_counting) counters->skipped++;
     else is_counting = read_group(&piece_start);
     return is_counting;
@@ -51,10 +50,11 @@ static void count_piece(u64 now) {
     counters->running += ended.running - piece_start.running;
     counters->counted += now - piece_tick;
     counters->readings += 2;
+    previous->reading += 2 * counters->reading;
 }
 
 static inline void end_piece(u64 now) {
-    if (last_length) *last_length = now - piece_tick;
+    if (previous) previous->outside += now - piece_tick;
     if (UNLIKELY(is_counting)) count_piece(now);
 }
 
@@ -80,7 +80,7 @@ static void open_event(int number) {
     if (group < 0) group = moved;
 }
 
-static void open_counters(struct counters *to, double ticks_per_ns) {
+static void open_counters(struct counters *to) {
     int error = errno;
     counters = to;
     counters->version = COUNTERS_VERSION;
@@ -94,7 +94,6 @@ static void open_counters(struct counters *to, double ticks_per_ns) {
         u64 taken = ticks() - before;
         if (taken < counters->reading) counters->reading = taken;
     }
-    least_piece = 2 * counters->reading * READ_SHARE;
-    free_ticks = FREE_NS * READ_SHARE * ticks_per_ns;
+    free_ticks = FREE_PIECES * 2 * counters->reading * READ_SHARE;
     errno = error;
 }

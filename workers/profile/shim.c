@@ -1019,7 +1019,7 @@ static void begin(u64 called) {
     note_tools();
     note_place(placed_first, sizeof placed_first);
     watch_core((double)(read_tick - first_tick) / (double)(read_ns - first_ns + 1));
-    open_counters((struct counters *)((char *)made + at_counters), 1 / ns_per_tick);
+    open_counters((struct counters *)((char *)made + at_counters));
     made->began = made->last = last = bin_began = ticks();
     start_piece(last, FUNCTIONS);
     __atomic_store_n(&made->magic, MAGIC, __ATOMIC_RELEASE);

@@ -40,7 +40,7 @@ def test_counters_of_a_part_of_the_time_are_scaled_to_all_of_it():
     ("changed", "reason"),
     [
         ({"counted": NS // 2}, "50 % of the time outside MPI was counted"),
-        ({"counted": NS // 2, "skipped": 9}, "more than 1 % of that time"),
+        ({"counted": NS // 2, "skipped": 9}, "more than 1 % of the time between"),
         ({"running": NS // 100}, "other programs used"),
         ({"errors": [errno.EACCES] * 4, "level": 5}, "kernel.perf_event_paranoid is 3"),
         ({"errors": [errno.ENOSYS] * 4}, "a filter of system calls"),

@@ -32,12 +32,13 @@ def metrics(ran: Ran) -> tuple[dict[str, float], dict[str, str]]:
     return counter_metrics([(rank, profile.counters) for rank, profile in sorted(ran.profiles.items())])
 
 
-@pytest.mark.parametrize("how", ["", "thread", "child", "exit"])
+@pytest.mark.parametrize("how", ["", "thread", "child", "exit", "again"])
 def test_counters_hold_what_one_thread_does_outside_mpi(how: str, program: Program, tmp_path: Path) -> None:
     ran = run([program("faults.c"), how], tmp_path)
     assert set(metrics(ran)[0]) == {"processor_page_faults", "processor_cpu_s", "processor_counted_share"}
     for profile in ran.profiles.values():
-        copied = 20 * OTHERS if how == "child" else OTHERS  # a fork has its parent copy pages
+        # A fork has its parent copy pages; skipped pieces are short and hold fewer faults than the others.
+        copied = {"child": 20, "again": 3}.get(how, 1) * OTHERS
         assert PAGES <= profile.counters.values["page_faults"] <= PAGES + copied
         assert profile.counters.values["cpu_s"] == pytest.approx(profile.computing_s, rel=0.4)
         assert profile.counters.counted_share == pytest.approx(1.0, abs=0.05)
@@ -67,7 +68,7 @@ def test_a_rank_with_many_small_calls_is_not_counted(program: Program, tmp_path:
     ran = run([program("faults.c"), "calls"], tmp_path)
     measured, absent = metrics(ran)
     assert not measured
-    assert all("more than 1 % of that time" in reason for reason in absent.values())
+    assert all("more than 1 % of the time between" in reason for reason in absent.values())
     for profile in ran.profiles.values():
         assert profile.counters.cost_s <= 0.0101 * profile.window_s + 1e-3
 
