@@ -168,8 +168,9 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     if result.strength == "firm" and result.missing is None:
         top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
         are_failed = any(point.parameters["hosts"] > top for point in question.points)
-        why = "gave no result." if are_failed else "were not run: the time rises."
-        beyond = f" More than {plural(top, 'host')} {why}" if sizes and top < sizes[-1] else ""
+        more = f"than {plural(top, 'host')}"
+        why = f"No trial of more {more} gave a result." if are_failed else f"More {more} were not run: the time rises."
+        beyond = f" {why}" if sizes and top < sizes[-1] else ""
         return Decision("answered", f"{result.sentence}{beyond}", numbers)
     if result.missing is None and _drifts(result):
         return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)

@@ -120,6 +120,7 @@ def space_of(spec: ExperimentSpec) -> Space:
     constants, keep = _constants(spec), spec.condition()
 
     def is_possible(settings: Mapping[str, Any]) -> bool:
+        budget.check()
         values = {**constants, **settings}
         try:
             is_kept = keep is None or keep(values | {RANKS: ranks_of(values)})

@@ -77,7 +77,7 @@ def test_rounds_answer_although_a_chosen_size_fails(db: None) -> None:
 
     last = experiment.rounds.last()
     assert last.outcome == "answered"
-    assert "More than 16 hosts gave no result" in last.reason
+    assert "No trial of more than 16 hosts gave a result" in last.reason
     failed = experiment.trials.filter(configuration__hosts__gt=16).values("configuration").distinct().count()
     assert 1 <= failed <= 5, "each failure halves the sizes that are tried"
 
