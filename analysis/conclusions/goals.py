@@ -168,8 +168,8 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     if result.strength == "firm" and result.missing is None:
         top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
         are_failed = any(point.parameters["hosts"] > top for point in question.points)
-        more = f"than {plural(top, 'host')}"
-        why = f"No trial of more {more} gave a result." if are_failed else f"More {more} were not run: the time rises."
+        than = f"than {plural(top, 'host')}"
+        why = f"No trial of more {than} gave a result." if are_failed else f"More {than} were not run: the time rises."
         beyond = f" {why}" if sizes and top < sizes[-1] else ""
         return Decision("answered", f"{result.sentence}{beyond}", numbers)
     if result.missing is None and _drifts(result):
