@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import Any
 
 import numpy as np
+from django.db import connection
 
 from experiments.library import load_defaults
 from experiments.models import Experiment, Round, State, TrialResult
@@ -45,3 +49,17 @@ def run_to_end(experiment: Experiment, **noise: Any) -> list[Round]:
         if not rounds.decide_round(experiment.pk):
             break
     return list(experiment.rounds.all())
+
+
+def kill_while_it_decides(experiment: Experiment, after_s: float) -> None:
+    """Kill a process that decides a round, after so many seconds."""
+    connection.close()
+    worker = os.fork()
+    if not worker:
+        try:
+            rounds.decide_round(experiment.pk)
+        finally:
+            os._exit(0)
+    threading.Event().wait(after_s)  # any moment of the decision
+    os.kill(worker, signal.SIGKILL)
+    os.waitpid(worker, 0)

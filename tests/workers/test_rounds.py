@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -23,7 +20,7 @@ from experiments.selectors.study import study_of
 from experiments.specification import parse
 from experiments.specification.goal import Budget
 from tests.experiments import factories
-from tests.workers.simulated_rounds import end_trials, run_to_end, submit
+from tests.workers.simulated_rounds import end_trials, kill_while_it_decides, run_to_end, submit
 from workers import queue, rounds
 
 
@@ -330,16 +327,7 @@ def test_decision_that_dies_anywhere_is_made_once_by_the_next_sweep(
 def test_killed_worker_loses_and_doubles_no_decision(transactional_db: None, after_s: float) -> None:
     experiment = submit({"until": "0.5 %"})
     end_trials(experiment, sd=0.1)
-    connection.close()
-    worker = os.fork()
-    if not worker:
-        try:
-            rounds.decide_round(experiment.pk)
-        finally:
-            os._exit(0)
-    threading.Event().wait(after_s)  # any moment of the decision
-    os.kill(worker, signal.SIGKILL)
-    os.waitpid(worker, 0)
+    kill_while_it_decides(experiment, after_s)
 
     rounds.decide_due()
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections import Counter
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Kind, State, TrialResult
@@ -17,6 +13,7 @@ from experiments.revision import preview_of
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.specification import design, parse
 from tests.experiments import factories
+from tests.workers.simulated_rounds import kill_while_it_decides
 from tests.workers.simulated_searches import SPEC, end_trials, gflops, run_to_end, submit
 from workers import rounds
 
@@ -196,16 +193,7 @@ def test_impossible_searches_are_refused_at_their_field(changes: dict[str, Any],
 def test_killed_worker_loses_and_doubles_no_proposals(transactional_db: None, after_s: float) -> None:
     experiment = submit()
     end_trials(experiment)
-    connection.close()
-    worker = os.fork()
-    if not worker:
-        try:
-            rounds.decide_round(experiment.pk)
-        finally:
-            os._exit(0)
-    threading.Event().wait(after_s)  # any moment of the decision
-    os.kill(worker, signal.SIGKILL)
-    os.waitpid(worker, 0)
+    kill_while_it_decides(experiment, after_s)
 
     rounds.decide_due()
 

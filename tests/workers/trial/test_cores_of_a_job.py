@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.workers.clusters.real_hosts import CPUSETS, FIRST_CORE, Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink
-from tests.workers.trial.pinned_loops import PINNED, cpu_s
+from tests.workers.trial.pinned_loops import run_beside_a_loop
 from workers import launchers
 from workers.launchers import Job, Session
 from workers.trial.rank_usage import read_rank_usage
@@ -50,20 +49,10 @@ def test_load_counts_inside_of_the_cpuset_of_a_job_alone(
     """Bounds that hold beside any load: what the loop used, what the rank left."""
     core = 0 if is_inside else 1
     job = make_job(session, "/usr/bin/python3", "-c", BURN)
-    loop = subprocess.Popen(["/usr/bin/python3", "-c", PINNED.format(core=core, seconds=60)])
-    try:
-        eventually(lambda: os.sched_getaffinity(loop.pid) == {core})
-        first, used_s = session.sample().machine, cpu_s(loop.pid)
-        process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-        while process.wait(0.5) is None:
-            session.sample()
-        last, used_s = session.sample().machine, cpu_s(loop.pid) - used_s
-    finally:
-        loop.kill()
-        loop.wait()
+    first, last, used_s, elapsed_s = run_beside_a_loop(session, job, core, eventually)
     (usage,) = read_rank_usage(job.report_dir)
     cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
-    assert 3.0 < cores_s < process.elapsed_s + 1.0, "the job's core alone"
+    assert 3.0 < cores_s < elapsed_s + 1.0, "the job's core alone"
     assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.3
     if is_inside:
-        assert taken_s >= used_s - (process.elapsed_s - 4) - 0.05 * cores_s
+        assert taken_s >= used_s - (elapsed_s - 4) - 0.05 * cores_s

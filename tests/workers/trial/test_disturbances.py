@@ -12,7 +12,7 @@ import pytest
 
 from experiments.models import Project, State, Trial
 from tests.workers.clusters.trials import PlainLink, run
-from tests.workers.trial.pinned_loops import PINNED, cpu_s
+from tests.workers.trial.pinned_loops import PINNED, run_beside_a_loop
 from workers import launchers
 from workers.hosts.sampling import HostSample, MachineSample, Sample
 from workers.launchers import Job, Session
@@ -224,26 +224,15 @@ def test_a_program_on_the_core_of_a_rank_is_seen_whatever_other_cores_do(
 ) -> None:
     """Bounds that hold beside any load: what the loop used, what the rank left."""
     core, other = sorted(os.sched_getaffinity(0))[:2]
-    source = PINNED.format(core=core if is_shared else other, seconds=60)
     with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
-        loop = subprocess.Popen(["/usr/bin/python3", "-c", source])
-        try:
-            eventually(lambda: os.sched_getaffinity(loop.pid) == {core if is_shared else other})
-            job = make_job(session, "/usr/bin/python3", "-c", PINNED.format(core=core, seconds=4))
-            first, used_s = session.sample().machine, cpu_s(loop.pid)
-            process = session.launch(job, stdout=job.workdir / "out", stderr=job.workdir / "err")
-            while process.wait(0.5) is None:
-                session.sample()
-            last, used_s = session.sample().machine, cpu_s(loop.pid) - used_s
-        finally:
-            loop.kill()
-            loop.wait()
+        job = make_job(session, "/usr/bin/python3", "-c", PINNED.format(core=core, seconds=4))
+        first, last, used_s, elapsed_s = run_beside_a_loop(session, job, core if is_shared else other, eventually)
     (usage,) = read_rank_usage(job.report_dir)
     cores_s, taken_s = last.rank_cores_s - first.rank_cores_s, last.rank_cores_taken_s - first.rank_cores_taken_s
-    assert 3.0 < cores_s < process.elapsed_s + 1.0, "the rank's core alone"
+    assert 3.0 < cores_s < elapsed_s + 1.0, "the rank's core alone"
     assert taken_s <= cores_s - usage.cpu_s + 0.05 * cores_s + 0.5  # of its start, when it was not pinned
     if is_shared:
-        assert taken_s >= used_s - (process.elapsed_s - 4) - 0.05 * cores_s
+        assert taken_s >= used_s - (elapsed_s - 4) - 0.05 * cores_s
 
 
 def test_the_trial_and_its_instruments_are_not_foreign(testbed: Session, make_job: Callable[..., Job]) -> None:
