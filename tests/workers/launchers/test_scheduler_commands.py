@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -406,7 +407,11 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
     host = subprocess.run(["hostname"], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     agent = subprocess.Popen(["sleep", "60"])
     (tmp_path / f"agent-{host}.pid").write_text(f"{agent.pid}\n")
-    batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("hostname", "rm", "sleep"):  # which do not have the directory of the trial in their command line
+        (programs / name).symlink_to(str(shutil.which(name)))
+    batch = subprocess.Popen(["/bin/sh"], stdin=subprocess.PIPE, text=True, env={"PATH": str(programs)})
     assert batch.stdin is not None
     batch.stdin.write(script)
     batch.stdin.close()

@@ -209,21 +209,23 @@ def job_name(scratch: Path) -> str:
 def holding_script(scratch: Path, *, lasting: bool = False) -> str:
     """Return the batch job, which holds the nodes while the first node's agent lives.
 
-    An agent has two minutes to appear. A lasting job gives the next agent two minutes too: another session follows.
+    An agent has two minutes to appear. A lasting job gives the next agent two minutes too: another session follows. The
+    shell reads the file itself: between trials the agent kills every program with the directory in its command line.
     """
-    alive = f'kill -0 "$(cat {scratch}/agent-"$(hostname)".pid)" 2>/dev/null'
     wait = f"""\
 waited=0
-until {alive}; do
+until alive; do
     waited=$((waited + 1))
     [ "$waited" -le {AGENT_WAIT_S} ] || exit 1
     sleep 1
 done
-while {alive}; do
+while alive; do
     sleep 1
 done
 """
-    return f"while :; do\n{wait}done\n" if lasting else wait
+    alive = 'alive() { read -r agent <"$noted" && kill -0 "$agent"; } 2>/dev/null'
+    start = f'noted="{scratch}/agent-$(hostname).pid"\n{alive}\n'
+    return start + (f"while :; do\n{wait}done\n" if lasting else wait)
 
 
 def remote_shell_script(step: Sequence[str], command: str = 'sh -c "$*"') -> str:
