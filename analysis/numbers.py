@@ -3,7 +3,7 @@
 - Digits. What was measured (a value, a median, the ends of a range) has four significant digits; a share, a ratio and the ends of a
   confidence interval have three; shares and factors in the sentences of findings, which conclude from them, two. No digit before
   the point is ever rounded away: 12 346 s.
-- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. They are kept only if a value and its ± share their decimals (``fixed``).
+- Zeros at the end are dropped: 458 µs, 2.6 s, 1 Gbit/s. ``fixed`` keeps them.
 - A narrow no-break space separates thousands from 1 000 on, and a unit from its number. Minus is a true minus.
 - A unit of measurement takes the SI prefix that leaves 1 to 1000: seconds smaller ones only, bytes and bits larger ones only, and bytes
   are written out below 10 000: 1 514 B. Counts and what is counted in a second have no prefix: 123 457 packets/s.
@@ -64,13 +64,6 @@ def fixed(value: float, decimals: int) -> str:
 def plain(value: float, decimals: int) -> str:
     """Return `value` for an address or a field, with at most so many decimals."""
     return _trimmed(f"{value:.{decimals}f}")
-
-
-def with_spread(value: float, spread: float) -> tuple[str, str]:
-    """Return `value` and its ± with equal decimals: ('2.600', '0.013')."""
-    larger = max(abs(value), abs(spread))
-    decimals = max(0, _DIGITS - 1 - _scientific(larger, _DIGITS)[1]) if larger and math.isfinite(larger) else 0
-    return fixed(value, decimals), fixed(spread, decimals)
 
 
 def grouped(value: float) -> str:

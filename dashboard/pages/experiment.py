@@ -231,7 +231,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
     """
     diagnosis, fresh = cached_diagnosis(experiment)
     results = Results(experiment, diagnosis.study if diagnosis else None)
-    sections, table = results.sections(), results.table(rows_from)
+    sections, table = results.panels(), results.table(rows_from)
     answer_section, other_sections = results.split(sections)
     return {
         "results": results,

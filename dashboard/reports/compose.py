@@ -46,7 +46,7 @@ def report_of(experiment: Experiment, source: Source) -> str:
 def _figures(experiment: Experiment, source: Source) -> list[str]:
     """Return the charts with data, those that answer the question first."""
     answered_by = source.results(experiment).answered_by
-    sections = sorted(source.results(experiment).sections(), key=lambda section: section.element != answered_by)
+    sections = sorted(source.results(experiment).panels(), key=lambda section: section.element != answered_by)
     drawn = [chart.element for section in sections for chart in section.charts if chart.figure.get("data")]
     return drawn[:_MOST_CHARTS]
 

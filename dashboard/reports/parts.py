@@ -189,7 +189,9 @@ def offered(source: Source, experiment: Experiment) -> list[tuple[str, str]]:
     """Return (title, line to insert) of the parts of an experiment."""
     slug = experiment.slug
     charts = [
-        (f"Chart: {chart.title}", f"{{{{ chart {slug} {name} }}}}") for name, chart in source.charts(experiment).items()
+        (f"Chart: {chart.title}", f"{{{{ chart {slug} {chart.element} }}}}")
+        for section in source.results(experiment).panels()
+        for chart in section.charts
     ]
     tables = [(f"Table: {name}", f"{{{{ table {slug} {name} }}}}") for name in TABLES]
     return [("Answer", f"{{{{ answer {slug} }}}}"), *charts, *tables]
@@ -236,12 +238,12 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
         [
             *row["values"],
             *([numbers.grouped(row["row"].ranks)] if table["ranks"] else []),
-            *(f"{value} ± {spread}" if spread else value for value, spread in row["cells"]),
+            *(f"{value} ({span})" if span else value for value, span in row["cells"]),
             str(sum(mark.state == State.FINISHED and mark.kind == Kind.MEASURED for mark in row["row"].trials)),
         ]
         for row in table["rows"]
     ]
-    note = "As printed." if experiment.published else "Median and half the range (±) of the counted trials."
+    note = "As printed." if experiment.published else "Median (lowest to highest) of the counted trials."
     if (page := table["page"]).is_part:
         note += f" Configurations {page.first} to {numbers.grouped(page.last)} of {numbers.grouped(page.total)}."
     return _table("Configurations", heads, rows) | {"note": note}

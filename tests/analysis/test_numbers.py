@@ -93,9 +93,6 @@ def test_it_writes_an_amount_by_the_rule(value, unit, text):
         (numbers.signed(0.5619, 2), "+0.56"),
         (numbers.signed(-1, 2), "−1"),
         (numbers.signed(-0.001, 2), "0"),
-        (" ± ".join(numbers.with_spread(2.6, 0.0131)), "2.600 ± 0.013"),
-        (" ± ".join(numbers.with_spread(0.0, 0.4)), "0.0000 ± 0.4000"),
-        (" ± ".join(numbers.with_spread(0.0, 0.0)), "0 ± 0"),
         (numbers.size(4_194_304), "4 MiB"),
         (numbers.size(568_000_000), "568 MB"),
         (numbers.size(1500), "1 500 B"),
@@ -136,7 +133,6 @@ def test_it_writes_a_dash_for_what_is_no_number(nothing):
     for words in (numbers.significant, numbers.grouped, numbers.times, numbers.change, numbers.duration):
         assert words(nothing) == "–"
     assert numbers.signed(nothing, 2) == "–"
-    assert numbers.with_spread(1.5, nothing)[1] == "–"
     assert numbers.between(1.0, nothing, "s") == ""
     assert Scale.of([nothing, 0.5], "s") == Scale(-3, "ms")
 

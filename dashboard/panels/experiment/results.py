@@ -116,6 +116,15 @@ class Results:
             sections.append(Section("figures", "Figures of merit", charts))
         return sections
 
+    def panels(self) -> list[Section]:
+        """Return the sections with one chart per metric: reports and REST also know the second name of the deciding one."""
+        sections = self.sections()
+        decides = {chart.metric for section in sections for chart in section.charts if chart.element == "deciding"} - {
+            ""
+        }
+        rest = [(s, [c for c in s.charts if c.element == "deciding" or c.metric not in decides]) for s in sections]
+        return [replace(section, charts=charts) for section, charts in rest if charts]
+
     def split(self, sections: Sequence[Section]) -> tuple[Section | None, list[Section]]:
         """Return the three charts beside the answer, and all others."""
         answering = next((section for section in sections if section.element == self.answered_by), None)

@@ -34,14 +34,13 @@ class Column:
         return cls(metric, description.label, scale.unit, scale)
 
     def cell(self, row: ConfigurationRow) -> tuple[str, str]:
-        """Return (median, half the range); the range is '' for a single trial."""
+        """Return (median, 'lowest to highest'); the range is '' for a single trial."""
         middle, ends = row.median(self.metric), row.range(self.metric)
         if middle is None or ends is None:
             return numbers.NOTHING, ""
-        value = self.scale(middle)
-        if len(row.values[self.metric]) < 2:
-            return numbers.significant(value), ""
-        return numbers.with_spread(value, self.scale(ends[1] - ends[0]) / 2)
+        several = len(row.values[self.metric]) > 1
+        span = numbers.between(self.scale(ends[0]), self.scale(ends[1])) if several else ""
+        return numbers.significant(self.scale(middle)), span
 
 
 MOST_ROWS: Final = 100

@@ -32,6 +32,9 @@ def test_clone_links_to_the_comparison_with_its_original(
     compared = page.get(address).context["compared"]
     assert [member.experiment for member in compared.members] == [original, clone]
     assert compared.baseline.experiment == original
+    for chosen in (original, clone):  # the older one is the baseline on both pages
+        choices = html.fromstring(page.get(reverse("compare"), {"of": f"e:{chosen.slug}"}).content.decode())
+        assert f"{reverse('compare')}?of=e:{original.slug},e:{clone.slug}" in choices.xpath("//table//a/@href")
     original.delete()
     clone.refresh_from_db()
     assert comparisons(page, clone) == []

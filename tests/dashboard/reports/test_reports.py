@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import Client
 from lxml import html
 
-from dashboard.reports.parts import Source
+from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import freeze, pieces_of
 from experiments.models import Experiment, Membership, Project, Report, ShareLink
 from experiments.selectors.diagnosis import diagnosis_of
@@ -54,11 +54,20 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
     assert "its experiment is missing" not in words
 
 
+def test_it_offers_every_chart_once_and_draws_both_names_of_the_deciding_one(
+    page: Client, experiment: Experiment
+) -> None:
+    source = Source(experiment.owner)
+    titles = [title for title, _line in offered(source, experiment)]
+    assert len(set(titles)) == len(titles)
+    assert {"deciding", "figure-0"} < source.charts(experiment).keys()
+
+
 @pytest.mark.parametrize(
     ("part", "words"),
     [
         ("answer {slug}", "Answer"),
-        ("table {slug} configurations", "Median and half the range"),
+        ("table {slug} configurations", "Median (lowest to highest)"),
         ("table {slug} scaling", "Serial fraction"),
         ("table {slug} efficiency", "No counted trial has an MPI profile"),
         ("table {slug} trials", "Trust in the capture"),
@@ -160,8 +169,8 @@ def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Repo
     response = visitor.get(link[1], follow=True)
     assert response.redirect_chain[-1][0] == f"/reports/{report.pk}/"
     assert "figure-part-" in text_of(response)
-    for offered in ("/edit/", "Restore", "/share/", "Delete", f'href="{experiment.get_absolute_url()}"'):
-        assert offered not in text_of(response)
+    for control in ("/edit/", "Restore", "/share/", "Delete", f'href="{experiment.get_absolute_url()}"'):
+        assert control not in text_of(response)
     assert visitor.get(f"/reports/{report.pk}/report.html").status_code == 200
     other = Report.write(report.project, "Other", "Secret", {}, by=None)
     for closed in (experiment.get_absolute_url(), f"/reports/{report.pk}/versions/1/", "/reports/"):
