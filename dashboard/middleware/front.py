@@ -15,7 +15,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from analysis.numbers import plural
 from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import refusal, whole
-from experiments.specification import budget
+from experiments.common import budget
 
 SIGN_INS_AT_ONCE: Final = 2
 """Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
-from experiments.common import plain_files, strict_json, trees
+from experiments.common import budget, plain_files, strict_json, trees
 from experiments.common.storable import is_storable_text
 from experiments.errors import BadBundle, InvalidSpec
-from experiments.specification import budget
 
 MANIFEST: Final = "manifest-sha256.txt"
 MOST_TIMES: Final = 200

@@ -21,7 +21,7 @@ import analysis
 from analysis import numbers
 from analysis.catalogue import METRICS
 from experiments import workloads
-from experiments.common import plain_files
+from experiments.common import budget, plain_files
 from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.archive import JSON_BYTES
@@ -43,7 +43,6 @@ from experiments.models import (
     Trial,
 )
 from experiments.models.experiment import free_slug
-from experiments.specification import budget
 from experiments.specification.design import configuration_hash
 from experiments.workloads.base import Contradiction
 

@@ -17,6 +17,7 @@ import zstandard
 from django.utils.text import slugify
 
 from analysis.numbers import plural
+from experiments.common import budget
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
@@ -47,7 +48,6 @@ from experiments.models import (
 )
 from experiments.models.experiment import free_slug
 from experiments.selectors.diagnosis import forget_diagnosis
-from experiments.specification import budget
 from experiments.specification.validation import in_todays_words
 
 _UNPACKED_BYTES: Final = 1 << 30

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from experiments.common import budget
 from experiments.errors import BadBundle
 from experiments.exchange.archive import ELSEWHERE, MANIFEST, Limits, ZipContainer, is_safe_path, pieces_of
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
-from experiments.specification import budget
 
 DESCRIPTIONS: Final = (".yaml", ".yml")
 TABLE: Final = ".csv"

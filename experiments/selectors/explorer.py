@@ -34,11 +34,11 @@ from django.db.models.fields.json import KeyTransform
 
 from analysis.statistics import moments_interval
 from analysis.trust_level import FLAGGED
+from experiments.common import budget
 from experiments.errors import CannotExplore
 from experiments.metrics import is_metric
 from experiments.models import Cluster, Configuration, Experiment, Summary
 from experiments.models.states import measured
-from experiments.specification import budget
 from experiments.traffic import is_traffic
 
 MOST_CELLS: Final = 1500

@@ -17,8 +17,8 @@ from analysis.conclusions.searching import first_proposals
 from analysis.numbers import plural
 from analysis.search import Space
 from experiments import workloads
+from experiments.common import budget
 from experiments.errors import FieldError, InvalidSpec
-from experiments.specification import budget
 from experiments.specification.fields import ExperimentSpec
 from experiments.specification.parameters import (
     CLUSTER_PARAMETERS,

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import yaml
 
+from experiments.common import budget
 from experiments.common.storable import LARGEST_INTEGER
 from experiments.errors import FieldError, InvalidSpec
-from experiments.specification import budget
 
 MAX_BYTES: Final = 200_000
 """The parser is written in Python and reads about 100 kB/s: larger texts would keep a web worker busy for long."""

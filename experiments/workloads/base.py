@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from analysis import numbers
+from experiments.common import budget
 from experiments.errors import OutputError
 from experiments.workloads.outputs import Line
+
+READING_CPU_S: Final = 60.0
+"""Limit of the CPU time of reading an output, with all figures; one of 16 MiB takes a few seconds."""
 
 
 class Parameters(BaseModel):
@@ -214,7 +218,11 @@ class WorkloadDefinition:
 
     def read(self, output: str, files: Mapping[str, str], requested: Mapping[str, Any]) -> Parsed:
         """Return the result of the requested settings. Raise OutputError."""
-        first = self.parse(output, files)
+        try:
+            with budget.seconds(READING_CPU_S):
+                first = self.parse(output, files)
+        except budget.Exhausted:
+            raise OutputError(f"reading it takes more than {READING_CPU_S:.0f} s of CPU time") from None
         compared = [(self._contradictions(parsed, requested), parsed) for parsed in (first, *first.others)]
         contradictions, parsed = min(compared, key=lambda pair: len(pair[0]))
         if refusal := next(iter(contradictions), parsed.refusal):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from analysis.numbers import read_number
+from experiments.common import budget
 from experiments.common.quantities import DURATION
 from experiments.errors import OutputError
 from experiments.workloads.base import FigureOfMerit
@@ -38,6 +39,8 @@ _TOKEN: Final = re.compile(
     r"(?:\.?[eEdD][+-]?\d+|(?<=\d)[+-]\d{3}(?!\d))?(?::\d\d(?!\d))*(?:\s?[x×*]\s?10[\^*⁺⁻⁰¹²³⁴-⁹]\S*|[kMGT](?![\w/]))?"
 )
 """A number as programs print it: ``-1 234.5``, ``1.5E+03``, ``1.5-101``, ``1:30``, ``0x1f``, ``1.5 x 10^3``, ``1.5M``."""
+MOST_NUMBERS: Final = 1_000_000
+"""Numbers of one figure; each takes 0.3 kB."""
 _LONGEST_NUMBER: Final = 40
 _UNIT: Final = re.compile(r"\s*([A-Za-zµ]+)(?![\w/])")
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
@@ -107,11 +110,14 @@ class Extractor(BaseModel):
     def read(self, *texts: str) -> Figure | None:
         """Return the figure of texts; None if none holds it. Raise OutputError."""
         try:
-            values = [value for text in texts for value in self._values(text if isinstance(text, Text) else Text(text))]
+            read = (self._values(text if isinstance(text, Text) else Text(text)) for text in texts)
+            values = list(itertools.islice(itertools.chain.from_iterable(read), MOST_NUMBERS + 1))
         except (ValueError, csv.Error, RecursionError) as error:  # JSON of a thousand levels
             raise OutputError(f"{self.name}: {self._source_words()} gives no number: {error}") from None
         if not values:
             return None
+        if len(values) > MOST_NUMBERS:
+            raise OutputError(f"{self.name}: {self._source_words()} gives more than {MOST_NUMBERS} numbers")
         odd = [value for value in values if math.isnan(value)]
         picked = odd[0] if odd and self.pick not in ("first", "last") else _PICKS[self.pick](values)
         lines = picked.lines if isinstance(picked, Figure) else (line for value in values for line in value.lines)
@@ -128,10 +134,14 @@ class Extractor(BaseModel):
             raise OutputError(f"{self.name} is {value:g}, and a good run has at most {self.at_most:g}{at}")
         return value
 
-    def _values(self, text: Text) -> list[Figure]:
-        """Return a text's numbers, without the launcher's tags if there are none else."""
-        texts = list(self._printed(text))
-        return texts if texts or text.untagged is None else list(self._printed(text.untagged))
+    def _values(self, text: Text) -> Iterator[Figure]:
+        """Yield a text's numbers, without the launcher's tags if there are none else."""
+        printed = self._printed(text)
+        if (first := next(printed, None)) is not None:
+            yield first
+            yield from printed
+        elif text.untagged is not None:
+            yield from self._printed(text.untagged)
 
     def _printed(self, text: Text) -> Iterator[Figure]:
         if self.regex is not None:
@@ -150,6 +160,7 @@ class Extractor(BaseModel):
         rows = csv.reader((line.text for line in text.lines), delimiter=self.delimiter, skipinitialspace=True)
         header: list[str] = []
         for row in rows:
+            budget.check()
             line, cells = text.lines[rows.line_num - 1], [cell.strip() for cell in row]
             if not any(cells):
                 continue
@@ -229,7 +240,7 @@ def _resolve(text: Text, pointer: str) -> Iterator[tuple[Any, int]]:
         if key not in members:
             return
         begin = members[key]
-    begins = [at for _, at in _members(content, begin)] if content[begin] == "[" else [begin]
+    begins = (at for _, at in _members(content, begin)) if content[begin] == "[" else iter([begin])
     for at in begins:
         value = _DECODER.raw_decode(content, at)[0]
         if value is not None:
@@ -242,6 +253,7 @@ def _members(content: str, begin: int) -> Iterator[tuple[str, int]]:
         return
     at = _space(content, begin + 1)
     for number in itertools.count():
+        budget.check()
         if content[at] in "]}":
             return
         name = str(number)

@@ -116,6 +116,8 @@ class Text(str):
     """A text that a program printed or wrote."""
 
     file = ""
+    _line_before = (0, 1, 0)
+    """Offset, number and begin of the line that was searched for before."""
     deadline: float | None = None
     """Monotonic time after which searches in it fail; None: each has the time of `patterns.TIME_LIMIT_S`."""
 
@@ -149,9 +151,14 @@ class Text(str):
         return Text.of("\n".join(lines), self.file, self.deadline)
 
     def line_at(self, offset: int) -> Line:
-        """Return the line of a character of the plain text."""
-        number = self.plain.count("\n", 0, offset) + 1
-        begins = self.plain.rfind("\n", 0, offset) + 1
+        """Return the line of a character of the plain text; fast for rising offsets."""
+        before, number, begins = self._line_before
+        if offset < before:
+            before, number, begins = 0, 1, 0
+        last = self.plain.rfind("\n", before, offset)
+        if last >= 0:
+            number, begins = number + self.plain.count("\n", before, last + 1), last + 1
+        self._line_before = offset, number, begins
         return Line(number, self.plain[begins : begins + _SHOWN + 1].partition("\n")[0], self.file)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import re2
 
+from experiments.common import budget
 from experiments.workloads.outputs import Line, Text
 
 MEMORY_LIMIT_BYTES: Final = 1 << 20
@@ -47,6 +48,7 @@ def search(pattern: str, text: Text) -> Iterator[tuple[Line, Any]]:
             raise ValueError(f"line {line.number} is too long to search: it has {len(line.text)} characters")
         # One search takes a bounded time; many of them in one line may take its square.
         for match in itertools.chain((None,), expression.finditer(line.text)):
+            budget.check()
             if time.monotonic() > deadline:
                 raise ValueError("searching took too long")
             if match is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from django.db.models import QuerySet
@@ -16,6 +17,7 @@ from dashboard.requests.keyset import InvalidPosition, Listing, slice_of
 MOST: Final = 500
 FURTHEST: Final = 10_000
 """A limit, as the database reads all rows before an offset."""
+_POSITION: Final = re.compile(r"[0-9]{1,19}")
 _NO_CURSOR: Final = "is not one that a page gave as next or previous"
 _CURSOR: Final = {
     "name": "cursor",
@@ -59,7 +61,7 @@ class CursorPages(CursorPagination):
             cursor: Cursor | None = super().decode_cursor(request)
         except NotFound:
             raise ValidationError({"cursor": [_NO_CURSOR]}) from None
-        if cursor is not None and cursor.position is not None and not str(cursor.position).isdecimal():
+        if cursor is not None and cursor.position is not None and not _POSITION.fullmatch(str(cursor.position)):
             raise ValidationError({"cursor": [_NO_CURSOR]})
         return cursor
 

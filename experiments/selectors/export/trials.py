@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from django.db.models import QuerySet
 
+from experiments.common import budget
 from experiments.metrics import described
 from experiments.models import Configuration, Measurement, Trial
 from experiments.models.states import Kind, State
@@ -20,7 +21,6 @@ from experiments.selectors.counted_values import Numbers
 from experiments.selectors.export.arrays import Arrays, ExportedTrials
 from experiments.selectors.export.columns import Column
 from experiments.selectors.export.facts import Facts
-from experiments.specification import budget
 
 PIECE: Final = 4000
 LONG_PIECE: Final = 250

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard.pages import quotas
 from dashboard.requests.concurrency_limits import Busy
-from experiments.specification import budget
+from experiments.common import budget
 from tests.browser.accessibility import violations, violations_of_colours
 
 

@@ -10,8 +10,9 @@ from django.conf import LazySettings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from experiments.common import budget
 from experiments.models import Experiment
-from experiments.specification import budget, parse_yaml
+from experiments.specification import parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
 

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from experiments.common import budget
 from experiments.errors import OutputError
-from experiments.workloads import get, patterns
+from experiments.workloads import base, extractors, get, patterns
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.template import Placeholder
 
@@ -277,3 +278,40 @@ def test_extractor_refuses_a_wrong_cell_at_its_line(text, extractor, words):
 )
 def test_extractor_reads_cells_with_spaces_and_marks(text):
     assert figure(text, csv_column="t") == 2.5
+
+
+@pytest.mark.parametrize("separator", [",", ",\n"], ids=["in one line", "each in its line"])
+def test_extractor_reads_an_array_in_time_that_grows_as_its_length(separator):
+    text = f'{{"rates": [{separator.join(["7"] * 300_000)}]}}'
+    with budget.seconds(20):
+        assert figure(text, json_pointer="/rates", pick="sum") == 2_100_000
+
+
+@pytest.mark.parametrize(
+    ("extractor", "text"),
+    [
+        ({"json_pointer": "/0" * 100}, "[" * 101 + ",".join(["1"] * 1000) + "]" * 101),
+        ({"csv_column": "b"}, "a,b\n" + "1,\n" * 1000),
+        ({"regex": "x(1)"}, "1\n" * 1000),
+    ],
+    ids=["pointer", "column", "pattern"],
+)
+def test_reading_of_an_output_ends_at_its_limit(monkeypatch, extractor, text):
+    workload = get("command", {"program": ["p"], "extract": [{"name": "x", **extractor}]})
+    monkeypatch.setattr(base, "READING_CPU_S", 1e-6)
+    with pytest.raises(OutputError, match="of CPU time"):
+        workload.read(text, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("extractor", "text"),
+    [
+        ({"json_pointer": ""}, "[1, 2, 3, 4]"),
+        ({"regex": r"(\d)"}, "1\n2\n3\n4\n"),
+        ({"csv_column": "a"}, "a\n1\n2\n3\n4"),
+    ],
+    ids=["pointer", "pattern", "column"],
+)
+def test_extractor_refuses_more_numbers_than_fit_into_memory(monkeypatch, extractor, text):
+    monkeypatch.setattr(extractors, "MOST_NUMBERS", 3)
+    assert "more than 3 numbers" in refused(text, extract=[{"name": "x", **extractor}])

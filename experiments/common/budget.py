@@ -1,4 +1,4 @@
-"""Limit of the processor time of a request, checked in loops of any length.
+"""Limit of processor time, of a request or a part of it, checked in loops of any length.
 
 A signal would end a request anywhere, in the middle of a transaction too; here it ends between complete steps.
 """
@@ -14,13 +14,18 @@ _end: ContextVar[float | None] = ContextVar("end_of_processor_time", default=Non
 
 
 class Exhausted(Exception):
-    """The processor time of this request is used up."""
+    """The processor time is used up."""
 
 
 @contextmanager
 def seconds(most: float) -> Iterator[None]:
-    """Limit this thread to ``most`` seconds of processor time inside; 0: no limit."""
-    token = _end.set(time.thread_time() + most if most else None)
+    """Limit this thread to ``most`` seconds of processor time inside; 0: no limit.
+
+    An earlier end from outside continues to hold.
+    """
+    outer = _end.get()
+    end = time.thread_time() + most if most else None
+    token = _end.set(min((moment for moment in (outer, end) if moment is not None), default=None))
     try:
         yield
     finally:
