@@ -7,10 +7,9 @@ outliers, as each of them widens the scatter that the other is judged by.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from heapq import heapify, heapreplace
 from typing import Final
 
 import numpy as np
@@ -56,12 +55,12 @@ def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
     if repeated:
         is_outlier = np.zeros(sum(sizes), dtype=bool)
         is_outlier[_farthest(np.log(np.concatenate([groups[index] for index in repeated])), np.array(sizes))] = True
-        for index, mask in zip(repeated, np.split(is_outlier, np.cumsum(sizes)[:-1]), strict=True):
-            masks[index] = mask
+        for index, size, end in zip(repeated, sizes, np.cumsum(sizes), strict=True):
+            masks[index] = is_outlier[end - size : end]
     return tuple(masks)
 
 
-def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
+def _farthest(logs: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the positions of the outliers.
 
     ``sizes`` are the numbers of values of the points, in order.
@@ -70,52 +69,60 @@ def _farthest(logs: np.ndarray, sizes: np.ndarray) -> list[int]:
     means = np.add.reduceat(logs, starts) / sizes
     total, freedom = float(((logs - np.repeat(means, sizes)) ** 2).sum()), len(logs) - len(sizes)
     least = max(SMALLEST_SPREAD**2, _STEADIEST * total / max(freedom, 1))
-    points = [_Remaining(part, int(first)) for part, first in zip(np.split(logs, starts[1:]), starts, strict=True)]
-    worst = [(*point.worst(), number) for number, point in enumerate(points)]
-    heapify(worst)
+    most = min(int(np.ceil(_MOST * len(logs))), freedom - _LEAST_FREEDOM)
+    removals = _Removals.of(logs, sizes, means, most) if most > 0 else None
+    if removals is None or not len(removals.squares):
+        return np.zeros(0, dtype=np.int64)
+    others = freedom - 1 - np.arange(len(removals.squares))  # degrees of freedom after each removal
+    sums = np.cumsum(np.r_[total, -removals.squares])[1:]
+    sums += np.maximum.accumulate(np.maximum(least * others - sums, 0.0))  # never below the least scatter
+    t = np.sqrt(removals.squares / (sums / others))
     # both values of a pair have one residual: they are one candidate
-    candidates = float(sum(1 if size == 2 else size for size in sizes.tolist()))
-    removed: list[int] = []
-    outliers = 0
-    while worst and len(removed) < _MOST * len(logs) and freedom > _LEAST_FREEDOM:
-        below, index, number = worst[0]
-        if below == 0:  # values that repeat exactly have no outlier
-            break
-        point = points[number]
-        rest = max(total + below, (freedom - 1) * least)
-        t = (-below / (rest / (freedom - 1))) ** 0.5
-        removed.append(index)
-        if 2 * special.stdtr(freedom - 1, -t) * candidates < _FALSE:
-            outliers = len(removed)
-        candidates -= 2 if point.n == 3 else 1
-        point.remove(index)
-        heapreplace(worst, (*point.worst(), number))
-        total, freedom = rest, freedom - 1
-    return removed[:outliers]
+    candidates = np.where(sizes == 2, 1, sizes).sum() - np.cumsum(np.r_[0, np.where(removals.sizes == 3, 2, 1)])[:-1]
+    significant = np.flatnonzero(2 * special.stdtr(others, -t) * candidates < _FALSE)
+    return removals.positions[: significant.max(initial=-1) + 1]
 
 
-class _Remaining:
-    """Values of one point that are not removed.
+@dataclass(frozen=True, slots=True)
+class _Removals:
+    """Removals of the value that adds most to the scatter, again and again."""
 
-    The farthest is the smallest or the largest.
-    """
+    positions: np.ndarray
+    squares: np.ndarray
+    """What each value added to the scatter."""
+    sizes: np.ndarray
+    """Numbers of values of each value's point, itself included."""
 
-    def __init__(self, logs: np.ndarray, first: int) -> None:
-        order = np.argsort(logs, kind="stable")
-        self._values: deque[tuple[float, int]] = deque(zip(logs[order].tolist(), (first + order).tolist(), strict=True))
-        self._mean, self.n = float(logs.mean()), len(logs)
+    @classmethod
+    def of(cls, logs: np.ndarray, sizes: np.ndarray, means: np.ndarray, most: int) -> _Removals:
+        """Return the first ``most`` removals; values that repeat exactly are not removed.
 
-    def worst(self) -> tuple[float, int]:
-        """Return what the farthest value adds to the scatter, negative, and its position."""
-        if self.n < 2:
-            return 0.0, self._values[0][1]
-        low, high = self._values[0], self._values[-1]
-        below, above = (low[0] - self._mean) ** 2, (high[0] - self._mean) ** 2
-        square, index = max((below, -low[1]), (above, -high[1]))
-        return -square * self.n / (self.n - 1), -index
-
-    def remove(self, index: int) -> None:
-        """Remove the smallest or the largest value, whichever has this position."""
-        value, _ = self._values.popleft() if self._values[0][1] == index else self._values.pop()
-        self._mean = (self._mean * self.n - value) / (self.n - 1)
-        self.n -= 1
+        The removals of a point do not depend on other points: one step removes a value of every point, then all are merged.
+        """
+        order = np.lexsort((logs, np.repeat(np.arange(len(sizes)), sizes)))
+        values = logs[order]
+        low = np.cumsum(sizes) - sizes  # places of each point's smallest and largest value that remain
+        high, n = low + sizes - 1, sizes
+        rank, place = np.full(len(sizes), -np.inf), np.full(len(sizes), -1)
+        steps: list[tuple[np.ndarray, ...]] = []
+        best = np.zeros(0)
+        while len(n):
+            below, above = (values[low] - means) ** 2, (values[high] - means) ** 2
+            is_low = (below > above) | ((below == above) & (order[low] < order[high]))
+            removed = np.where(is_low, low, high)
+            squares, positions = np.where(is_low, below, above) * n / (n - 1), order[removed]
+            # A value that adds more than an earlier one of its point follows that one directly.
+            is_next = (-squares > rank) | ((-squares == rank) & (positions > place))
+            rank, place = np.where(is_next, -squares, rank), np.where(is_next, positions, place)
+            steps.append((positions, squares, n, rank, place, np.full(len(n), len(steps))))
+            best = np.r_[best, rank]
+            if len(best) > most:
+                best = np.partition(best, most - 1)[:most]
+            remains = (n > 2) & (rank <= (best.max() if len(best) == most else np.inf))
+            means = ((means * n - values[removed]) / (n - 1))[remains]
+            n, low, high = (n - 1)[remains], (low + is_low)[remains], (high - ~is_low)[remains]
+            rank, place = rank[remains], place[remains]
+        positions, squares, counts, *keys = (np.concatenate(column) for column in zip(*steps, strict=True))
+        merged = np.lexsort(keys[::-1])[:most]
+        merged = merged[: np.argmax(np.r_[squares[merged], 0.0] == 0)]
+        return cls(positions[merged], squares[merged], counts[merged])
