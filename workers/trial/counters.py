@@ -11,6 +11,7 @@ from analysis.catalogue import METRICS
 from analysis.mpi.counters import METRICS as OF_RANKS
 from analysis.numbers import plural
 from workers.hosts.counters.source import ESTIMATED, MEASURED
+from workers.hosts.sampling import BYTES_PER_TICK
 from workers.trial.inside_mpi import LEAST_BYTES, sent_between_hosts
 from workers.trial.rank_usage import RankUsage
 
@@ -236,15 +237,12 @@ def _waits(totals: Totals) -> dict[str, float]:
     ticks = sum(row["value"] for rows in waits.values() for row in rows)
     sent = sum(row["value"] for host, rows in data.items() for row in rows if (host, row["device"]) in ports)
     if waits and data and ticks + sent:
-        metrics["fabric_wait_share"] = ticks / (ticks + sent / _WORD_BYTES)
+        metrics["fabric_wait_share"] = ticks / (ticks + sent / BYTES_PER_TICK)
     by_port: dict[tuple[str, str], float] = {}
     for host, rows in totals.by_host("fabric_errors", _PORTS).items():
         for row in rows:
             by_port[host, row["device"]] = by_port.get((host, row["device"]), 0.0) + row["value"]
     return metrics | ({"fabric_worst_port_errors": max(by_port.values())} if by_port else {})
-
-
-_WORD_BYTES: Final = 4
 
 
 def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | None]) -> dict[str, float]:
