@@ -295,10 +295,9 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSamples as none:
         context["why"] = str(none)
     else:
-        if is_counters:
-            views = host_views(samples, trial, COUNTED_VIEWS, rate_limits(trial))
-        else:
-            views = host_views(samples, trial)
+        views = (
+            host_views(samples, trial, COUNTED_VIEWS, rate_limits(trial)) if is_counters else host_views(samples, trial)
+        )
         context |= {"views": views, "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
         if not views:
             context["why"] = "No counter was read more than once while the trial ran."
