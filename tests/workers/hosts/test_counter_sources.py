@@ -289,6 +289,17 @@ def test_ports_name_stuck_counters_and_those_that_the_device_lacks(tmp_path: Pat
     assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
 
 
+def test_ports_take_files_that_exist_and_cannot_be_read(tmp_path: Path) -> None:
+    """EINVAL: the file is there, its read fails."""
+    write(tmp_path, port())
+    broken = tmp_path / PORT / "counters/port_xmit_wait"
+    broken.unlink()
+    broken.mkdir()
+    source = Ports(str(tmp_path))
+    assert measured(source)["mlx5_0/1 port_xmit_data"] == 0
+    assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
+
+
 @pytest.mark.parametrize("folder", [PORT, "sys/class/infiniband/mlx5_0"])
 def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, folder: str) -> None:
     names = {"lifespan": 10, "packet_seq_err": 3, "rp_cnp_handled": 0, "duplicate_request": 5}
