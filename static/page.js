@@ -9,6 +9,13 @@
     row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
   }
 
+  /* Highlight the configuration with the least of a metric, and show its sentence. */
+  function decideBy(panel, metric) {
+    for (const b of panel.querySelectorAll("[data-deciding]")) b.setAttribute("aria-pressed", b.dataset.deciding === metric);
+    for (const row of panel.querySelectorAll("[data-least]")) row.classList.toggle("best", row.dataset.least.split(" ").includes(metric));
+    for (const words of panel.querySelectorAll("[data-verdict]")) words.hidden = words.dataset.verdict !== metric;
+  }
+
   function showTab(name) {
     const tabs = [...document.querySelectorAll("[role=tab]")];
     if (!tabs.some(t => t.getAttribute("aria-controls") === name)) return;
@@ -89,6 +96,7 @@
     } else if ((b = hit("a[href^='#']"))) reveal(b.hash);
     if ((b = hit("[data-copy]"))) copy(b, textOf(b.dataset.copy));
     if ((b = hit("data.copyable"))) copy(b, b.value);
+    if ((b = hit("[data-deciding]"))) decideBy(b.closest(".panel"), b.dataset.deciding);
     if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
     if ((b = hit("[data-close]"))) b.closest("dialog").close();
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;

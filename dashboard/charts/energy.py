@@ -8,7 +8,7 @@ from typing import Final
 
 from analysis.numbers import SHARE, amount
 from analysis.statistics import Interval
-from dashboard.charts.parts import SERIES, Figure, Scale, axis_title, error_bars, hover, skipped_line
+from dashboard.charts.parts import SERIES, Figure, Line, Scale, axis_title, error_bars, hover, level_line, skipped_line
 
 _MOST_NAMED: Final = 8
 """Points that all have their name in the chart; of more, those of the trade-off line alone."""
@@ -60,6 +60,21 @@ def trade_off(points: Sequence[Compromise]) -> Figure:
             "annotations": notes,
         },
     }
+
+
+def with_idle_power(figure: Figure, watts: float, lines: Sequence[Line]) -> Figure:
+    """Add the power of a host without a trial to a chart of the power of hosts."""
+    scale = Scale.of([value for line in lines for values in line.trials for value in values], "W")
+    note = {"xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom", "y": scale(watts)}
+    words = f"without a trial: {amount(watts, 'W', 3)}"
+    layout = figure["layout"]
+    layout["yaxis"]["rangemode"] = "tozero"
+    layout["shapes"] = [
+        *layout.get("shapes", ()),
+        level_line("y", scale(watts), color="--ref", width=1.25, dash="dash"),
+    ]
+    layout["annotations"] = [*layout.get("annotations", ()), {**note, "text": words}]
+    return figure
 
 
 def _ends(point: Compromise, x: Scale, y: Scale) -> tuple[float, float]:

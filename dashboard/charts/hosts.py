@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.numbers import SHARE, amount
 from dashboard.charts.parts import (
     CELL_DIGITS,
     DASHES,
@@ -15,12 +16,15 @@ from dashboard.charts.parts import (
     axis_title,
     heat,
     hover,
+    level_line,
     moments,
     short,
 )
 
 # Points of a long run would hide the lines that join them.
 _MOST_MARKERS = 60
+_LEAST_OF_LIMIT = 0.05
+"""Share of the limit below which a line at it would flatten the others: it is named then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +44,17 @@ def hosts_over_time(
     unit: str,
     leads: Figure | None = None,
     zero_s: float | None = None,
+    limit: float | None = None,
 ) -> Figure:
     """Draw `quantity` in base `unit` over the ends of the steps `t_s`.
 
     Ranges are drawn if a step holds several samples. `leads`: target of a step of a map (`leads_to_packets`);
-    `zero_s`: time of the first sample.
+    `zero_s`: time of the first sample; `limit`: largest possible value of a host.
     """
-    scale = Scale.of([high for line in lines for span in line.ranges if span for high in span[1:2]], unit)
+    values = [high for line in lines for span in line.ranges if span for high in span[1:2]]
+    peak = max(values, default=0.0)
+    is_near = limit is not None and peak >= _LEAST_OF_LIMIT * limit
+    scale = Scale.of([*values, limit] if limit is not None and is_near else values, unit)
     time_axis = {"title": axis_title("Time since the first sample", "s")}
     if len(lines) > MOST_SERIES:
         figure = _map(t_s, lines, scale, quantity, time_axis)
@@ -60,8 +68,19 @@ def hosts_over_time(
             "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
             "showlegend": True,
             **moments(zero_s),
+            **(_limit(limit, peak, unit, scale, is_near=is_near) if limit else {}),
         },
     }
+
+
+def _limit(limit: float, peak: float, unit: str, scale: Scale, *, is_near: bool) -> Figure:
+    """Return a line at the limit, or its words in the corner if it is far above."""
+    words = f"link rate {amount(limit, unit, 3)}, peak {amount(peak / limit, SHARE, 2)} of it"
+    note = {"xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom", "text": words}
+    if not is_near:
+        return {"annotations": [{**note, "y": 1, "yref": "paper"}]}
+    line = level_line("y", scale(limit), color="--ink-3", width=1, dash="dash")
+    return {"shapes": [line], "annotations": [{**note, "y": scale(limit)}]}
 
 
 def _line(t_s: Sequence[float], line: HostLine, scale: Scale, index: int) -> Figure:

@@ -28,7 +28,7 @@ from dashboard.labels import (
     value_words,
 )
 from dashboard.panels.experiment.excluded_trials import swept_of, why_apart
-from dashboard.panels.trial.counters import counters_panel
+from dashboard.panels.trial.counters import counters_panel, rate_limits
 from dashboard.panels.trial.host_charts import COUNTED_VIEWS, host_views
 from dashboard.panels.trial.host_samples import NoSamples, samples_of
 from dashboard.panels.trial.inside_mpi import inside_mpi
@@ -295,7 +295,9 @@ def hosts(request: HttpRequest, pk: int) -> HttpResponse:
     except NoSamples as none:
         context["why"] = str(none)
     else:
-        views = host_views(samples, trial, COUNTED_VIEWS) if is_counters else host_views(samples, trial)
+        views = (
+            host_views(samples, trial, COUNTED_VIEWS, rate_limits(trial)) if is_counters else host_views(samples, trial)
+        )
         context |= {"views": views, "samples": samples, "hosts": len(samples.hosts) + samples.omitted}
         if not views:
             context["why"] = "No counter was read more than once while the trial ran."

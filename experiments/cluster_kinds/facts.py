@@ -13,7 +13,7 @@ from experiments.common.quantities import BANDWIDTH, CLOCK, POWER
 from experiments.specification.parameters import refusal
 from experiments.workloads.fields import reader
 
-_DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "link_bandwidth_bps": BANDWIDTH}
+_DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "idle_watts_per_host": POWER, "link_bandwidth_bps": BANDWIDTH}
 _SAME_NAMES: Final = ("clock_hz", "price", "watts", "price_per_host_hour", "years_of_use", "price_per_kwh")
 
 
@@ -48,6 +48,8 @@ class StatedFacts(BaseModel):
     link_bandwidth_bps: Annotated[Positive, BeforeValidator(reader(BANDWIDTH))] | None = Field(None, title="Bandwidth")
     """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
 
+    idle_watts_per_host: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Idle power")
+    """Power of a host's processors and memory without a trial; a check of the cluster measures it."""
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
     """MTU of the hosts' interfaces, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any, Final
 
 from analysis.numbers import amount, plural
 from workers.cluster_check.step import Step, ok, skipped, warning
 from workers.hosts.counters.sources import SOURCES
 from workers.launchers import Session
+from workers.trial.counters import METERS
 
 NAME = "Counters"
+IDLE_S: Final = 1.0
+"""Between the reads of meters, in which no trial runs on the hosts."""
 
 
 def counters(session: Session) -> list[Step]:
     """Return a step for each source that is there or has a fix, and one for others."""
     session.begin_counters()
+    time.sleep(IDLE_S)
     counted = session.end_counters()
     steps, lacking = [], []
     for source in SOURCES:
@@ -24,12 +31,25 @@ def counters(session: Session) -> list[Step]:
         absent = {host: report for host, report in reports.items() if host not in ready}
         fix = next((report["fix"] for report in absent.values() if report.get("fix")), "")
         if ready or fix:
-            steps.append(_step(source.title, ready, absent, fix))
+            facts = _idle_power(ready.values()) if source.key in METERS else {}
+            steps.append(dataclasses.replace(_step(source.title, ready, absent, fix), facts=facts))
         elif absent:
             lacking.append(f"{source.title}: {_reason(absent)}.")
     if lacking:
         steps.append(skipped(f"{NAME} not available", " ".join(lacking)))
     return steps or [skipped(NAME, "Because no host reported any.")]
+
+
+def _idle_power(reports: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the median power of the hosts' packages and memory, while no trial has them."""
+    watts = []
+    for report in reports:
+        rows = [row for row in report.get("values", ()) if row["total"] in ("package_j", "dram_j")]
+        if any("absent" in row or row["seconds"] < IDLE_S / 2 for row in rows):
+            continue
+        watts.append(sum(row["value"] / row["seconds"] for row in rows))
+    middle = median(watts) if watts else 0.0
+    return {"idle_watts_per_host": round(middle, 1)} if middle > 0 else {}
 
 
 def _step(title: str, ready: Mapping[str, Any], absent: Mapping[str, Any], fix: str) -> Step:

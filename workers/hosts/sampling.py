@@ -159,6 +159,9 @@ RATES: Final[Mapping[str, str]] = {
     "nfs_written_bytes": "nfs_tx_Bps",
 }
 """Stored rates of totals that grow."""
+WAITING: Final = "fabric_wait_share"
+"""Of the ticks in which the ports of a host sent or waited."""
+BYTES_PER_TICK: Final = 4
 GAUGES: Final[Mapping[str, str]] = {
     "frequency_hz": "frequency_Hz",
     "temperature_c": "temperature_C",
@@ -174,6 +177,12 @@ def _counted(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence
             row[GAUGES[total]] = value
         elif total in RATES and total in before and (length_s := at_s - before[total][0]) > 0:
             row[RATES[total]] = (value - before[total][1]) / length_s
+    waits, data = (
+        after[total][1] - before[total][1] if total in before and total in after else None
+        for total in ("fabric_wait_ticks", "fabric_sent_bytes")
+    )
+    if waits is not None and data is not None and waits + data > 0:
+        row[WAITING] = waits / (waits + data / BYTES_PER_TICK)
     return row
 
 

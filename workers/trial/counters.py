@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from analysis.catalogue import METRICS
 from analysis.mpi.counters import METRICS as OF_RANKS
 from analysis.numbers import plural
 from workers.hosts.counters.source import ESTIMATED, MEASURED
+from workers.hosts.sampling import BYTES_PER_TICK
 from workers.trial.inside_mpi import LEAST_BYTES, sent_between_hosts
 from workers.trial.rank_usage import RankUsage
 
@@ -52,15 +53,15 @@ _SUMS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "lustre_written_bytes": ("lustre_written_bytes", ("lustre",)),
 }
 """Metrics that add up a total of all hosts, with the sources that may give it, the best first."""
-_OTHERS: Final[Mapping[str, tuple[str, tuple[str, ...], str, Callable[[Sequence[float]], float]]]] = {
-    "fabric_peak_share": ("fabric_sent_bytes", _PORTS, "use", max),
-    "ethernet_peak_share": ("ethernet_sent_bytes", _NET, "use", max),
-    "frequency_mean_hz": ("frequency_hz", ("frequency",), "value", statistics.fmean),
-    "temperature_max_c": ("temperature_c", ("temperature",), "peak", max),
-    "gpu_used_share": ("gpu_share", _CARDS, "value", statistics.fmean),
-    "gpu_memory_bytes": ("gpu_memory_bytes", _CARDS, "peak", max),
-    "gpu_frequency_hz": ("gpu_frequency_hz", ("nvml", "amdgpu"), "value", statistics.fmean),
-    "gpu_throttled_share": ("gpu_throttled_share", ("nvml",), "value", statistics.fmean),
+_OTHERS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], str, Callable[[Sequence[float]], float]]]] = {
+    "fabric_peak_share": (("fabric_sent_bytes", "fabric_received_bytes"), _PORTS, "use", max),
+    "ethernet_peak_share": (("ethernet_sent_bytes", "ethernet_received_bytes"), _NET, "use", max),
+    "frequency_mean_hz": (("frequency_hz",), ("frequency",), "value", statistics.fmean),
+    "temperature_max_c": (("temperature_c",), ("temperature",), "peak", max),
+    "gpu_used_share": (("gpu_share",), _CARDS, "value", statistics.fmean),
+    "gpu_memory_bytes": (("gpu_memory_bytes",), _CARDS, "peak", max),
+    "gpu_frequency_hz": (("gpu_frequency_hz",), ("nvml", "amdgpu"), "value", statistics.fmean),
+    "gpu_throttled_share": (("gpu_throttled_share",), ("nvml",), "value", statistics.fmean),
 }
 """Metrics of another field of the rows, joined otherwise."""
 _IO: Final = {
@@ -183,11 +184,12 @@ def counter_metrics(
         if (value := totals.sum(total, sources)) is not None:
             metrics[name], provenance[name] = value, totals.used[total]
         reasons[name] = totals.reasons.get(total, "")
-    for name, (total, sources, field, joined) in _OTHERS.items():
-        values = [_field(row, field) for rows in totals.by_host(total, sources).values() for row in rows]
-        if numbers := [value for value in values if value is not None]:
-            metrics[name], provenance[name] = joined(numbers), totals.used[total]
-        reasons[name] = totals.reasons.get(total, _NO_PEAK)
+    for name, (of_totals, sources, field, joined) in _OTHERS.items():
+        by_total = [totals.by_host(total, sources) for total in of_totals]
+        values = [_field(row, field) for by_host in by_total for rows in by_host.values() for row in rows]
+        if all(by_total) and (numbers := [value for value in values if value is not None]):
+            metrics[name], provenance[name] = joined(numbers), totals.used[of_totals[0]]
+        reasons[name] = next((totals.reasons[total] for total in of_totals if total in totals.reasons), _NO_PEAK)
     jobs = [row for reports in counted.values() for row in _rows(reports.get("slurm", {}), "job_estimated_j")[0]]
     if job := next((row for row in jobs if "value" in row), None):
         # The job's first host reads it for all.
@@ -230,17 +232,17 @@ def _field(row: Mapping[str, Any], field: str) -> float | None:
 def _waits(totals: Totals) -> dict[str, float]:
     """Return how ports waited, and the errors of the worst of them."""
     metrics = {}
-    ticks, sent = (totals.sum(total, _PORTS) for total in ("fabric_wait_ticks", "fabric_sent_bytes"))
-    if ticks is not None and sent is not None and ticks + sent:
-        metrics["fabric_wait_share"] = ticks / (ticks + sent / _WORD_BYTES)
+    waits, data = (totals.by_host(total, _PORTS) for total in ("fabric_wait_ticks", "fabric_sent_bytes"))
+    ports = {(host, row["device"]) for host, rows in waits.items() for row in rows}
+    ticks = sum(row["value"] for rows in waits.values() for row in rows)
+    sent = sum(row["value"] for host, rows in data.items() for row in rows if (host, row["device"]) in ports)
+    if waits and data and ticks + sent:
+        metrics["fabric_wait_share"] = ticks / (ticks + sent / BYTES_PER_TICK)
     by_port: dict[tuple[str, str], float] = {}
     for host, rows in totals.by_host("fabric_errors", _PORTS).items():
         for row in rows:
             by_port[host, row["device"]] = by_port.get((host, row["device"]), 0.0) + row["value"]
     return metrics | ({"fabric_worst_port_errors": max(by_port.values())} if by_port else {})
-
-
-_WORD_BYTES: Final = 4
 
 
 def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | None]) -> dict[str, float]:
@@ -286,12 +288,19 @@ def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, f
             "dram_j"
         ]  # a sum of hosts with and without it compares with nothing
         return {}
+    gpus_j = 0.0
+    for reports in totals.counted.values():
+        joules_of_host, reason = _used_gpus(reports)
+        if reason:
+            totals.reasons["package_j"] = reason
+            return {}
+        gpus_j += joules_of_host
     power = {}
     for host, rows in packages.items():
         joules = [*rows, *memory.get(host, ())]
         power[host] = sum(row["value"] for row in joules) / rows[0]["seconds"]
     energy = sum(row["value"] for of in (packages, memory) for rows in of.values() for row in rows)
-    energy += sum(_used_gpus(reports) for reports in totals.counted.values())
+    energy += gpus_j
     seconds = max(rows[0]["seconds"] for rows in packages.values())
     return {
         "energy_j": energy,
@@ -307,15 +316,32 @@ def _has(report: Mapping[str, Any], total: str) -> bool:
     return any(row["total"] == total for row in report.get("values", ()))
 
 
-def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> float:
-    """Return the energy of a host's GPUs whose use was not 0, or not known."""
-    for report in reports.values():
-        rows = [row for row in report.get("values", ()) if row["total"] == "gpu_j" and "value" in row]
-        if rows:  # other sources read the same meters
-            return sum(float(row["value"]) for row in rows if _use(report, row["device"]) > 0)
-    return 0.0
+def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[float, str]:
+    """Return the energy of a host's GPUs whose use was not 0, or why it is not known."""
+    for source in _GPUS:
+        report = reports.get(source, {})
+        if report.get("state") != "ready":
+            continue
+        if "values" not in report:
+            return 0.0, f"{report['title']}: it did not answer after the program's end"
+        meters = {row["device"]: row for row in report["values"] if row["total"] == "gpu_j"}
+        used = [device for device in _devices(report, meters) if _use(report, device) > 0]
+        for device in used:
+            if device not in meters:
+                return 0.0, f"{report['title']}: {device} was used and reports no energy"
+            if "absent" in meters[device]:
+                return 0.0, f"{report['title']}: {meters[device]['name']}: {meters[device]['absent']}"
+        if meters:  # other sources read the same ones
+            return sum(float(meters[device]["value"]) for device in used), ""
+    return 0.0, ""
+
+
+def _devices(report: Mapping[str, Any], meters: Iterable[str]) -> list[str]:
+    """Return the devices that have a meter, or whose use is known."""
+    return list(dict.fromkeys((*meters, *(row["device"] for row in report["values"] if row["total"] == "gpu_share"))))
 
 
 def _use(report: Mapping[str, Any], device: str) -> float:
-    rows: Iterator[Mapping[str, Any]] = (row for row in report["values"] if row["device"] == device)
-    return next((float(row.get("peak", 1.0)) for row in rows if row["total"] == "gpu_share"), 1.0)
+    """Return the highest use of a device; 1 if it is not known."""
+    rows = (row for row in report["values"] if row["device"] == device and row["total"] == "gpu_share")
+    return next((float(row["peak"]) for row in rows if "absent" not in row), 1.0)

@@ -11,21 +11,26 @@ from analysis.conclusions.observations.grid import SizeGrid
 from analysis.conclusions.sentences import answers as words
 
 ENERGY: Final = Deciding("energy_j", "Energy", "J")
+PER_RESULT: Final = Deciding("energy_per_result_j", "Energy per result", "J")
+"""Of rates, whose trials may do unequal work."""
 _MOST: Final = 2
 """Compromises that are named."""
 
 
 def with_energy(curve: SizeGrid, answer: Answer) -> Answer:
-    """Add the size of least energy, if time decides and every trial has its energy."""
+    """Add the size of least energy, if a time or rate decides and every trial has its energy."""
     question = curve.question
-    is_time = question.deciding.unit == "s" and not question.deciding.higher_is_better
+    is_rate = question.deciding.higher_is_better
+    deciding = PER_RESULT if is_rate else ENERGY
     is_known = all(
-        len(point.values.get(ENERGY.metric, ())) == len(question.values(point)) and min(point.values[ENERGY.metric]) > 0
+        len(point.values.get(deciding.metric, ())) == len(question.values(point))
+        and min(point.values[deciding.metric]) > 0
         for point in curve.points
     )
-    if question.published or answer.strength == "open" or not is_time or not is_known:
+    is_speed = is_rate or question.deciding.unit == "s"
+    if question.published or answer.strength == "open" or not is_speed or not is_known:
         return answer
-    energy = SizeGrid(replace(question, deciding=ENERGY, prior=None, peak=None, other_points=()), curve.factor)
+    energy = SizeGrid(replace(question, deciding=deciding, prior=None, peak=None, other_points=()), curve.factor)
     chosen, least = curve.enough, energy.best
     figures = [
         energy.figure(point, {curve.factor.name: point.parameters[curve.factor.name]}) for point in energy.points
@@ -42,7 +47,7 @@ def with_energy(curve: SizeGrid, answer: Answer) -> Answer:
             if energy.worse(chosen, i)[2] and energy.worse(i, least)[2] and curve.worse(least, i)[2]
         ]
     elif not all(energy.worse(i, least)[2] for i in range(len(energy.points)) if i != least):
-        sentence = words.NO_LESS_ENERGY
+        sentence = words.no_less_energy(curve)
     return replace(
         answer,
         sentence=f"{answer.sentence} {sentence}",

@@ -264,12 +264,17 @@ def efficiency(curve: SizeGrid, share: float, ends: tuple[float | None, float | 
     return f"{first_up(line)}. At {size_of(curve, len(curve.points) - 1)} {words}{because}."
 
 
-NO_LESS_ENERGY: Final = "No size uses measurably less energy."
+def _energy(curve: SizeGrid) -> str:
+    return "energy per result" if curve.question.deciding.higher_is_better else "energy"
+
+
+def no_less_energy(curve: SizeGrid) -> str:
+    return f"No size uses measurably less {_energy(curve)}."
 
 
 def least_energy_too(curve: SizeGrid) -> str:
     is_one = curve.level(curve.enough) == 1
-    return f"{first_up(size_of(curve, curve.enough))} also {'uses' if is_one else 'use'} the least energy."
+    return f"{first_up(size_of(curve, curve.enough))} also {'uses' if is_one else 'use'} the least {_energy(curve)}."
 
 
 def least_energy(
@@ -282,17 +287,24 @@ def least_energy(
 ) -> str:
     """Return the sentence of a size that uses less energy than the sufficient one.
 
-    ``longer``: how many times as long it takes, if that is measurable.
+    ``longer``: how many times as long it takes, or as small its rate is, if that is measurable.
     """
     share, interval = saved
     size, is_one = size_of(curve, i), curve.level(i) == 1
     ends = "" if interval is None else numbers.between(interval.low, interval.high, SHARE, 2)
     about = f" ({percent_level(interval.level)} CI {ends})" if interval is not None and ends else ""
     if not is_clear:
-        return f"Energy shows no clear change: {size} {'uses' if is_one else 'use'} {percent(share)} less{about}."
-    words = f"{first_up(size)} {'uses' if is_one else 'use'} {percent(share)} less energy{about}"
+        unclear = f"{first_up(_energy(curve))} shows no clear change"
+        return f"{unclear}: {size} {'uses' if is_one else 'use'} {percent(share)} less{about}."
+    words = f"{first_up(size)} {'uses' if is_one else 'use'} {percent(share)} less {_energy(curve)}{about}"
     if longer is None:
         return f"{words}."
+    if curve.question.deciding.higher_is_better:
+        ratio, between_ = longer
+        low, high = (None, None) if between_ is None else (between_.low, between_.high)
+        reached = numbers.between(1 / high, 1 / low, SHARE, 2) if low and high else ""
+        rate = f"{percent(1 / ratio)}{f' ({reached})' if reached else ''} of that {lower_first(curve.question.deciding.label)}"
+        return f"{words} and {'reaches' if is_one else 'reach'} {rate}."
     return f"{words} and {'takes' if is_one else 'take'} {factor_words(*longer)} as long."
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions import ExperimentIntervals
+from analysis.conclusions.wording import joined
 from analysis.statistics import Interval
-from dashboard.charts.energy import Compromise, trade_off
+from dashboard.charts.energy import Compromise, trade_off, with_idle_power
 from dashboard.charts.parts import Figure, Line
 from dashboard.charts.scaling import time_parts
 from dashboard.charts.sweep import over_parameter
@@ -17,12 +18,15 @@ from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import MOST_BARS, TIME, WINDOW, seconds_inside_mpi
 from dashboard.panels.experiment.tables import Column
 from dashboard.panels.parts.measured import Measured
+from experiments.metrics import deciding_metric, find
+from experiments.models import Cluster
 from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.selectors.diagnosis import intervals_of
 
 ENERGY: Final = "energy_j"
 POWER: Final = "power_mean_w"
 DELAY: Final = "energy_delay_js"
+_CHOICES: Final = {TIME: "Time", ENERGY: "Energy", DELAY: "Energy × delay"}
 _COLUMNS: Final = (TIME, ENERGY, POWER, "energy_per_result_j", DELAY)
 
 
@@ -36,11 +40,12 @@ def energy_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
     swept = swept_parameters(measured.main.rows)
     intervals = intervals_of(measured.main.experiment, TIME, ENERGY)
     points = _points(rows, [parameters_sentence(row.parameters, swept or ["hosts"]) for row in rows], intervals)
+    choices = _choices(measured, rows, points)
     return {
         "trade_off": trade_off(points),
-        "table": _table(rows, points, intervals),
+        "table": _table(rows, points, intervals, choices),
         "states": _states(rows[:MOST_BARS], [point.name for point in points[:MOST_BARS]]),
-        "power": _power(rows, swept),
+        "power": _power(rows, swept, measured.main.experiment.cluster),
         "trials": sum(len(row.values[ENERGY]) for row in rows),
         "of": sum(len(row.values.get(TIME, ())) for row in measured.main.rows),
     }
@@ -59,10 +64,14 @@ def _points(
 
 
 def _table(
-    rows: Sequence[ConfigurationRow], points: Sequence[Compromise], intervals: Sequence[ExperimentIntervals]
+    rows: Sequence[ConfigurationRow],
+    points: Sequence[Compromise],
+    intervals: Sequence[ExperimentIntervals],
+    choices: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return each configuration relative to the fastest one."""
     time, energy = intervals
+    chosen = next(choice["metric"] for choice in choices if choice["is_chosen"])
     fastest = min(range(len(rows)), key=lambda i: points[i].time_s)
     least = min(range(len(rows)), key=lambda i: points[i].energy_j)
     delays = [row.median(DELAY) for row in rows]
@@ -75,6 +84,8 @@ def _table(
             *(["least energy"] if i == least else []),
             *(["least energy × delay"] if delays[i] is not None and delays[i] == least_delay else []),
         ]
+        least_of = [metric for metric, at in ((TIME, fastest), (ENERGY, least)) if i == at]
+        least_of += [DELAY] if delays[i] is not None and delays[i] == least_delay else []
         base = rows[fastest].parameters
         relative = {
             TIME: _change(point.time_s / points[fastest].time_s, time.ratio(row.parameters, base)),
@@ -86,12 +97,34 @@ def _table(
                 "cells": [
                     (column.cell(row)[0], "" if i == fastest else relative.get(column.metric, "")) for column in columns
                 ],
-                "is_fastest": i == fastest,
+                "least": least_of,
+                "is_best": chosen in least_of,
                 "is_on_line": point.is_on_line,
                 "words": words or ["between" if point.is_on_line else "slower, more energy"],
             }
         )
-    return {"columns": columns, "rows": table, "base": points[fastest].name}
+    return {"columns": columns, "rows": table, "base": points[fastest].name, "choices": choices}
+
+
+def _choices(
+    measured: Measured, rows: Sequence[ConfigurationRow], points: Sequence[Compromise]
+) -> list[dict[str, Any]]:
+    """Return the metrics that may decide: the configuration with the least, and those that may be as good."""
+    experiment = measured.main.experiment
+    chosen = deciding_metric(experiment.workload, experiment.specification)
+    metrics = [metric for metric in (TIME, ENERGY, DELAY) if all(row.values.get(metric) for row in rows)]
+    choices = []
+    for metric, intervals in zip(metrics, intervals_of(experiment, *metrics), strict=True):
+        medians = [row.median(metric) or 0.0 for row in rows]
+        best = min(range(len(rows)), key=medians.__getitem__)
+        ratios = {i: intervals.ratio(row.parameters, rows[best].parameters) for i, row in enumerate(rows) if i != best}
+        unclear = [points[i].name for i, ratio in ratios.items() if ratio and ratio.low and ratio.low <= 1]
+        label = _CHOICES[metric]
+        words = f"Least {label.lower()}: {points[best].name}, {numbers.amount(medians[best], find(metric).unit, 3)}."
+        words += f" No clear change: {joined(unclear)}." if unclear else ""
+        is_chosen = metric == (chosen if chosen in metrics else TIME)
+        choices.append({"metric": metric, "label": label, "words": words, "is_chosen": is_chosen})
+    return choices
 
 
 def _change(ratio: float, interval: Interval | None) -> str:
@@ -114,8 +147,8 @@ def _states(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> Figure | 
     return time_parts(names, parts, of=[row.pk for row in rows], quantity=("Energy", "J"))
 
 
-def _power(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> Figure | None:
-    """Return the mean power of one host over the number of hosts."""
+def _power(rows: Sequence[ConfigurationRow], swept: Sequence[str], cluster: Cluster | None) -> Figure | None:
+    """Return the mean power of one host over the number of hosts, and that without a trial."""
     rows = [row for row in rows if row.hosts and row.values.get(POWER)]
     if "hosts" not in swept or not rows:
         return None
@@ -129,4 +162,6 @@ def _power(rows: Sequence[ConfigurationRow], swept: Sequence[str]) -> Figure | N
         )
         for name, members in groups_without(rows, swept, "hosts").items()
     ]
-    return over_parameter(lines, quantity="Power of each host", unit="W", parameter="Hosts")
+    figure = over_parameter(lines, quantity="Power of each host", unit="W", parameter="Hosts")
+    idle = None if cluster is None else cluster.facts.get("idle_watts_per_host")
+    return with_idle_power(figure, float(idle), lines) if idle else figure

@@ -11,6 +11,7 @@ from analysis.conclusions.rules.counters import LEAST_PER_MPI_BYTE, MOST_OF_HEAD
 from analysis.numbers import SHARE
 from experiments.files import read_counters
 from experiments.models import Trial
+from workers.hosts.sampling import RATES
 
 _ENERGY: Final = (
     ("energy_j", "Packages, memory, used GPUs"),
@@ -108,6 +109,21 @@ def _busiest(counted: Mapping[str, Any]) -> dict[str, Any] | None:
         if row["limit"] and row["peak"]
     ]
     return max(rows, key=lambda row: row["peak"] / row["limit"], default=None)
+
+
+def rate_limits(trial: Trial) -> dict[str, float]:
+    """Return the rate of a host's links by quantity of its samples, if all hosts have the same."""
+    counted = read_counters(trial) or {}
+    limits = {}
+    for source, (*totals, _) in _NETWORKS.items():
+        for total in totals:
+            rates: dict[str, dict[str, float]] = {host: {} for host in counted}
+            for host, row in _rows(counted, source, total):
+                rates[host][row["device"]] = row["limit"]
+            of_hosts = {sum(rate.values()) if all(rate.values()) else 0.0 for rate in rates.values()}
+            if total in RATES and len(of_hosts) == 1 and (limit := of_hosts.pop()):
+                limits[RATES[total]] = limit
+    return limits
 
 
 def _rows(counted: Mapping[str, Any], source: str, total: str) -> Iterator[tuple[str, Row]]:

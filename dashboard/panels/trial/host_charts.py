@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -32,6 +32,7 @@ COUNTED_VIEWS: Final = (
     ("Whole host", "host_W", "Power of the whole host", "W"),
     ("Fabric sent", "fabric_tx_Bps", "Sent by fabric ports", "B/s"),
     ("Fabric received", "fabric_rx_Bps", "Received by fabric ports", "B/s"),
+    ("Waiting for credits", "fabric_wait_share", "Fabric ports waiting for credits", SHARE),
     ("Ethernet sent", "ethernet_tx_Bps", "Sent by Ethernet", "B/s"),
     ("Ethernet received", "ethernet_rx_Bps", "Received by Ethernet", "B/s"),
     ("Frequency", "frequency_Hz", "Mean core frequency", "Hz"),
@@ -46,9 +47,15 @@ View = tuple[str, str, str, str]
 
 
 def host_views(
-    samples: HostSamples, trial: Trial | None = None, views_of: Sequence[View] = _VIEWS
+    samples: HostSamples,
+    trial: Trial | None = None,
+    views_of: Sequence[View] = _VIEWS,
+    limits: Mapping[str, float] | None = None,
 ) -> list[tuple[str, Any]]:
-    """Return (name, figure) of every quantity; steps of maps link to packets."""
+    """Return (name, figure) of every quantity; steps of maps link to packets.
+
+    ``limits``: largest possible values by quantity.
+    """
     leads = None if trial is None else _leads(samples, trial)
     views = []
     for name, quantity, axis, unit in views_of:
@@ -58,9 +65,8 @@ def host_views(
         if quantity == "drops_per_s" and not (samples.mean[:, :, index] > 0).any():
             continue
         lines = [_line(samples, number, index) for number in range(len(samples.hosts))]
-        views.append(
-            (name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit, leads=leads, zero_s=samples.began_s))
-        )
+        options: dict[str, Any] = {"leads": leads, "zero_s": samples.began_s, "limit": (limits or {}).get(quantity)}
+        views.append((name, hosts_over_time(samples.t_s, lines, quantity=axis, unit=unit, **options)))
     return views
 
 

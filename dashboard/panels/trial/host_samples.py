@@ -56,6 +56,7 @@ QUANTITIES: Final = ("cpu_share", "cpu_system_share", "runnable", "memory_bytes"
 COUNTED: Final = (
     *("package_W", "dram_W", "gpu_W", "host_W", "frequency_Hz", "temperature_C", "gpu_share"),
     *("fabric_tx_Bps", "fabric_rx_Bps", "ethernet_tx_Bps", "ethernet_rx_Bps", "nfs_rx_Bps", "nfs_tx_Bps"),
+    "fabric_wait_share",
 )
 """Quantities of the counters of hosts that have them."""
 _ALL: Final = QUANTITIES + COUNTED

@@ -47,7 +47,9 @@ def points(
 def asks(factors: Sequence[Factor], typical: Mapping[Any, float], **more: Any) -> ExperimentQuestion:
     """Return an experiment over these factors; other fields go to its points."""
     of_points = {
-        k: more.pop(k) for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "energy_j", "used_percent") if k in more
+        k: more.pop(k)
+        for k in ("repetitions", "cpu_mean_rank_s", "elapsed_s", "energy_j", "energy_per_result_j", "used_percent")
+        if k in more
     }
     deciding = more.pop("deciding", TIME)
     return ExperimentQuestion(points(factors, typical, deciding=deciding, **of_points), deciding, factors, **more)

@@ -41,6 +41,21 @@ def test_counters_name_the_hosts_and_the_fix() -> None:
     assert (others.name, others.state, others.seen) == ("Counters not available", "skipped", "Fabric ports: none.")
 
 
+def test_meters_state_the_power_of_a_host_without_a_trial() -> None:
+    def meter(package_w: float, **more: Any) -> dict[str, Any]:
+        rows = [
+            {"total": total, "value": watts * 1.5, "seconds": 1.5}
+            for total, watts in (("package_j", package_w), ("dram_j", 8.0))
+        ]
+        return {**ready("RAPL"), "values": [{**rows[0], **more}, rows[1]]}
+
+    session = Counted(**{host: {"rapl": meter(watts)} for host, watts in (("n1", 140.0), ("n2", 90.0), ("n3", 141.0))})
+    (step,) = counters(cast(Session, session))
+    assert step.facts == {"idle_watts_per_host": 148.0}, "the median: a busy host moves it little"
+    (lost,) = counters(cast(Session, Counted(n1={"rapl": meter(140.0, absent="it was reset")})))
+    assert lost.facts == {}
+
+
 def test_counters_that_all_hosts_have_are_well() -> None:
     (step,) = counters(cast(Session, Counted(n1={"rapl": ready("RAPL")}, n2={"rapl": ready("RAPL")})))
     assert (step.state, step.value) == ("ok", "2 of 2 hosts")

@@ -21,7 +21,7 @@ from workers.hosts.counters.gpu import Amdgpu, Nvml, Rocm
 from workers.hosts.counters.ports import Ports, Slingshot
 from workers.hosts.counters.processor import Frequency, Temperature, Throttling
 from workers.hosts.counters.rapl import OPEN, Rapl
-from workers.hosts.counters.source import LONGEST_GAP_S, NO_VALUE, Absent, Meter, Quantity, Source
+from workers.hosts.counters.source import LONGEST_GAP_S, NO_VALUE, Absent, AbsentNow, Meter, Quantity, Source
 
 NET, PORT = "sys/class/net/eth0", "sys/class/infiniband/mlx5_0/ports/1"
 Values = dict[str, Any]
@@ -76,6 +76,7 @@ def test_meter_adds_up_every_wrap() -> None:
         ((5, None), {}, "vanished"),
         ((None,), {}, "cannot be read"),
         ((5, NO_VALUE), {}, "no value"),
+        ((5, float(NO_VALUE)), {"kind": "gauge"}, "no value"),
         ((5, 255), {"sticks_at": 255}, "stuck"),
     ],
 )
@@ -155,6 +156,14 @@ def test_cray_meters_must_move(tmp_path: Path) -> None:
     assert values == {"energy": 50, "cpu_energy": 20, "accel0_energy": 15}
 
 
+def test_cray_xc_has_one_accelerator_without_a_number(tmp_path: Path) -> None:
+    files = {"cpu_energy": "40 J 1 us", "accel_energy": "30 J 1 us", "accel_power": "9 W 1 us", "freshness": 1}
+    write(tmp_path, {f"sys/cray/pm_counters/{name}": text for name, text in files.items()})
+    later = {"cpu_energy": "60 J 2 us", "accel_energy": "45 J 2 us", "freshness": 2}
+    values = measured(Cray(str(tmp_path)), {f"sys/cray/pm_counters/{name}": text for name, text in later.items()})
+    assert values == {"cpu_energy": 20, "accel_energy": 15}
+
+
 def test_ipmi_gives_estimated_energy(tmp_path: Path) -> None:
     assert why_absent(Ipmi(str(tmp_path))) == "ipmitool is not installed"
     command(tmp_path, "ipmitool", "echo '    Instantaneous power reading:                   200 Watts'")
@@ -206,8 +215,9 @@ def test_ethernet_counts_physical_interfaces_once(tmp_path: Path) -> None:
     assert values["eth1 tx_bytes"] == 0
 
 
-def test_ethernet_takes_an_unknown_speed(tmp_path: Path) -> None:
-    source = Ethernet(str(write(tmp_path, {**interface("eth0"), f"{NET}/speed": -1})))
+@pytest.mark.parametrize("speed", [-1, "", 65535, 4294967295])
+def test_ethernet_takes_an_unknown_speed(tmp_path: Path, speed: object) -> None:
+    source = Ethernet(str(write(tmp_path, {**interface("eth0"), f"{NET}/speed": speed})))
     source.probe()
     assert {quantity.limit for quantity in source.quantities.values()} == {0.0}
     write(tmp_path, {f"{NET}/carrier": 0})
@@ -279,6 +289,17 @@ def test_ports_name_stuck_counters_and_those_that_the_device_lacks(tmp_path: Pat
     assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
 
 
+def test_ports_take_files_that_exist_and_cannot_be_read(tmp_path: Path) -> None:
+    """EINVAL: the file is there, its read fails."""
+    write(tmp_path, port())
+    broken = tmp_path / PORT / "counters/port_xmit_wait"
+    broken.unlink()
+    broken.mkdir()
+    source = Ports(str(tmp_path))
+    assert measured(source)["mlx5_0/1 port_xmit_data"] == 0
+    assert source.missing == {"fabric_wait_ticks": "mlx5_0/1 does not count port_xmit_wait"}
+
+
 @pytest.mark.parametrize("folder", [PORT, "sys/class/infiniband/mlx5_0"])
 def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, folder: str) -> None:
     names = {"lifespan": 10, "packet_seq_err": 3, "rp_cnp_handled": 0, "duplicate_request": 5}
@@ -306,6 +327,65 @@ def test_ports_of_omni_path_and_hosts_without_ports(tmp_path: Path) -> None:
     source = Ports(str(write(tmp_path, port("sys/class/infiniband/hfi1_0/ports/1"))))
     source.probe()
     assert source.details == "hfi1_0/1 (Omni-Path, 100 Gb/sec)"
+
+
+@pytest.mark.parametrize(
+    ("layer", "rate", "limit"),
+    [
+        ("InfiniBand", "400 Gb/sec (4X NDR)", 50e9),
+        ("InfiniBand", "40 Gb/sec (4X QDR)", 4e9),
+        ("InfiniBand", "10 Gb/sec (4X)", 1e9),
+        ("Ethernet", "40 Gb/sec (4X QDR)", 5e9),
+        ("InfiniBand", "", 0.0),
+    ],
+)
+def test_ports_can_send_their_rate_without_line_coding(tmp_path: Path, layer: str, rate: str, limit: float) -> None:
+    source = Ports(str(write(tmp_path, port(layer=layer, rate=rate))))
+    source.probe()
+    assert source.quantities["mlx5_0/1 port_xmit_data"].limit == limit
+
+
+def own_names(device: str, layer: str, **counts: int) -> Values:
+    """Return the tree of a port without `counters`, of a driver that has names of its own."""
+    folder = f"sys/class/infiniband/{device}/ports/1"
+    files = {f"{folder}/hw_counters/{name}": count for name, count in counts.items()}
+    state = {"state": "4: ACTIVE", "link_layer": layer, "rate": "100 Gb/sec (4X EDR)"}
+    return {**files, **{f"{folder}/{name}": text for name, text in state.items()}}
+
+
+def test_ports_of_other_drivers_have_bytes_beside_those_of_mlx5(tmp_path: Path) -> None:
+    octets = {"ip4OutOctets": 1000, "ip6OutOctets": 10, "ip4InOctets": 0, "ip6InOctets": 0}
+    packets = {"ip4OutPkts": 1, "ip6OutPkts": 0, "ip4InPkts": 0, "ip6InPkts": 0}
+    efa = own_names("rdmap0s6", "Unspecified", tx_bytes=1000, rx_bytes=0, tx_pkts=9, rx_pkts=0, retrans_pkts=1)
+    source = Ports(str(write(tmp_path, {**port(), **own_names("irdma0", "Ethernet", **octets, **packets), **efa})))
+    (tmp_path / "sys/class/infiniband/rdmap0s6/device").mkdir()
+    (tmp_path / "sys/class/infiniband/rdmap0s6/device/driver").symlink_to("../../../../bus/pci/drivers/efa")
+    source.probe()
+    assert source.missing == {}
+    assert "irdma0/1 (RoCE, 100 Gb/sec)" in source.details
+    assert "rdmap0s6/1 (efa, 100 Gb/sec)" in source.details
+    source.begin()
+    folder = "sys/class/infiniband/{}/ports/1/hw_counters/{}"
+    moved = {("irdma0", "ip4OutOctets"): 3000, ("irdma0", "ip6OutOctets"): 15, ("rdmap0s6", "tx_bytes"): 5000}
+    for (device, name), count in {**moved, ("rdmap0s6", "retrans_pkts"): 4}.items():
+        replace(tmp_path / folder.format(device, name), count)
+    replace(tmp_path / f"{PORT}/counters/port_xmit_data", 25)
+    rows = source.end()
+    sent = {row["name"]: (row["value"], row["trust"]) for row in rows if row["total"] == "fabric_sent_bytes"}
+    assert sent == {
+        "mlx5_0/1 port_xmit_data": (100, "measured"),
+        "irdma0/1 ip4OutOctets": (2000, "estimated"),
+        "irdma0/1 ip6OutOctets": (5, "estimated"),
+        "rdmap0s6/1 tx_bytes": (4000, "measured"),
+    }
+    assert sum(row["value"] for row in rows if row["total"] == "fabric_retransmissions") == 3
+
+
+def test_ports_without_any_bytes_name_the_reason(tmp_path: Path) -> None:
+    source = Ports(str(write(tmp_path, {**port(), **own_names("rxe0", "Ethernet", sent_pkts=5)})))
+    source.probe()
+    assert source.missing["fabric_sent_bytes"] == "rxe0/1 does not count port_xmit_data"
+    assert "fabric_wait_ticks" not in source.missing, "RoCE has no credits to wait for"
 
 
 def test_slingshot_reads_octets_under_known_names(tmp_path: Path) -> None:
@@ -342,7 +422,11 @@ static unsigned long long joules = 1000;
 int nvmlInit_v2(void) { return 0; }
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(size_t)(i + 1); return 0; }
-int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj) { joules += 500; *mj = joules * 1000; return 0; }
+int nvmlDeviceGetTotalEnergyConsumption(void *d, unsigned long long *mj) {
+    if (d == (void *)2) return 3;
+    joules += 500; *mj = joules * 1000; return 0;
+}
+int nvmlDeviceGetPowerUsage(void *d, unsigned *mw) { *mw = 70000; return 0; }
 int nvmlDeviceGetUtilizationRates(void *d, unsigned *u) { if (d == (void *)2) return 3; u[0] = 40; u[1] = 9; return 0; }
 int nvmlDeviceGetMemoryInfo(void *d, unsigned long long *m) { m[0] = 8; m[1] = 6; m[2] = 2; return 0; }
 int nvmlDeviceGetClockInfo(void *d, int t, unsigned *mhz) { *mhz = 1410; return 0; }
@@ -355,8 +439,17 @@ def test_nvml_reads_what_each_gpu_supports(tmp_path: Path) -> None:
     library = tmp_path / "usr/lib/libnvidia-ml.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "nvml.c"], check=True)
     source = Nvml(str(tmp_path))
-    values = measured(source, {})
+    source.probe()
+    source.begin()
+    time.sleep(0.1)
+    source.sample()
+    rows = {row["name"]: row for row in source.end()}
+    values = {name: row["value"] for name, row in rows.items()}
     assert values["GPU 0 energy"] > 0
+    assert values["GPU 1 power"] == pytest.approx(70 * rows["GPU 1 power"]["seconds"]), "it has no counter of energy"
+    assert (rows["GPU 0 energy"]["trust"], rows["GPU 1 power"]["trust"]) == ("measured", "estimated")
+    assert not {"GPU 0 power", "GPU 1 energy"} & set(values)
+    assert "gpu_j" not in source.missing
     assert values["GPU 0 use"] == pytest.approx(0.4)
     assert "GPU 1 use" not in values  # MIG
     assert source.missing["gpu_share"] == "GPU 1 does not report it"
@@ -394,6 +487,48 @@ def test_nfs_and_lustre_count_bytes_of_their_mounts(tmp_path: Path) -> None:
         "scratch-1 written": 0,
     }
     assert why_absent(Nfs(str(tmp_path / "none"))) == "no NFS is mounted"
+
+
+def mount(where: str, read: int, export: str = "srv:/home") -> str:
+    operations = "\tper-op statistics\n\t        READ: 9 9 0 1500 41000 5 20 100 0\n"
+    return f"device {export} mounted on {where} with fstype nfs4 statvers=1.1\n\tbytes:\t1 2 3 4 {read} 0 7 8\n{operations}"
+
+
+def info(where: str, device: str, kind: str = "nfs4") -> str:
+    return f"30 1 {device} / {where} rw,relatime shared:1 - {kind} srv:/home rw\n"
+
+
+def test_nfs_counts_mounts_of_one_superblock_once(tmp_path: Path) -> None:
+    blank = r"/opt/my\040apps"
+    infos = info("/home/ada", "0:51") + info("/home/bob", "0:51") + info(blank, "0:52")
+    stats = {"proc/self/mountstats": mount("/home/ada", 10) + mount("/home/bob", 10) + mount(blank, 0)}
+    source = Nfs(str(write(tmp_path, {"proc/self/mountinfo": infos, **stats})))
+    later = mount("/home/ada", 4106) + mount("/home/bob", 4106) + mount(blank, 5)
+    values = measured(source, {"proc/self/mountstats": later})
+    assert {name: value for name, value in values.items() if name.endswith("read")} == {
+        "/home/ada read": 4096,
+        "/opt/my apps read": 5,
+    }
+
+
+def test_nfs_counts_what_is_mounted_while_the_program_runs(tmp_path: Path) -> None:
+    infos, first = info("/home/ada", "0:51"), mount("/home/ada", 10)
+    source = Nfs(str(write(tmp_path, {"proc/self/mountinfo": infos, "proc/self/mountstats": first})))
+    later = {"proc/self/mountinfo": infos + info("/data", "0:60"), "proc/self/mountstats": first + mount("/data", 900)}
+    values = measured(source, later)
+    assert (values["/home/ada read"], values["/data read"], values["/data time"]) == (0, 900, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"), [("/home", AbsentNow), ("/proc/sys/fs/binfmt_misc", Absent)], ids=["home", "of the kernel"]
+)
+def test_nfs_may_come_later_if_an_automounter_runs(tmp_path: Path, where: str, kind: type[Absent]) -> None:
+    source = Nfs(
+        str(write(tmp_path, {"proc/self/mountinfo": info(where, "0:40", "autofs"), "proc/self/mountstats": ""}))
+    )
+    with pytest.raises(Absent) as absent:
+        source.probe()
+    assert type(absent.value) is kind
 
 
 def test_memory_bandwidth_is_named_as_missing(tmp_path: Path) -> None:

@@ -41,6 +41,17 @@ def test_shares_are_differences_over_the_interval_s_true_length() -> None:
     ]
 
 
+def test_ports_that_wait_have_a_share_of_the_ticks() -> None:
+    def host(waits: float, sent: float) -> HostSample:
+        counted = {"fabric_wait_ticks": (1.0, waits), "fabric_sent_bytes": (1.0 + sent / 1e4, sent)}
+        return HostSample("n1", 1.0, 1.0, 1, 1, counters=counted)
+
+    (row,) = shares([sample(1.0, host(100.0, 4000.0)), sample(2.0, host(350.0, 7000.0))])
+    assert row["fabric_wait_share"] == 0.25
+    (still,) = shares([sample(1.0, host(100.0, 4000.0)), sample(2.0, host(100.0, 4000.0))])
+    assert "fabric_wait_share" not in still
+
+
 def test_a_single_sample_or_an_empty_interval_gives_no_rate() -> None:
     host = HostSample("n1", 1.0, 1.0, 1, 1)
     assert shares([sample(1.0, host)]) == []

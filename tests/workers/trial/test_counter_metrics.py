@@ -49,6 +49,32 @@ def test_energy_adds_packages_memory_and_used_gpus_of_all_hosts() -> None:
     assert "energy_j" not in reasons
 
 
+@pytest.mark.parametrize(
+    ("gpus", "energy_j", "reason"),
+    [
+        ((row("gpu_j", None, device="0"), row("gpu_share", 0.5, device="0", peak=0.9)), None, "it was reset"),
+        ((row("gpu_j", None, device="0"), row("gpu_share", 0.0, device="0", peak=0.0)), 100.0, ""),
+        ((row("gpu_share", 0.5, device="0", peak=0.9),), None, "0 was used and reports no energy"),
+        ((row("gpu_j", 30.0, device="0"), row("gpu_share", None, device="0")), 130.0, ""),
+    ],
+    ids=["lost", "idle and lost", "without a meter", "of unknown use"],
+)
+def test_energy_is_absent_when_that_of_a_used_gpu_is(
+    gpus: tuple[Report, ...], energy_j: float | None, reason: str
+) -> None:
+    values, reasons = metrics({"a": {"rapl": ready(row("package_j", 100.0)), "nvml": ready(*gpus)}})
+    assert values.get("energy_j") == energy_j
+    assert reason in reasons.get("energy_j", "")
+    assert values["energy_package_j"] == 100.0
+
+
+def test_gpus_of_a_cray_node_are_judged_by_their_use() -> None:
+    cray = ready(row("package_j", 100.0), row("gpu_j", 50.0, device="accel0_energy"))
+    nvml = ready(row("gpu_j", 30.0, device="0"), row("gpu_share", 0.0, device="0", peak=0.0))
+    assert metrics({"a": {"cray": cray, "nvml": nvml}})[0]["energy_j"] == 100
+    assert metrics({"a": {"cray": cray}})[0]["energy_j"] == 150
+
+
 def test_a_total_of_some_hosts_is_absent_with_the_number_of_hosts() -> None:
     values, reasons = metrics(
         {"a": {"rapl": ready(row("package_j", 1.0))}, "b": {"rapl": absent("readable by root only")}}
@@ -92,10 +118,13 @@ def test_the_scheduler_s_account_is_read_on_the_first_host_alone() -> None:
 def test_ports_give_waits_peaks_and_the_worst_port() -> None:
     sent = row("fabric_sent_bytes", 4000.0, peak=5.0, limit=10.0, device="p1")
     errors = [row("fabric_errors", 2.0, device="p1"), row("fabric_errors", 3.0, device="p1")]
-    ports = ready(sent, row("fabric_wait_ticks", 1000.0), *errors, row("fabric_errors", 4.0, device="p2"))
+    received = row("fabric_received_bytes", 4000.0, peak=9.0, limit=10.0, device="p1")
+    roce = row("fabric_sent_bytes", 9e9, peak=1.0, limit=10.0, device="p2")  # it has no credits to wait for
+    waits = row("fabric_wait_ticks", 1000.0, device="p1")
+    ports = ready(sent, received, roce, waits, *errors, row("fabric_errors", 4.0, device="p2"))
     values, reasons = metrics({"a": {"ports": ports}})
     assert values["fabric_wait_share"] == 0.5
-    assert values["fabric_peak_share"] == 0.5
+    assert values["fabric_peak_share"] == 0.9
     assert (values["fabric_errors"], values["fabric_worst_port_errors"]) == (9, 5)
     lacking, reasons = metrics({"a": {"ports": ready(sent, fabric_wait_ticks="p1 does not count port_xmit_wait")}})
     assert "fabric_wait_share" not in lacking

@@ -9,7 +9,7 @@ from typing import Any
 from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of
 
 _TOTALS = {"energy": "host_j", "cpu_energy": "package_j", "memory_energy": "dram_j"}
-_ACCELERATOR = re.compile(r"accel\d+_energy")
+_ACCELERATOR = re.compile(r"accel\d*_energy")  # without a number on Cray XC
 
 
 class Cray(Source):

@@ -8,6 +8,7 @@ from pathlib import Path
 from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source, number_of, numbers_of, output
 
 _ETHERNET = 1  # ARPHRD_ETHER; IPoIB is 32 and counted by its port
+_UNKNOWN_SPEEDS = ((1 << 16) - 1, (1 << 32) - 1)  # of older kernels; newer ones show -1
 _STATISTICS = (
     ("tx_bytes", "ethernet_sent_bytes", "B"),
     ("rx_bytes", "ethernet_received_bytes", "B"),
@@ -43,10 +44,11 @@ class Ethernet(Source):
         if not interfaces:
             raise AbsentNow("no physical Ethernet interface is up")
         for interface in interfaces:
-            speed_mbps = number_of(interface / "speed") or 0  # EINVAL or -1: unknown
+            speed_mbps = number_of(interface / "speed") or 0  # EINVAL: unknown
             for file, total, unit in _STATISTICS:
                 name = f"{interface.name} {file}"
-                limit = speed_mbps * 125_000.0 if unit == "B" and speed_mbps > 0 else 0.0
+                is_known = speed_mbps > 0 and speed_mbps not in _UNKNOWN_SPEEDS
+                limit = speed_mbps * 125_000.0 if unit == "B" and is_known else 0.0
                 device = interface.name
                 self.add(Quantity(name, total, unit, may_have_32_bits=True, device=device, limit=limit))
                 self._files[name] = interface / "statistics" / file

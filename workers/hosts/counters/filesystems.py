@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from workers.hosts.counters.source import Absent, Quantity, Source, whole_text
+import re
+import time
+
+from workers.hosts.counters.source import Absent, AbsentNow, Meter, Quantity, Source, whole_text
 
 _SERVER_READ, _SERVER_WRITTEN = 4, 5
 """Places in the line `bytes:` of mountstats: what was fetched from, and sent to, servers."""
@@ -12,8 +15,16 @@ _SUM = 6
 """Place of the sum in a line of Lustre: NAME COUNT samples [UNIT] MIN MAX SUM."""
 
 
+_OCTAL = re.compile(r"\\([0-7]{3})")
+"""Blanks of mount points, as the kernel writes them."""
+
+
 class Nfs(Source):
-    """NFS mounts of the host."""
+    """NFS mounts of the host.
+
+    Mounts of one export share a superblock, whose counters each of them repeats: the first stands for all. What an
+    automounter mounts while the program runs is counted from 0, where its counters begin.
+    """
 
     key = "nfs"
     title = "NFS"
@@ -21,12 +32,28 @@ class Nfs(Source):
     def probe(self) -> None:
         mounts = self._mounts()
         if not mounts:
-            raise Absent("no NFS is mounted")
+            is_automounted = any(kind == "autofs" for kind, _ in self._superblocks().values())
+            raise (AbsentNow if is_automounted else Absent)("no NFS is mounted")
         for mount in mounts:
-            self.add(Quantity(f"{mount} read", "nfs_read_bytes", "B", device=mount))
-            self.add(Quantity(f"{mount} written", "nfs_written_bytes", "B", device=mount))
-            self.add(Quantity(f"{mount} time", "nfs_wait_s", "s", scale=1e-3, device=mount))
+            self._add_mount(mount)
         self.details = ", ".join(mounts)
+
+    def _add_mount(self, mount: str) -> None:
+        self.add(Quantity(f"{mount} read", "nfs_read_bytes", "B", device=mount))
+        self.add(Quantity(f"{mount} written", "nfs_written_bytes", "B", device=mount))
+        self.add(Quantity(f"{mount} time", "nfs_wait_s", "s", scale=1e-3, device=mount))
+
+    def sample(self) -> None:
+        """Read once more; mounts that are new begin at 0."""
+        at_s = time.monotonic()
+        for mount in self._mounts() if self.meters else ():
+            if f"{mount} read" in self.quantities:
+                continue
+            self._add_mount(mount)
+            for name in (f"{mount} {what}" for what in ("read", "written", "time")):
+                self.meters[name] = Meter(self.quantities[name])
+                self.meters[name].add(0.0, at_s)
+        super().sample()
 
     def read(self) -> dict[str, float]:
         values = {}
@@ -38,11 +65,16 @@ class Nfs(Source):
         """Return bytes read and written, and milliseconds of operations, by mount point."""
         mounts: dict[str, list[float]] = {}
         at, is_operation = "", False
+        superblocks, seen = self._superblocks(), set[str]()
         for line in whole_text(self.root / "proc/self/mountstats").splitlines():
             words = line.split()
             if words[:1] == ["device"]:
                 mount, _, kind = line.partition(" mounted on ")[2].partition(" with fstype ")
-                at, is_operation = mount if kind.startswith("nfs") else "", False
+                mount = _plain(mount)
+                _, superblock = superblocks.get(mount, ("", mount))
+                is_counted = kind.startswith("nfs") and superblock not in seen
+                at, is_operation = mount if is_counted else "", False
+                seen.add(superblock)
             elif words[:1] == ["bytes:"] and at and len(words) > _SERVER_WRITTEN + 1:
                 mounts[at] = [float(words[1 + _SERVER_READ]), float(words[1 + _SERVER_WRITTEN]), 0.0]
             elif words[:1] == ["per-op"]:
@@ -50,6 +82,22 @@ class Nfs(Source):
             elif is_operation and at in mounts and len(words) > _EXECUTED_MS:
                 mounts[at][2] += float(words[_EXECUTED_MS])
         return {mount: (read, written, milliseconds) for mount, (read, written, milliseconds) in mounts.items()}
+
+    def _superblocks(self) -> dict[str, tuple[str, str]]:
+        """Return kind and device number of each file system, by mount point."""
+        by_mount = {}
+        for line in whole_text(self.root / "proc/self/mountinfo").splitlines():
+            words = line.split()
+            if "-" in words[6:-1]:
+                kind = words[words.index("-", 6) + 1]
+                is_of_kernel = words[4] == "/proc/sys/fs/binfmt_misc"  # systemd mounts it on demand everywhere
+                by_mount[_plain(words[4])] = ("" if is_of_kernel else kind, words[2])
+        return by_mount
+
+
+def _plain(mount: str) -> str:
+    """Return a mount point with its blanks."""
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), mount)
 
 
 class Lustre(Source):

@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from workers.hosts.counters.processor import Files
@@ -16,12 +17,13 @@ _SM_CLOCK = 1
 _THROTTLED = 0x4 | 0x8 | 0x20 | 0x40 | 0x80
 _KINDS = {
     "energy": ("gpu_j", "J", "counter", 1e-3),
+    "power": ("gpu_j", "W", "power", 1e-3),
     "use": ("gpu_share", "1", "gauge", 1e-2),
     "memory": ("gpu_memory_bytes", "B", "gauge", 1.0),
     "clock": ("gpu_frequency_hz", "Hz", "gauge", 1e6),
     "throttled": ("gpu_throttled_share", "1", "gauge", 1.0),
 }
-"""Total, unit, kind and scale by quantity of a GPU."""
+"""Total, unit, kind and scale by quantity of a GPU; power is read if there is no energy (before Volta)."""
 
 
 class Nvml(Source):
@@ -47,13 +49,13 @@ class Nvml(Source):
         self._devices = [ctypes.c_void_p() for _ in range(count.value)]
         for index, device in enumerate(self._devices):
             self._ask("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(device))
-        readable = self.read()
+        readable = self._values(_KINDS)
         for index in range(len(self._devices)):
             for what, (total, unit, kind, scale) in _KINDS.items():
                 name = f"GPU {index} {what}"
-                if name in readable:
+                if name in readable and not (what == "power" and f"GPU {index} energy" in readable):
                     self.add(Quantity(name, total, unit, kind, scale=scale, device=f"GPU {index}"))
-                else:
+                elif what != "power" and not (what == "energy" and f"GPU {index} power" in readable):
                     self.missing.setdefault(total, f"GPU {index} does not report it")
         if not self.quantities:
             raise Absent("no GPU reports anything")
@@ -67,9 +69,12 @@ class Nvml(Source):
             return False
 
     def read(self) -> dict[str, float]:
+        return self._values([what for what in _KINDS if any(name.endswith(what) for name in self.quantities)])
+
+    def _values(self, kinds: Iterable[str]) -> dict[str, float]:
         values = {}
         for index, device in enumerate(self._devices):
-            for what in _KINDS:
+            for what in kinds:
                 value = getattr(self, f"_{what}")(device)
                 if value is not None:
                     values[f"GPU {index} {what}"] = float(value)
@@ -79,6 +84,11 @@ class Nvml(Source):
         millijoules = ctypes.c_ulonglong()
         is_there = self._ask("nvmlDeviceGetTotalEnergyConsumption", device, ctypes.byref(millijoules))
         return millijoules.value if is_there else None
+
+    def _power(self, device: ctypes.c_void_p) -> int | None:
+        milliwatts = ctypes.c_uint()
+        is_there = self._ask("nvmlDeviceGetPowerUsage", device, ctypes.byref(milliwatts))
+        return milliwatts.value if is_there else None
 
     def _use(self, device: ctypes.c_void_p) -> int | None:
         percents = (ctypes.c_uint * 2)()  # of GPU and memory

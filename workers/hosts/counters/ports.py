@@ -32,13 +32,30 @@ _COUNTERS = (
     ("port_rcv_errors", "fabric_errors", "1", 1, _BITS_16),
     ("port_xmit_discards", "fabric_discards", "1", 1, _BITS_16),
 )
-# mlx5; then irdma and hns; then bnxt_re
+# mlx5; then irdma, hns and bnxt_re; then EFA; CNPs of mlx5, irdma and bnxt_re
 _HW_COUNTERS = {
     **dict.fromkeys(("packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err"), "fabric_retransmissions"),
     **dict.fromkeys(("tcpRetransSegs", "RetransSegs", "to_retransmits"), "fabric_retransmissions"),
+    "retrans_pkts": "fabric_retransmissions",
     **dict.fromkeys(("rp_cnp_handled", "cnpHandled", "rx_cnp_pkts"), "fabric_cnps"),
 }
-_GIGABITS = re.compile(r"([\d.]+) Gb/sec")
+# Of drivers without `counters`: bnxt_re and EFA, then irdma, whose octets are of IP.
+_DRIVERS_OWN = {
+    "tx_bytes": ("fabric_sent_bytes", "B", False),
+    "rx_bytes": ("fabric_received_bytes", "B", False),
+    "tx_pkts": ("fabric_sent_packets", "1", False),
+    "rx_pkts": ("fabric_received_packets", "1", False),
+    **{f"ip{version}OutOctets": ("fabric_sent_bytes", "B", True) for version in (4, 6)},
+    **{f"ip{version}InOctets": ("fabric_received_bytes", "B", True) for version in (4, 6)},
+    **{f"ip{version}OutPkts": ("fabric_sent_packets", "1", True) for version in (4, 6)},
+    **{f"ip{version}InPkts": ("fabric_received_packets", "1", True) for version in (4, 6)},
+}
+"""Total, unit, and whether it is an estimate, by name of a file."""
+_OF_SOME = ("fabric_errors", "fabric_discards", "fabric_wait_ticks")
+"""Totals of the ports that count them: devices count different errors, and RoCE has no credits to wait for."""
+_GIGABITS = re.compile(r"([\d.]+) Gb/sec(?: \(\d+X (\w+)\))?")
+_EIGHT_OF_TEN_BITS = ("SDR", "DDR", "QDR")
+"""InfiniBand's rates of which a fifth is line coding; the later ones lose 3 % at most."""
 
 
 class Ports(Source):
@@ -65,20 +82,35 @@ class Ports(Source):
         for device in dict.fromkeys(port.parent.parent for port in active):
             at_ports = {path.name for path in device.glob("ports/*/hw_counters/*")}
             self._probe_transport(device / "hw_counters", device.name, at_ports)
+        for total in _OF_SOME:
+            if total_is_partly_there(self, total):
+                self.missing.pop(total, None)
         self.details = ", ".join(f"{_name(port)} ({_kind(port)})" for port in active)
 
     def _probe_port(self, port: Path) -> None:
-        rate = _GIGABITS.match(text_or_nothing(port / "rate"))
+        device, rate_bps = _name(port), _data_rate_bps(port)
+        drivers_own = self._drivers_own(port)
         for file, total, unit, scale, sticks_at in _COUNTERS:
-            path, name = port / "counters" / file, f"{_name(port)} {file}"
+            path, name = port / "counters" / file, f"{device} {file}"
             if number_of(path) is None:  # EINVAL: this device does not count it
-                self.missing.setdefault(total, f"{_name(port)} does not count {file}")
+                if total not in drivers_own:
+                    self.missing.setdefault(total, f"{device} does not count {file}")
                 continue
-            limit = float(rate[1]) * 125e6 if rate and unit == "B" else 0.0
+            drivers_own.discard(total)
             self._files[name] = path
-            self.add(Quantity(name, total, unit, scale=scale, sticks_at=sticks_at, device=_name(port), limit=limit))
-        if total_is_partly_there(self, "fabric_errors"):
-            self.missing.pop("fabric_errors", None)
+            limit = rate_bps if unit == "B" else 0.0
+            self.add(Quantity(name, total, unit, scale=scale, sticks_at=sticks_at, device=device, limit=limit))
+        for file, (total, unit, is_estimated) in _DRIVERS_OWN.items():
+            path, name = port / "hw_counters" / file, f"{device} {file}"
+            if total in drivers_own and number_of(path) is not None:
+                self._files[name] = path
+                limit = rate_bps if unit == "B" else 0.0
+                self.add(Quantity(name, total, unit, device=device, limit=limit, is_estimated=is_estimated))
+
+    def _drivers_own(self, port: Path) -> set[str]:
+        """Return the totals that the driver counts under names of its own."""
+        folder = port / "hw_counters"
+        return {total for file, (total, *_) in _DRIVERS_OWN.items() if number_of(folder / file) is not None}
 
     def _probe_transport(self, folder: Path, device: str, seen: Container[str] = ()) -> None:
         self._lifespan_s = max(self._lifespan_s, (number_of(folder / "lifespan") or 0) / 1e3)
@@ -108,9 +140,31 @@ def _name(port: Path) -> str:
 
 
 def _kind(port: Path) -> str:
-    layer, device = text_or_nothing(port / "link_layer"), port.parent.parent.name
-    name = "Omni-Path" if device.startswith("hfi1") else {"Ethernet": "RoCE"}.get(layer, "InfiniBand")
+    layer, device = text_or_nothing(port / "link_layer"), port.parent.parent
+    if device.name.startswith("hfi1"):
+        name = "Omni-Path"
+    elif layer == "Unspecified":  # such as EFA: the driver's name
+        name = driver_of(device) or layer
+    else:
+        name = {"Ethernet": "RoCE"}.get(layer, "InfiniBand")
     return f"{name}, {text_or_nothing(port / 'rate').partition(' (')[0]}"
+
+
+def driver_of(device: Path) -> str:
+    """Return the name of a device's driver; "" without one."""
+    try:
+        return (device / "device/driver").readlink().name
+    except OSError:
+        return ""
+
+
+def _data_rate_bps(port: Path) -> float:
+    """Return the bytes of data that a port can send per second; 0 if unknown."""
+    rate = _GIGABITS.match(text_or_nothing(port / "rate"))
+    if rate is None:
+        return 0.0
+    is_coded = (rate[2] or "SDR") in _EIGHT_OF_TEN_BITS and text_or_nothing(port / "link_layer") == "InfiniBand"
+    return float(rate[1]) * (100e6 if is_coded else 125e6)
 
 
 class Slingshot(Source):

@@ -56,6 +56,8 @@ class Quantity:
     device: str = ""
     limit: float = 0.0
     """Largest possible rate per second, such as a port's; 0: unknown."""
+    is_estimated: bool = False
+    """True if the device does not state exactly what it counts, and for power, whose course between reads is unknown."""
 
 
 class Meter:
@@ -96,7 +98,7 @@ class Meter:
         self.reads += 1
         if raw is None:
             self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
-        elif raw == NO_VALUE:
+        elif raw >= NO_VALUE:  # a float of it is 2^64
             self.reason = "the device reports no value (2^64 - 1)"
         elif raw == self.quantity.sticks_at:
             self.reason = "the counter is stuck at its maximum until it is reset"
@@ -204,8 +206,8 @@ class Source:
         if meter.reason or not meter.is_sampled:
             return {**row, "absent": meter.reason or "it was read before and after the program alone"}
         values = {"value": meter.value, "peak": meter.peak, "limit": quantity.limit, "wraps": meter.wraps}
-        # Power that was read once a second misses what happens in between.
-        return {**row, **values, "trust": ESTIMATED if quantity.kind == "power" else self.trust}
+        is_estimated = quantity.is_estimated or quantity.kind == "power"
+        return {**row, **values, "trust": ESTIMATED if is_estimated else self.trust}
 
     def add(self, quantity: Quantity) -> None:
         """Add a quantity that was found."""

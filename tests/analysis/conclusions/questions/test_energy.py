@@ -54,7 +54,21 @@ def test_scale_leaves_energy_out_when_a_trial_lacks_it():
     assert values(checked(question), "least energy") == []
     assert values(checked(asks([HOSTS], TIMES)), "least energy") == []
     rate = asks([HOSTS], {1: 10.0, 2: 19.0, 4: 30.0}, deciding=GFLOPS, energy_j={1: 1.0, 2: 2.0, 4: 9.0})
-    assert values(checked(rate), "least energy") == []
+    assert values(checked(rate), "least energy") == [], "trials of a rate may do unequal work"
+
+
+def test_a_rate_is_traded_for_energy_per_result():
+    rates = {1: 10.0, 2: 19.0, 4: 30.0}
+    result = checked(asks([HOSTS], rates, deciding=GFLOPS, energy_per_result_j={1: 5.0, 2: 4.0, 4: 6.0}))
+    assert values(result, "enough") == [4]
+    assert values(result, "least energy") == [2]
+    (more,) = [figure for figure in result.figures if figure.name == "times the least energy"]
+    assert more.value == pytest.approx(1.5)
+    assert result.sentence.endswith(
+        "2 hosts use 33 % less energy per result (96.5 % CI 31 to 35 %) and reach 63 % (62 to 65 %) of that rate."
+    )
+    best = checked(asks([HOSTS], rates, deciding=GFLOPS, energy_per_result_j={1: 5.0, 2: 4.0, 4: 3.0}))
+    assert best.sentence.endswith("4 hosts also use the least energy per result.")
 
 
 def test_energy_can_decide():

@@ -9,6 +9,7 @@ from dashboard.panels.parts import Measured
 from dashboard.panels.parts.energy import energy_part
 from experiments.models import Measurement
 from tests.dashboard.studies_measured import measured
+from tests.words import plain
 
 SIZES = {
     "name": "Sizes",
@@ -60,6 +61,33 @@ def test_energy_part_puts_sizes_on_the_trade_off_line_with_their_intervals(part)
     assert words["4 hosts"] == ["slower, more energy"]
     (least,) = [row for row in data["table"]["rows"] if row["name"] == "1 host"]
     assert least["cells"][1][1].startswith("−34\u202f% (−35 to")
+
+
+def test_energy_part_names_the_least_of_each_metric_that_may_decide(part):
+    table = part()["table"]
+    assert {choice["metric"]: choice["is_chosen"] for choice in table["choices"]} == {
+        "elapsed_s": True,  # the workload's own metric is not one of them
+        "energy_j": False,
+        "energy_delay_js": False,
+    }
+    words = [plain(choice["words"]) for choice in table["choices"]]
+    assert words[0].startswith("Least time: 3 hosts, 50")
+    assert words[1].startswith("Least energy: 1 host, 39")
+    assert words[2].startswith("Least energy × delay: 2 hosts, 2")
+    assert "No clear change" not in words[0]
+    assert [row["name"] for row in table["rows"] if row["is_best"]] == ["3 hosts"]
+    least = {metric: row["name"] for row in table["rows"] for metric in row["least"]}
+    assert least == {"elapsed_s": "3 hosts", "energy_j": "1 host", "energy_delay_js": "2 hosts"}
+
+
+def test_energy_part_draws_the_power_without_a_trial(library):
+    experiment = measured(library, SIZES, solve)
+    assert experiment.cluster is not None
+    experiment.cluster.fill_in({"idle_watts_per_host": 148.0})
+    data = energy_part(Measured.alone(experiment), {})
+    assert data is not None
+    assert [shape["y0"] for shape in data["power"]["layout"]["shapes"]] == [148]
+    assert [plain(note["text"]) for note in data["power"]["layout"]["annotations"]] == ["without a trial: 148 W"]
 
 
 def test_energy_part_divides_energy_by_the_time_of_the_ranks(part):

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from dashboard.panels.trial.counters import counters_panel
+from dashboard.panels.trial.counters import counters_panel, rate_limits
 from dashboard.panels.trial.host_samples import samples_of
 from experiments.files import COUNTERS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
@@ -86,6 +86,16 @@ def test_panel_sums_devices_and_compares_hosts(counted):
     assert panel["busiest"] == {"host": "n1", "device": "eth0", "peak": 5.0, "limit": 10.0}
     assert [(row["title"], row["on"]) for row in panel["absent"]] == [("RAPL 2", ""), ("Fabric ports", "")]
     assert (panel["ready"], panel["sources"]) == (2, 4)
+
+
+def test_charts_know_the_rate_of_links_that_all_hosts_have(counted: Trial) -> None:
+    assert rate_limits(counted) == {"ethernet_tx_Bps": 10.0}
+    file = trial_directory(counted) / COUNTERS_NAME
+    two = [value("ethernet_sent_bytes", 1.0, device=device, limit=10.0) for device in ("eth0", "eth1")]
+    write_analysis(file, {"n1": {"ethernet": ready("Ethernet", *two)}, "n2": {"ethernet": ready("Ethernet", two[0])}})
+    counted.artifacts.filter(name=COUNTERS_NAME).delete()
+    Artifact.describe(counted.pk, "other", file).save()
+    assert rate_limits(counted) == {}, "one host has two interfaces"
 
 
 def test_panel_states_what_crossed_each_network_and_checks_it(counted):

@@ -14,6 +14,7 @@ from experiments.models import Artifact, Trial
 from tests.dashboard.charts.figures import checked
 from tests.dashboard.panels.trial.samples import captured, row
 from tests.experiments import factories
+from tests.words import plain
 
 CPU, DROPS = (QUANTITIES.index(name) for name in ("cpu_share", "drops_per_s"))
 CROWDED = json.dumps([row(t / 10) for t in range(1, 1000)])
@@ -99,6 +100,21 @@ def test_it_draws_six_hosts_as_lines_with_prefix_and_gaps():
     assert figure["layout"]["yaxis"]["title"]["text"] == "Sent (MB/s)"
     assert len({(t["line"]["color"], t["line"]["dash"]) for t in figure["data"]}) == 6
     assert "customdata" not in figure["data"][0]
+    checked(figure)
+
+
+@pytest.mark.parametrize(
+    ("limit", "line", "words"),
+    [(4e6, 4.0, "link rate 4 MB/s, peak 50 % of it"), (4e9, None, "link rate 4 GB/s, peak 0.05 % of it")],
+    ids=["near", "far"],
+)
+def test_it_draws_the_rate_of_a_link(limit: float, line: float | None, words: str):
+    lines = [HostLine("n0", [2e6, 1e6], [(2e6, 2e6, 1), (1e6, 1e6, 1)])]
+    figure = hosts_over_time([1.0, 2.0], lines, quantity="Sent", unit="B/s", limit=limit)
+    layout = figure["layout"]
+    assert [shape["y0"] for shape in layout.get("shapes", ())] == ([] if line is None else [line])
+    assert [plain(note["text"]) for note in layout["annotations"]] == [words]
+    assert figure["data"][0]["y"] == [2.0, 1.0]
     checked(figure)
 
 
