@@ -45,15 +45,16 @@ def main() -> int:
         names = list(DESIGNS)
         for _ in range(options.pairs):
             names.reverse()
-            rows.append({name: run(name, DESIGNS[name]) for name in names})
-            for name in DESIGNS:
+            rows.append({})
+            for name in names:
+                rows[-1][name] = run(name, DESIGNS[name])
                 print(name, rows[-1][name], flush=True)
             if options.json:
                 options.json.write_text(json.dumps(rows, indent=1))
     for name in DESIGNS:
         of_design = [row[name] for row in rows]
-        conclusive = sum(each["strength"] == "firm" for each in of_design)
-        middle = {key: statistics.median(each[key] for each in of_design) for key in ("seconds", "trials")}
+        conclusive = sum(run["strength"] == "firm" for run in of_design)
+        middle = {key: statistics.median(run[key] for run in of_design) for key in ("seconds", "trials")}
         print(
             f"{name}: {middle['seconds']:.0f} s, {middle['trials']:.0f} trials, conclusive {conclusive} of {len(rows)}"
         )
