@@ -13,6 +13,7 @@ from analysis.catalogue import METRICS, Metric
 from analysis.numbers import SHARE
 from experiments import workloads
 from experiments.common import external_figures
+from experiments.common.stored_mappings import mapping_at
 from experiments.workloads import FigureOfMerit, WorkloadDefinition
 
 FROM_TWINS: Final = ("mpi_serialisation_efficiency", "mpi_transfer_efficiency")
@@ -82,7 +83,7 @@ def _external(identifier: str, figure: external_figures.ExternalFigure) -> Metri
 
 def deciding_metric(slug: str, specification: Mapping[str, Any]) -> str:
     """Return the deciding metric: the specification's, or the workload's own."""
-    stated = (specification.get("goal") or {}).get("optimise") or specification.get("deciding")
+    stated = mapping_at(specification, "goal").get("optimise") or specification.get("deciding")
     if stated:
         return str(stated)
     workload = workloads.find(slug, specification.get("parameters"))

@@ -169,6 +169,7 @@ def run_again(trial: Trial) -> Trial:
     """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.within_quotas(trial.experiment.project):
         attempt = trial.queue_attempt()
+        trial.experiment.reopen_rounds(1)
     _wake_if_queued(trial.experiment, 1)
     return attempt
 

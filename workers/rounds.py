@@ -7,9 +7,9 @@ again that the round is open and no trial changed. Two processes that decide at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -18,17 +18,16 @@ from django.db.models import Count, Max, Q
 from pydantic import ValidationError
 
 from analysis.conclusions.goals import Decision, decide, further_round
-from analysis.conclusions.searching import SHARE_OF_SEARCH, confirmation, next_proposals, why_over
+from analysis.conclusions.searching import CANDIDATES, SHARE_OF_SEARCH, confirmation, next_proposals, why_over
 from analysis.numbers import plural
 from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Kind, Round, State
 from experiments.models.round import round_seed
-from experiments.revision import changed_fields
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of
 from experiments.selectors.question import question_of
-from experiments.selectors.searches import search_of
+from experiments.selectors.searches import first_version, search_of
 from experiments.selectors.study import study_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.goal import Budget, Goal
@@ -36,9 +35,6 @@ from experiments.specification.parameters import refusal
 from workers import queue
 
 log = structlog.get_logger()
-
-_SAME_SEARCH: Final = ("name", "description", "tags", "repetitions", "goal.budget", "goal.matters", "order", "retries")
-"""Fields that a user may change without another search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +103,19 @@ def one_more_round(experiment: Experiment, budget: Budget, *, author: Any = None
         goal = spec.goal.model_copy(update={"budget": spec.goal.budget.extended(budget)})
     except ValidationError as error:
         raise refusal(error, "budget") from None
-    decision = further_round(_question(experiment), _decision(experiment, goal), spec.at_most)
-    repetitions = affordable(experiment.workload, decision.more, goal.budget, spent_of(experiment))
+    question, decision = _question(experiment), _decision(experiment, goal)
+    if spec.optimised and not decision.more and not question.measured():
+        decision = _of_search(experiment, spec, goal)  # the confirmation failed or was cancelled
+    decision = further_round(question, decision, at_least=spec.at_least, at_most=spec.at_most)
+    repetitions = _repetitions(experiment, decision, goal.budget, spent_of(experiment))
     if not decision.more:
         text = f"every configuration has {spec.at_most} repetitions; edit repetitions.at_most first"
+        if decision.outcome == "no_result":
+            text = "no trial gave a result; run the failed trials again"
         raise InvalidSpec([FieldError("repetitions", text)])
     if not repetitions:
-        raise InvalidSpec([FieldError("budget", "is too small for one more trial")])
+        least = plural(decision.trials, "trial") if decision.is_whole else "one more trial"
+        raise InvalidSpec([FieldError("budget", f"is too small for {least}")])
     extended = {**experiment.specification, "goal": goal.model_dump(mode="json", exclude_defaults=True)}
     with quotas.within_quotas(experiment.project, capturing=spec.capture.enabled):
         experiment.wait_for_others()
@@ -154,24 +156,41 @@ def _decision(experiment: Experiment, goal: Goal) -> Decision:
 def _is_confirming(experiment: Experiment, spec: ExperimentSpec) -> bool:
     """Return whether candidates of this search, as it is now, are measured again."""
     last = experiment.rounds.filter(phase=Round.Phase.CONFIRM).last()
-    if last is None:
-        return False
-    then = experiment.versions.get(number=last.version).specification
-    changes = changed_fields(then, spec.to_dict())
-    return all(path.startswith(_SAME_SEARCH) for path, *_ in changes)
+    return last is not None and last.version >= first_version(experiment, spec)
 
 
 def _of_search(experiment: Experiment, spec: ExperimentSpec, goal: Goal) -> Decision:
     """Return the next proposals, or the trials that confirm the best ones."""
-    search, last = search_of(experiment, spec), experiment.rounds.count()
-    proposals = next_proposals(search, seed=round_seed(experiment, last + 1))
-    part, spent = goal.budget.share(SHARE_OF_SEARCH), spent_of(experiment)
-    fitting = affordable(experiment.workload, proposals.more, part, spent) if proposals is not None else {}
-    if proposals is not None and fitting:
-        within = [row for row in proposals.more if design.configuration_hash(experiment.workload, row[0]) in fitting]
+    search, last = search_of(experiment, spec, first_version(experiment, spec)), experiment.rounds.count()
+    proposals, spent = next_proposals(search, seed=round_seed(experiment, last + 1)), spent_of(experiment)
+    fewest = confirmation(search, spec.at_least, 1)
+    if proposals is not None and (within := _within_part(experiment, proposals, fewest, goal.budget, spent)):
         return replace(proposals, more=within)
-    ended = confirmation(search, spec.at_least)
+    for most in range(CANDIDATES, 0, -1):
+        ended = confirmation(search, spec.at_least, most)
+        if _repetitions(experiment, ended, goal.budget, spent):
+            break
     return replace(ended, reason=f"{why_over(search, is_affordable=proposals is None)} {ended.reason}")
+
+
+def _within_part(
+    experiment: Experiment, proposals: Decision, fewest: Decision, budget: Budget, spent: Spent
+) -> Sequence[tuple[Mapping[str, Any], int]]:
+    """Return the proposals that leave room for the confirmation of one candidate."""
+    part = affordable(experiment.workload, proposals.more, budget.share(SHARE_OF_SEARCH), spent)
+    within = [row for row in proposals.more if design.configuration_hash(experiment.workload, row[0]) in part]
+    while within:
+        both = replace(proposals, more=[*fewest.more, *within], is_whole=True)
+        if _repetitions(experiment, both, budget, spent):
+            break
+        within.pop()
+    return within
+
+
+def _repetitions(experiment: Experiment, decision: Decision, budget: Budget, spent: Spent) -> dict[str, int]:
+    """Return the repetitions of the next round within a budget; empty if it has no room."""
+    fitting = affordable(experiment.workload, decision.more, budget, spent)
+    return fitting if not decision.is_whole or sum(fitting.values()) == decision.trials else {}
 
 
 def _ended(row: Round, goal: Goal) -> _Ended:
@@ -179,31 +198,48 @@ def _ended(row: Round, goal: Goal) -> _Ended:
     experiment = row.experiment
     stamp = _stamp(experiment)
     decision, spent = _decision(experiment, goal), spent_of(experiment)
+    states = _states(row)
+    if states == {State.CANCELLED} and decision.outcome in ("continue", "no_result"):
+        if used := spent.reached(goal.budget):
+            return _Ended(Round.Outcome.BUDGET, replace(decision, reason=f"Budget spent: {used}."), {}, stamp)
+        stopped = replace(decision, reason="All trials of the round were cancelled.")
+        return _Ended(Round.Outcome.STOPPED, stopped, {}, stamp)
     if decision.outcome != "continue":
         return _Ended(Round.Outcome(decision.outcome), decision, {}, stamp)
-    if decision.phase != "search" and _is_in_vain(row):
+    if _is_in_vain(row, decision, states):
         nothing = Decision("no_result", "No trial of the round gave a result.", decision.numbers)
         return _Ended(Round.Outcome.NO_RESULT, nothing, {}, stamp)
-    repetitions = affordable(experiment.workload, decision.more, goal.budget, spent)
+    repetitions = _repetitions(experiment, decision, goal.budget, spent)
     if not repetitions:
         return _Ended(Round.Outcome.BUDGET, _without_budget(decision, goal, spent), {}, stamp)
     return _Ended(Round.Outcome.CONTINUE, decision, repetitions, stamp)
 
 
-def _is_in_vain(row: Round) -> bool:
+def _states(row: Round) -> set[str]:
+    """Return the states of the trials that ended in a round."""
+    ended = row.experiment.trials.current().filter(ended_at__gte=row.started_at)
+    return set(ended.values_list("state", flat=True))
+
+
+def _is_in_vain(row: Round, decision: Decision, states: set[str]) -> bool:
     """Return whether a round gave no result, and another one would repeat its trials.
 
-    A search continues with other combinations, and rounds that choose sizes with other sizes.
+    A search continues with other combinations unless a user cancelled some, and rounds that choose sizes with other sizes.
     """
-    finished = row.experiment.trials.current().filter(state=State.FINISHED)
-    if not row.queued or row.phase == Round.Phase.SEARCH or finished.filter(ended_at__gte=row.started_at).exists():
+    if not row.queued or State.FINISHED in states:
         return False
+    if decision.phase == "search":
+        return State.CANCELLED in states
+    if row.phase == Round.Phase.SEARCH:  # the confirmation of earlier results follows
+        return False
+    finished = row.experiment.trials.current().filter(state=State.FINISHED)
     are_new_sizes = row.experiment.spec.explores and row.repetitions
     return not are_new_sizes or finished.filter(configuration__hash__in=row.repetitions).exists()
 
 
 def _without_budget(decision: Decision, goal: Goal, spent: Spent) -> Decision:
-    used = spent.reached(goal.budget) or "The rest is too little for one more trial"
+    least = "it" if decision.is_whole else "one more trial"
+    used = spent.reached(goal.budget) or f"the rest is too little for {least}"
     needed = f"The next round would have been {plural(decision.trials, 'trial')}."
     return replace(decision, reason=f"{decision.reason} Budget spent: {used}. {needed}", more=())
 

@@ -52,6 +52,8 @@ class Decision:
     """(parameters, repetitions) of the next round."""
     phase: Phase = ""
     """Part of a search for the best settings that the next round belongs to."""
+    is_whole: bool = False
+    """The trials of the next round run together or not at all."""
 
     @property
     def trials(self) -> int:
@@ -92,10 +94,15 @@ def decide(
     return (_to_new_sizes(question, at_least, sizes) if sizes else None) or _to_answer(question, at_most, sizes)
 
 
-def further_round(question: ExperimentQuestion, decision: Decision, at_most: int) -> Decision:
-    """Return a round that a user requests: of all points if none is recommended."""
+def further_round(question: ExperimentQuestion, decision: Decision, *, at_least: int, at_most: int) -> Decision:
+    """Return a round that a user requests: of all points if none is recommended.
+
+    Without any result all points run again ``at_least`` times, as in round 1.
+    """
     if decision.more:
         return decision
+    if not question.measured():
+        return replace(decision, outcome="continue", more=[(p.parameters, at_least) for p in question.points])
     points = [(point, len(question.values(point))) for point in question.measured()]
     return replace(decision, outcome="continue", more=_blocks(points, at_most))
 
@@ -145,13 +152,18 @@ def _to_new_sizes(question: ExperimentQuestion, at_least: int, sizes: Sequence[i
     """Return a round of sizes that may be better; None if the measured ones suffice."""
     curve = SizeGrid(question, question.of_role("scale")[0])
     has_result = {point.parameters[curve.factor.name] for point in question.measured()}
-    failed = {point.parameters[curve.factor.name] for point in question.points} - has_result
+    failed = {point.parameters[curve.factor.name] for point in question.points if _has_failed(point)} - has_result
     following = next_sizes(curve, possible_sizes(sizes, has_result, failed), question.equal - 1)
     if not following.sizes:
         return None
     like = curve.points[0].parameters
     more = [({**like, curve.factor.name: size}, at_least) for size in following.sizes]
     return Decision("continue", f"{following.why}.", _numbers(answer(question)), more)
+
+
+def _has_failed(point: Point) -> bool:
+    """Return whether trials of a point ended without a result; cancelled ones did not end."""
+    return bool(set(point.excluded) - {"cancelled"})
 
 
 def _numbers(result: Answer) -> list[dict[str, Any]]:

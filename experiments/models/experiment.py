@@ -19,6 +19,7 @@ from django.utils.text import slugify
 
 from analysis.numbers import plural
 from experiments import workloads
+from experiments.common.stored_mappings import mapping_at
 from experiments.errors import FieldError, InvalidSpec, ReadOnly, StaleTrial
 from experiments.models.changes import note
 from experiments.models.cluster import Cluster
@@ -113,7 +114,7 @@ class Experiment(OfProject, models.Model):
     @property
     def searches(self) -> bool:
         """Return whether its goal is the best settings."""
-        return bool((self.specification.get("goal") or {}).get("optimise"))
+        return bool(mapping_at(self.specification, "goal").get("optimise"))
 
     @classmethod
     def submit(
@@ -221,11 +222,12 @@ class Experiment(OfProject, models.Model):
             if not is_new and not row.in_design:
                 self.configurations.filter(pk=row.pk).update(in_design=True)
 
-    def _open_round(self, spec: ExperimentSpec, why: str, queued: int) -> None:
+    def _open_round(self, spec: ExperimentSpec, why: str, queued: int, phase: str | None = None) -> None:
         """Store a round of the goal unless one is open, in the caller's transaction."""
         rounds = self.rounds
         if spec.goal is not None and not rounds.filter(outcome="").exists():
-            rounds.model.open(self, why=why, queued=queued, phase="search" if spec.optimised else "")
+            usual = "search" if spec.optimised else ""
+            rounds.model.open(self, why=why, queued=queued, phase=usual if phase is None else phase)
 
     def _end_open_round(self, reason: str) -> bool:
         """Stop open rounds in the caller's transaction; return whether one was open."""
@@ -249,9 +251,9 @@ class Experiment(OfProject, models.Model):
 
     def allows_another_trial(self) -> bool:
         """Return whether the budget of the goal has room for a trial that none requested."""
-        most = self.specification.get("goal", {}).get("budget", {}).get("trials")
+        most = mapping_at(self.specification, "goal", "budget").get("trials")
         used = models.Q(preparing_at__isnull=False) | models.Q(state__in=UNFINISHED)
-        return most is None or self.trials.filter(used).count() < most
+        return not isinstance(most, int) or self.trials.filter(used).count() < most
 
     def _waiting_beyond(self, repetitions: int) -> dict[str, int]:
         """Return waiting further repetitions by configuration hash."""
@@ -321,8 +323,16 @@ class Experiment(OfProject, models.Model):
             self.wait_for_others()
             self.release_hold()
             queued = self.trials.without_result().order_by("position").queue_attempts()
+            self.reopen_rounds(queued)
             note(self, "trials run again", str(queued))
             return queued
+
+    def reopen_rounds(self, queued: int) -> None:
+        """Store a round of trials that a user runs again, in the caller's transaction."""
+        if queued and mapping_at(self.specification, "goal"):
+            spec, last = self.spec, self.rounds.last()
+            phase = last.phase if spec.optimised and last is not None else None
+            self._open_round(spec, f"{plural(queued, 'trial')} run again by a user.", queued, phase)
 
     def prioritise(self, priority: Priority) -> None:
         self.require_editable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
@@ -78,9 +79,11 @@ def affordable(
 
     One repetition of each is taken at a time.
     """
-    points = {design.configuration_hash(workload, parameters): (parameters, count) for parameters, count in more}
-    hosts = {digest: int(parameters["hosts"]) for digest, (parameters, _) in points.items()}
-    requested = {digest: count for digest, (_, count) in points.items()}
+    hosts, requested = dict[str, int](), Counter[str]()
+    for parameters, count in more:
+        digest = design.configuration_hash(workload, parameters)
+        hosts[digest] = int(parameters["hosts"])
+        requested[digest] += count
     usual_s = median(spent.trial_s.values()) if spent.trial_s else 0.0
     time_s, trials, host_s = spent.time_s, spent.trials, 3600 * spent.host_hours
     fitting: dict[str, int] = {}

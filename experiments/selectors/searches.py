@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from analysis.conclusions.context import Searched
 from analysis.conclusions.searching import Search
@@ -10,7 +11,11 @@ from analysis.search import Result
 from experiments.errors import InvalidSpec
 from experiments.metrics import find
 from experiments.models import FAILED, Experiment, Kind, Measurement, State
+from experiments.revision import changed_fields
 from experiments.specification import ExperimentSpec, design
+
+_SAME_SEARCH: Final = ("name", "description", "tags", "repetitions", "goal.budget", "goal.matters", "order", "retries")
+"""Fields that a user may change without another search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,8 @@ class SearchTrial:
     """An ended trial of a search; ``result`` has no value if it failed."""
 
     pk: int
+    version: int
+    """Version of the specification that requested it."""
     message: str
     result: Result
 
@@ -45,10 +52,10 @@ def search_trials(experiment: Experiment, spec: ExperimentSpec) -> list[SearchTr
     finished = rows.filter(state=State.FINISHED)
     counted = Measurement.objects.filter(trial__in=finished, metric=spec.optimised, scope="all", value__gt=0)
     values = dict(counted.values_list("trial_id", "value"))
-    columns = rows.order_by("position").values_list("pk", "message", "configuration__parameters")
+    columns = rows.order_by("position").values_list("pk", "version", "message", "configuration__parameters")
     return [
-        SearchTrial(pk, message, Result({name: parameters.get(name) for name in names}, values.get(pk)))
-        for pk, message, parameters in columns
+        SearchTrial(pk, version, message, Result({name: parameters.get(name) for name in names}, values.get(pk)))
+        for pk, version, message, parameters in columns
     ]
 
 
@@ -57,11 +64,26 @@ def searched_of(experiment: Experiment, spec: ExperimentSpec) -> Searched:
     return Searched(design.start_of(spec), [trial.result for trial in search_trials(experiment, spec)])
 
 
-def search_of(experiment: Experiment, spec: ExperimentSpec) -> Search:
-    """Return the search of an experiment before its next round."""
-    searched = searched_of(experiment, spec)
+def first_version(experiment: Experiment, spec: ExperimentSpec) -> int:
+    """Return the number of the first version of a search without an edit of it."""
+    first = experiment.version
+    for number, stored in experiment.versions.order_by("-number").values_list("number", "specification"):
+        if any(not path.startswith(_SAME_SEARCH) for path, *_ in changed_fields(stored, spec.to_dict())):
+            break
+        first = number
+    return first
+
+
+def search_of(experiment: Experiment, spec: ExperimentSpec, since: int = 1) -> Search:
+    """Return the search of an experiment before its next round.
+
+    ``since`` is the first version of the search; results of earlier ones are older than its last edit.
+    """
+    trials = search_trials(experiment, spec)
+    searched = Searched(design.start_of(spec), [trial.result for trial in trials])
     names = set(spec.sweep)
     constants = {name: value for name, value in design.first_point(spec).items() if name not in names}
     matters = spec.goal.matters if spec.goal is not None else 0.0
     is_rate = find(spec.optimised, experiment.specification).direction == "higher"
-    return Search(design.space_of(spec), searched, constants, is_rate, matters)
+    earlier = sum(trial.version < since for trial in trials)
+    return Search(design.space_of(spec), searched, constants, is_rate, matters, earlier)

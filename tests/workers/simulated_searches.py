@@ -38,6 +38,12 @@ def end_trials(experiment: Experiment, *, sd: float = 0.02, gain: float = 1.0, s
         trial.finish(TrialResult({"all": {"hpl.gflops": value, "elapsed_s": 2.0}}, {}, "good"))
 
 
+def fail_trials(experiment: Experiment) -> None:
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        Experiment.objects.update(hold="released")
+        factories.running().fail("out of memory")
+
+
 def run_to_end(experiment: Experiment, **noise: Any) -> list[Round]:
     for _ in range(60):
         end_trials(experiment, **noise)

@@ -13,6 +13,7 @@ from django.db.models import Count
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
+from experiments.metrics import deciding_metric
 from experiments.models import DISTURBANCES, Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
 from experiments.selectors import progress_of
 from experiments.selectors.question import question_of
@@ -263,6 +264,39 @@ def test_round_without_results_stops(db: None) -> None:
     assert rounds.decide_round(experiment.pk)
 
     assert experiment.rounds.get().outcome == "no_result"
+
+
+def test_round_whose_trials_were_all_cancelled_stops(db: None) -> None:
+    experiment = submit({"until": "answered"})
+    experiment.trials.filter(state=State.QUEUED).cancel()
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "stopped"
+    assert rounds.one_more_round(experiment, Budget(trials=9)) == 9
+    assert run_to_end(experiment)[-1].outcome == "answered"
+
+
+def test_failed_trials_that_run_again_are_decided(db: None) -> None:
+    experiment = submit({"until": "answered"})
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        Experiment.objects.update(hold=Hold.RELEASED)
+        factories.running().fail("the program ended with status 1")
+    rounds.decide_round(experiment.pk)
+
+    assert queue.rerun_failed(experiment) == 9
+
+    assert run_to_end(experiment)[-1].outcome == "answered"
+
+
+@pytest.mark.parametrize("goal", ["answered", ["answered"], {"budget": "30 min"}])
+def test_stored_goals_of_another_shape_are_ignored(db: None, goal: Any) -> None:
+    experiment = submit({"until": "answered"})
+    experiment.specification = {**experiment.specification, "goal": goal}
+
+    assert deciding_metric(experiment.workload, experiment.specification) == "water.loop_time_s"
+    assert not experiment.searches
+    assert experiment.allows_another_trial()
 
 
 def test_further_repetitions_are_refused_beside_a_goal(db: None) -> None:

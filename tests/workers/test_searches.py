@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 
+from analysis.conclusions.searching import PATIENCE
 from experiments.errors import InvalidSpec
 from experiments.models import Experiment, Kind, State, TrialResult
 from experiments.revision import preview_of
 from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.searches import searched_of
 from experiments.specification import design, parse
+from experiments.specification.goal import Budget
 from tests.experiments import factories
 from tests.workers.simulated_rounds import kill_while_it_decides
-from tests.workers.simulated_searches import SPEC, end_trials, gflops, run_to_end, submit
+from tests.workers.simulated_searches import SPEC, end_trials, fail_trials, gflops, run_to_end, submit
 from workers import rounds
 
 
@@ -82,9 +87,7 @@ def test_round_of_failed_proposals_does_not_end_the_search(db: None) -> None:
     experiment = submit()
     end_trials(experiment)
     rounds.decide_round(experiment.pk)
-    while experiment.trials.filter(state=State.QUEUED).exists():
-        Experiment.objects.update(hold="released")
-        factories.running().fail("out of memory")
+    fail_trials(experiment)
 
     made = run_to_end(experiment)
 
@@ -138,8 +141,103 @@ def test_small_budget_measures_the_start_first(db: None) -> None:
 
     again = experiment.trials.filter(kind=Kind.MEASURED).values_list("configuration__parameters", flat=True)
     counts = Counter((parameters["nb"], parameters["p"]) for parameters in again)
-    assert counts[80, 1] == 2
-    assert counts.total() == 5
+    assert len(counts) == 2
+    assert counts[80, 1] == 3
+    assert counts.total() == 6
+
+
+@pytest.mark.parametrize(("trials", "candidates"), [(20, 1), (26, 2)])
+def test_small_budget_confirms_fewer_candidates_at_least_so_often(db: None, trials: int, candidates: int) -> None:
+    experiment = submit(goal={"optimise": "hpl.gflops", "budget": {"trials": trials}}, repetitions=3)
+
+    made = run_to_end(experiment)
+
+    first = next(row for row in made if row.phase == "confirm")
+    assert sorted(first.repetitions.values()) == [3] * (1 + candidates)
+    assert experiment.trials.count() <= trials
+
+
+def test_budget_without_room_for_a_confirmation_starts_none(db: None) -> None:
+    experiment = submit(goal={"optimise": "hpl.gflops", "budget": {"time": "8 min"}}, repetitions=3)
+    end_trials(experiment)
+    experiment.trials.update(preparing_at=F("ended_at") - timedelta(minutes=1))
+
+    assert rounds.decide_round(experiment.pk)
+
+    assert experiment.rounds.get().outcome == "budget"
+    assert not experiment.trials.filter(kind=Kind.MEASURED).exists()
+    with pytest.raises(InvalidSpec, match="too small for 6 trials"):
+        rounds.one_more_round(experiment, Budget(time=60.0))
+    assert rounds.one_more_round(experiment, Budget(time=330.0)) == 6
+
+
+def test_search_continues_after_a_first_round_without_results(db: None) -> None:
+    experiment = submit()
+    fail_trials(experiment)
+    rounds.decide_round(experiment.pk)
+
+    made = run_to_end(experiment)
+
+    assert made[0].outcome == "continue"
+    assert made[-1].outcome == "answered"
+
+
+def test_search_without_any_result_ends_after_its_patience(db: None) -> None:
+    experiment = submit()
+    for _ in range(20):
+        fail_trials(experiment)
+        if not rounds.decide_round(experiment.pk):
+            break
+
+    assert experiment.rounds.last().outcome == "no_result"
+    assert experiment.trials.count() == 7 + 6 + 6
+
+
+def test_cancelled_trials_are_no_failures_of_a_search(db: None) -> None:
+    experiment = submit()
+    start = experiment.trials.get(configuration__parameters__nb=80, configuration__parameters__p=1)
+    start.cancel()
+    end_trials(experiment)
+
+    rounds.decide_round(experiment.pk)
+
+    assert len(searched_of(experiment, experiment.spec).results) == 6
+    following = experiment.rounds.get(outcome="")
+    assert (following.phase, following.queued) == ("search", 7)
+    assert start.configuration.hash in following.repetitions, "its start runs again"
+    experiment.trials.filter(state=State.QUEUED).cancel()
+    assert rounds.decide_round(experiment.pk)
+    assert experiment.rounds.last().outcome == "stopped"
+    assert rounds.one_more_round(experiment, Budget(trials=10)) == 7
+
+
+def test_cancelled_confirmation_runs_in_one_more_round(db: None) -> None:
+    experiment = submit()
+    while experiment.rounds.last().phase != "confirm":
+        end_trials(experiment)
+        rounds.decide_round(experiment.pk)
+    experiment.trials.filter(state=State.QUEUED).cancel()
+    assert rounds.decide_round(experiment.pk)
+    assert experiment.rounds.last().outcome == "stopped"
+
+    assert rounds.one_more_round(experiment, Budget(trials=20)) > 0
+
+    assert run_to_end(experiment)[-1].outcome == "answered"
+
+
+def test_edited_search_has_new_patience(db: None) -> None:
+    experiment = submit(sweep={**SPEC["sweep"], "p": [1, 4]})
+    run_to_end(experiment)
+    before = experiment.trials.filter(kind=Kind.SEARCH).count()
+    budget = {"trials": 200}
+
+    experiment.revise(
+        parse({**experiment.specification, "sweep": SPEC["sweep"], "goal": {**SPEC["goal"], "budget": budget}})
+    )
+    run_to_end(experiment)
+
+    new = experiment.trials.filter(kind=Kind.SEARCH).count() - before
+    assert new >= min(PATIENCE, 48 - before)
 
 
 def test_changed_budget_keeps_the_combinations_of_the_search(db: None) -> None:

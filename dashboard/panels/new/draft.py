@@ -15,6 +15,7 @@ from django.http import QueryDict
 
 from experiments import workloads
 from experiments.common.quantities import FRACTION
+from experiments.common.stored_mappings import mapping_at
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
 from experiments.specification.fields import EACH
@@ -115,8 +116,8 @@ def _put_goal(draft: dict[str, Any], post: QueryDict) -> None:
 def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
     """Return the draft without the deciding metric of the previous workload."""
     workload = workloads.find(draft.get("workload", ""), draft.get("parameters"))
-    goal = draft.get("goal") or {}
-    if workload is not None and "optimise" in goal and why_not_deciding(goal["optimise"], workload):
+    goal = mapping_at(draft, "goal")
+    if workload is not None and "optimise" in goal and why_not_deciding(str(goal["optimise"]), workload):
         draft = {**draft, "goal": {**goal, "optimise": workload.decides}}
     foreign = workload is not None and why_not_deciding(draft.get("deciding", ""), workload)
     return {name: value for name, value in draft.items() if name != "deciding" or not foreign}

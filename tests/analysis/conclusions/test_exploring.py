@@ -8,6 +8,7 @@ import pytest
 
 from analysis.conclusions import ExperimentQuestion
 from analysis.conclusions.exploring import first_sizes, next_sizes, possible_sizes
+from analysis.conclusions.goals import decide
 from analysis.conclusions.observations.grid import SizeGrid
 from analysis.scaling import Point
 from tests.analysis.conclusions.truth import HOSTS, TIME
@@ -69,3 +70,15 @@ def test_next_size_needs_no_result_of_the_smallest() -> None:
     times = {n: n - 1 - 0.02 / n for n in (2, 4, 8)}
 
     assert next_sizes(curve_of(times), range(1, 9), 0.02).sizes == [3]
+
+
+@pytest.mark.parametrize(("why", "are_impossible"), [("failed", True), ("lost", True), ("cancelled", False)])
+def test_cancelled_size_is_no_failed_one(why: str, are_impossible: bool) -> None:
+    times = {n: 100 / n for n in (1, 4, 16)}
+    points = [*curve_of(times).points, Point({"hosts": 64}, {}, excluded={why: 3})]
+    question = ExperimentQuestion(points=points, deciding=TIME, factors=[HOSTS], equal=1.02)
+
+    decision = decide(question, precision=None, at_most=30, at_least=3, sizes=ALL)
+
+    sizes = [parameters["hosts"] for parameters, _ in decision.more]
+    assert (max(sizes) < 33) == are_impossible
