@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 from statistics import median, stdev
@@ -17,7 +17,7 @@ from analysis.numbers import plural
 from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
 from experiments.specification import ExperimentSpec, design
-from experiments.specification.design import Design
+from experiments.specification.design import ConfigurationPlan, Design
 from experiments.specification.launch_plan import plan_launch
 from workers import launchers
 from workers.errors import ClusterUnavailable
@@ -52,6 +52,10 @@ class Estimate:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
         return f"scaled from {trials} of the workload" if self.scaled else trials
+
+    def at_least(self, elapsed_s: float) -> Estimate:
+        """Return the estimate with at least this time."""
+        return replace(self, elapsed_s=max(self.elapsed_s, elapsed_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +123,37 @@ def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
         past.setdefault(digest, []).append(value)
     unknown = any(point.hash not in past for point in plan.configurations)
     misses = _misses(spec, here) if unknown else {}
+    traffic = _traffic(spec) if unknown else {}
     return [
         Estimate(median(past[point.hash]), len(past[point.hash]))
         if point.hash in past
-        else _scaled(_guess_s(spec, point.parameters, point.ranks), misses, point.ranks)
+        else _scaled(_guess_s(spec, point.parameters, point.ranks), misses, point.ranks).at_least(
+            _transfer_s(point, traffic)
+        )
         for point in plan.configurations
     ]
+
+
+def _traffic(spec: ExperimentSpec) -> dict[str, list[float]]:
+    """Return the bytes on the wire of the newest trials, by parameters without link."""
+    rows = Measurement.objects.filter(
+        metric="wire_bytes", scope="all", trial__cluster__slug=spec.cluster, trial__experiment__workload=spec.workload
+    )
+    traffic: dict[str, list[float]] = {}
+    newest = rows.order_by("-trial_id").values_list("trial__configuration__parameters", "value")[:_MOST_PAST]
+    for parameters, value in newest:
+        traffic.setdefault(_without_link(parameters), []).append(value)
+    return traffic
+
+
+def _without_link(parameters: Mapping[str, Any]) -> str:
+    return repr(sorted((name, value) for name, value in parameters.items() if not name.startswith("link.")))
+
+
+def _transfer_s(point: ConfigurationPlan, traffic: Mapping[str, list[float]]) -> float:
+    """Return the least time in which the ports of all hosts send what past trials sent."""
+    bandwidth, sent = point.parameters.get("link.bandwidth"), traffic.get(_without_link(point.parameters))
+    return 8 * median(sent) / point.hosts / bandwidth if bandwidth and sent else 0.0
 
 
 def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:

@@ -107,7 +107,7 @@ class ValidateView(APIView):
             raise InvalidSpec(refused)
         times = launch.estimates(spec, plan)
         command: list[str] = []
-        notes = cautions(spec, plan, cluster)
+        notes = cautions(spec, plan, cluster, times)
         try:
             command = launch.dry_run(spec, plan, 0).argv
         except ClusterUnavailable as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from experiments.specification.expressions import Expression
 from experiments.specification.goal import MOST_REPETITIONS, Goal, RepetitionRange, Repetitions
@@ -119,9 +119,9 @@ class ExperimentSpec(Part):
 
     @field_validator("name", "workload", "cluster")
     @classmethod
-    def _no_blank(cls, value: str) -> str:
+    def _no_blank(cls, value: str, info: ValidationInfo) -> str:
         if not value.strip():
-            raise ValueError("is empty")
+            raise ValueError(f"is empty: enter a {info.field_name}")
         return value.strip()
 
     @field_validator("sweep")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -319,7 +320,9 @@ def sentence(error: Any, name: str = "") -> str:
     if kind == "value_error":
         return str(context["error"])
     name = name or ".".join(map(str, error["loc"]))
-    message = str(error["msg"]).replace("Input should", "must")
+    if kind == "string_too_short" and value == "":
+        return f"is empty: enter a {name}" if name.isalpha() else "is empty"
+    message = re.sub("^(Input|String|List|Tuple) should", "must", str(error["msg"]))
     limit = next((context[bound] for bound in ("gt", "ge", "lt", "le") if bound in context), None)
     if limit is not None and name in _LINK_DIMENSIONS:
         message = f"{message.rpartition(' ')[0]} {display_value(name, limit)}"

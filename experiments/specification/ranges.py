@@ -42,8 +42,8 @@ def expand_values(written: Any, *, text: bool = False) -> list[Any]:
         if len(values) > MAX_VALUES:
             raise ValueError(f"more than {MAX_VALUES} values")
     if not values:
-        example = "" if text else " or a range such as 2..12 step 2"
-        raise ValueError(f"no values; write a list such as [{'a, b' if text else '1, 2, 4'}]{example}")
+        example = "a, b" if text else "2, 4, 8 or a range such as 2..12/2"
+        raise ValueError(f"no values: enter a list such as {example}")
     return values
 
 

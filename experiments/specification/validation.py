@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -47,10 +47,12 @@ def parse(data: Any, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     odd = list(islice(problems_of_plain_data(data), MOST_ERRORS))
     if odd:
         raise InvalidSpec(odd)
+    written = network_study.expanded(data)
     try:
-        spec = ExperimentSpec.model_validate(network_study.expanded(data))
+        spec = ExperimentSpec.model_validate(written)
     except ValidationError as error:
-        raise refusal(error) from None
+        refused = refusal(error).errors
+        raise InvalidSpec([*refused, *_wrong_values(written, refused)][:MOST_ERRORS]) from None
     # In this order: a misspelt placeholder of the program is reported as such, not as an unused one.
     errors = list(islice(_check(spec), MOST_ERRORS))
     errors = errors or design.problems(spec, max_trials=max_trials) or list(_check_use(spec))
@@ -79,6 +81,8 @@ def in_todays_words(stored: Mapping[str, Any]) -> dict[str, Any]:
 def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     """Return the specification in YAML or JSON text. Errors carry their lines."""
     document = YamlDocument(text)
+    if document.data is None:
+        raise InvalidSpec([FieldError("", "is empty: paste YAML or open a file, with fields such as name: and workload:")])
     try:
         if altered := list(document.altered(*_texts(document.data))):
             raise InvalidSpec(altered)
@@ -100,6 +104,18 @@ def _texts(data: Any) -> Iterator[str]:
         yield from (f"parameters.{path}" for path in text_paths(parameters))
 
 
+def _wrong_values(data: Mapping[str, Any], refused: Sequence[FieldError]) -> Iterator[FieldError]:
+    """Yield the wrong values of parameters if only other fields were refused."""
+    wrong = {error.path.partition(".")[0] for error in refused}
+    if wrong & {"workload", "parameters", "sweep", "zip"}:
+        return
+    values = {name: data[name] for name in ("workload", "parameters", "sweep", "zip") if name in data}
+    spec = ExperimentSpec.model_validate({"name": "without the refused fields", **values})
+    workload = workloads.find(spec.workload)
+    if workload is not None:
+        yield from islice(_check_values(spec, workload), MOST_ERRORS)
+
+
 def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     """Yield the errors of names and values, before any configuration is made."""
     workload = workloads.find(spec.workload)
@@ -107,6 +123,29 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         slugs = ", ".join(w.slug for w in workloads.registry())
         yield FieldError("workload", f"unknown workload {spec.workload!r}; known: {slugs}")
         return
+    yield from _check_values(spec, workload)
+    yield from _check_zip(spec)
+    yield from _check_scaling(spec)
+    yield from _check_repetitions(spec)
+    yield from _check_explored(spec)
+    yield from _check_optimised(spec, workload.bind(spec.parameters))
+    for name in LAUNCH_PARAMETERS:
+        if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
+            continue
+        if not is_of_launch(spec.workload, name, spec.parameters):
+            yield FieldError(name, f"the workload has a parameter {name} of its own; rename that first")
+        elif name in spec.sweep:
+            yield FieldError(name, f"is under sweep: too; {name} is either constant or swept")
+    if spec.deciding is not None and (wrong_metric := why_not_deciding(spec.deciding, workload.bind(spec.parameters))):
+        yield FieldError("deciding", wrong_metric)
+    try:
+        spec.condition()
+    except ValueError as error:
+        yield FieldError("where", str(error))
+
+
+def _check_values(spec: ExperimentSpec, workload: WorkloadDefinition) -> Iterator[FieldError]:
+    """Yield the errors of constants and swept values."""
     known_names = spec.known_parameters()
     for name, value in spec.parameters.items():
         yield from _check_value(spec, known_names, f"parameters.{name}", name, [value])
@@ -128,24 +167,6 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         wrong = list(_check_value(spec, known_names, f"sweep.{name}", name, values))
         in_group = any(name in group for group in spec.zip)
         yield from wrong or ([] if in_group else _check_distinct(spec, name, values))
-    yield from _check_zip(spec)
-    yield from _check_scaling(spec)
-    yield from _check_repetitions(spec)
-    yield from _check_explored(spec)
-    yield from _check_optimised(spec, workload.bind(spec.parameters))
-    for name in LAUNCH_PARAMETERS:
-        if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
-            continue
-        if not is_of_launch(spec.workload, name, spec.parameters):
-            yield FieldError(name, f"the workload has a parameter {name} of its own; rename that first")
-        elif name in spec.sweep:
-            yield FieldError(name, f"is under sweep: too; {name} is either constant or swept")
-    if spec.deciding is not None and (wrong_metric := why_not_deciding(spec.deciding, workload.bind(spec.parameters))):
-        yield FieldError("deciding", wrong_metric)
-    try:
-        spec.condition()
-    except ValueError as error:
-        yield FieldError("where", str(error))
 
 
 def _check_repetitions(spec: ExperimentSpec) -> Iterator[FieldError]:

@@ -167,8 +167,9 @@ class YamlDocument:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
-            why = "" if isinstance(error, _RefusedError) else "not valid YAML: "
-            raise InvalidSpec([FieldError("", f"{why}{error.problem or error.context}", line)]) from None
+            problem = error.problem or error.context or ""
+            why = problem if isinstance(error, _RefusedError) else f"not valid YAML: {_in_words(problem)}"
+            raise InvalidSpec([FieldError("", why, line)]) from None
         except RecursionError:
             raise InvalidSpec([FieldError("", "not valid YAML: nested too deeply")]) from None
         except (yaml.YAMLError, ValueError) as error:
@@ -216,6 +217,24 @@ class YamlDocument:
                 key, value = max(matches, key=lambda pair: len(pair[0].value))
                 return key.start_mark.line + 1, value, rest[len(key.value) + 1 :]
         return None
+
+
+_HINTS: Final = {
+    r"mapping values are not allowed": "check indentation and colons, here and in the line before; quote a text with a colon",
+    r"expected <block end>": "check the indentation: this line begins further left or right than its neighbours",
+    r"could not find expected ':'": "this line, or the one before it, lacks a colon after the name of its field",
+    r"cannot start any token": "indent with spaces, and quote a text that begins with a special character",
+    r"found unexpected end of stream": "a quote or a bracket is not closed",
+    r"expected ',' or": "a list or a mapping in brackets is not closed, or lacks a comma",
+    r"expected the node content": "a bracket or a value is missing",
+    r"found another document": "more than one document: leave out the line with ---",
+}
+"""Words of the parser, as patterns, and what to correct."""
+
+
+def _in_words(problem: str) -> str:
+    """Return what to correct; the parser's own words if it is another problem."""
+    return next((hint for pattern, hint in _HINTS.items() if re.search(pattern, problem)), problem)
 
 
 def _read(text: str) -> tuple[yaml.Node | None, Any]:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from dashboard.labels import parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
+from dashboard.panels.new.preview import UNIT_EXAMPLES, is_bare, unit_note
 from dashboard.panels.new.proposal import row_values
 from experiments import workloads
 from experiments.common.quantities import FRACTION
@@ -79,7 +80,7 @@ class SweepRow:
         if values is None:
             return cls(name, text, errors=errors, explores=explores)
         expanded = "  ".join(map(str, values[:40])) + ("  …" if len(values) > 40 else "")
-        return cls(name, text, len(values), "" if explores else expanded, errors, explores)
+        return cls(name, text, None if errors else len(values), "" if explores else expanded, errors, explores)
 
 
 _BOUND = {
@@ -182,6 +183,17 @@ _LINK_CHOICES: dict[str, Choices] = {
 }
 # Elements for errors of groups of fields.
 _GROUPS = ("workload", "cluster", "sweep", "zip", "link")
+_GROUP_LABELS: Mapping[str, str] = {
+    "workload": "Workload",
+    "cluster": "Cluster",
+    "sweep": "Sweep",
+    "zip": "Combine as",
+    "link": "Link",
+    "goal": "Goal",
+    "goal.until": "Precision",
+    "goal.budget": "Goal, limits",
+    "ideal": "Ideal network",
+}
 
 
 def _time_text(name: str, value: Any) -> Any:
@@ -450,16 +462,33 @@ class Form:
         return [FieldError(path, text) for path, texts in self.errors.items() for text in texts]
 
     @property
+    def labelled_errors(self) -> list[tuple[str, str]]:
+        """Return every error with the label of its field."""
+        labels = _GROUP_LABELS | {entry.path: entry.label for entry in self._all_fields}
+        labels |= {f"sweep.{name}": f"Sweep, {label}" for name, label in self.sweepable}
+        labels |= {path: labels["zip"] for path in self.errors if path.startswith("zip.")}
+        return [(labels.get(error.path, error.path), error.message) for error in self.all_errors]
+
+    @property
+    def unit_notes(self) -> list[str]:
+        """Return a note for each typed rate or time of the link without a unit."""
+        typed = {name: self._mapping("link").get(name.removeprefix("link.")) for name in UNIT_EXAMPLES}
+        return [unit_note(name, text) for name, text in typed.items() if isinstance(text, str) and is_bare(text)]
+
+    @property
+    def _all_fields(self) -> Iterator[Field]:
+        """Yield every field with an error element of its own."""
+        yield from (self[path] for path in _PLAIN if path != "ideal")
+        yield from (*self.workload_fields, *self.cluster_fields, *self.link_fields, self.capture["snap_length"])
+        goal = self.goal
+        yield from (goal["optimise"], goal["precision"], goal["matters"], *goal["budget"], goal["at_most"])
+
+    @property
     def error_places(self) -> Iterator[tuple[str, Texts]]:
         """Return every error element of the form with its text, for out-of-band swaps."""
-        fields = [*map(self.__getitem__, _PLAIN), *self.workload_fields, *self.cluster_fields, *self.link_fields]
-        for entry in [*fields, self.capture["snap_length"]]:
-            if entry.path != "ideal":
-                yield entry.error_place, entry.errors
-        goal = self.goal
-        for entry in [goal["optimise"], goal["precision"], goal["matters"], *goal["budget"], goal["at_most"]]:
+        for entry in self._all_fields:
             yield entry.error_place, entry.errors
-        yield "err-goal", goal["errors"]
+        yield "err-goal", self.goal["errors"]
         for name in _GROUPS:
             yield f"err-{name}", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):

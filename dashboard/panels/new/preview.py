@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from analysis.conclusions.forecast import Forecast
 from analysis.conclusions.searching import CANDIDATES
@@ -12,10 +14,13 @@ from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.models import Cluster, ClusterTest
 from experiments.specification import ExperimentSpec, design
+from experiments.specification.parameters import canonical, display_value
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
 
 MOST_ROWS = 200
+UNIT_EXAMPLES: Final = {"link.bandwidth": "Mbit/s", "link.delay": "ms", "link.jitter": "ms"}
+"""Rates and times of the link, of which a bare number has an unusual unit, and the usual one."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         recorded=_recorded(spec, dry),
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
-        notes=[*problems, *cautions(spec, plan, cluster)],
+        notes=[*problems, *cautions(spec, plan, cluster, times)],
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times)), *_later_rounds(spec)],
     )
 
@@ -157,10 +162,51 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     return [*rules, repeated]
 
 
-def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
+def cautions(
+    spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times: Sequence[launch.Estimate]
+) -> list[str]:
     """Return notes to read before the start."""
     failure = ClusterTest.failure_of(cluster)
-    return [*([failure] if failure else []), *_too_large(cluster, design.most_hosts(spec, plan)[0]), *_notes(spec)]
+    return [
+        *([failure] if failure else []),
+        *_too_large(cluster, design.most_hosts(spec, plan)[0]),
+        *_without_unit(spec),
+        *_too_long(spec, times),
+        *_notes(spec),
+    ]
+
+
+def _without_unit(spec: ExperimentSpec) -> list[str]:
+    """Return a note for each swept rate or time of the link that is a bare number."""
+    swept = {name: spec.swept(name) for name in UNIT_EXAMPLES if name in spec.sweep}
+    bare = {name: next(filter(is_bare, values), None) for name, values in swept.items()}
+    return [unit_note(name, str(value)) for name, value in bare.items() if value is not None]
+
+
+def is_bare(value: Any) -> bool:
+    """Return whether a written quantity is a number without a unit, and not 0."""
+    try:
+        return not isinstance(value, bool) and float(value) > 0
+    except (TypeError, ValueError):
+        return False
+
+
+def unit_note(name: str, written: str) -> str:
+    """Return what a bare number of the link means."""
+    meaning, unit = display_value(name, canonical("", name, float(written))), UNIT_EXAMPLES[name]
+    return f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
+
+
+def _too_long(spec: ExperimentSpec, times: Sequence[launch.Estimate]) -> list[str]:
+    """Return a note if trials will likely meet their time limit."""
+    late = [(i + 1, estimate.elapsed_s) for i, estimate in enumerate(times) if estimate.elapsed_s > spec.time_limit_s]
+    if not late:
+        return []
+    number, longest_s = max(late, key=lambda row: row[1])
+    return [
+        f"{plural(len(late), 'configuration')} will likely exceed the time limit of {duration(spec.time_limit_s)}: "
+        f"configuration {number} needs about {duration(longest_s)}. Raise the limit, or reduce the problem."
+    ]
 
 
 def _dry_run(spec: ExperimentSpec, plan: design.Design, chosen: int) -> tuple[launch.DryRun | None, list[str]]:

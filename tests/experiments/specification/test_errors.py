@@ -18,12 +18,12 @@ def weak(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "path", "sentence"),
     [
-        ({"name": ""}, "name", "at least 1 character"),
-        ({"name": "  "}, "name", "empty"),
+        ({"name": ""}, "name", "is empty: enter a name"),
+        ({"name": "  "}, "name", "is empty: enter a name"),
         ({"name": 5}, "name", "must be text"),
         ({"name": "a\0b"}, "name", "not text"),
         ({"name": "a\ud800b"}, "name", "not text"),
-        ({"name": "x" * 121}, "name", "at most 120"),
+        ({"name": "x" * 121}, "name", "must have at most 120"),
         ({"colour": "red"}, "colour", "not a known field"),
         ({"workload": "fire"}, "workload", "unknown workload 'fire'; known: water"),
         ({"parameters": {"atoms": 3}}, "parameters.atoms", "unknown parameter 'atoms'"),
@@ -40,7 +40,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"parameters": [1]}, "parameters", "mapping"),
         ({"sweep": {"hosts": [0, 1]}}, "sweep.hosts", "from 1 to 200000, not 0"),
         ({"sweep": {"hosts": [1.5]}}, "sweep.hosts", "1.5 is not a whole number"),
-        ({"sweep": {"hosts": []}}, "sweep.hosts", "no values"),
+        ({"sweep": {"hosts": []}}, "sweep.hosts", "no values: enter a list such as 2, 4, 8 or a range such as 2..12/2"),
         ({"sweep": {"link.delay": "1 KiB..4 KiB x2"}}, "sweep.link.delay", "unknown unit 'KiB' for a time"),
         ({"sweep": {"link.delay": "1 ms..4 KiB x2"}}, "sweep.link.delay", "units of different kinds: ms and KiB"),
         ({"sweep": {"molecules": [64, 125]}}, "sweep.molecules", "is under parameters: too"),
@@ -59,7 +59,7 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"control": -1}, "control", "up to 1000"),
         ({"time_limit_s": 0}, "time_limit_s", "greater than 0"),
         ({"time_limit_s": "1e999999999 h"}, "time_limit_s", "too large"),
-        ({"tags": ["fine", ""]}, "tags.1", "at least 1 character"),
+        ({"tags": ["fine", ""]}, "tags.1", "is empty"),
         ({"sweep": {"hosts": "2..4, 3"}}, "sweep.hosts", "3 is given more than once"),
         (
             {"sweep": {"hosts": [1, 2, 1], "steps": [10, 20, 10]}, "zip": [["hosts", "steps"]]},
@@ -188,3 +188,12 @@ def test_it_adds_the_line_to_errors_in_yaml(text: str, path: str, line: int) -> 
     with pytest.raises(InvalidSpec) as caught:
         parse_yaml(text)
     assert [(e.path, e.line) for e in caught.value.errors] == [(path, line)]
+
+
+def test_wrong_values_are_reported_together_with_wrong_fields() -> None:
+    errors = errors_of(name="", goal={"until": "x"}, sweep={"hosts": "1, zwei, 4"}, parameters={"steps": -3})
+    assert {"name", "sweep.hosts", "parameters.steps"} <= errors.keys()
+    assert errors["sweep.hosts"] == ["'zwei' is not a whole number"]
+    # A refused group could hold what makes the repeated values right.
+    assert errors_of(zip="x", sweep={"hosts": [1, 1]}).keys() == {"zip"}
+    assert errors_of(workload=5, sweep={"hosts": [0]}).keys() == {"workload"}

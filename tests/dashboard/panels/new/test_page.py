@@ -35,6 +35,38 @@ def test_the_preview_warns_of_one_repetition_alone(page):
     assert "repetition does not" not in preview(page, repetitions="2")
 
 
+def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):
+    assert "has no unit" not in preview(page)
+    assert "Bandwidth: 100 has no unit and means 100 bit/s. Enter 100 Mbit/s" in preview(page, **{"link.bandwidth": "100"})
+    swept = {"sweep_name": ["hosts", "link.delay"], "sweep_values": ["1, 2", "0, 5"]}
+    assert "5 has no unit and means 5 s. Enter 5 ms" in preview(page, **swept)
+
+
+def test_a_link_that_past_traffic_cannot_pass_within_the_time_limit_is_noted(page, submit, run):
+    submit()
+    run()
+    sent = 6e6
+    for trial in Trial.objects.filter(state="finished", configuration__hosts=2):
+        trial.measurements.update_or_create(metric="wire_bytes", scope="all", defaults={"value": sent})
+    written = specification(repetitions=1, warmups=0) | {"link": {"bandwidth": "100 bit/s"}, "time_limit_s": 60}
+    spec = parse(written)
+    plan = expand(spec)
+    times = {point.hosts: time.elapsed_s for point, time in zip(plan.configurations, estimates(spec, plan), strict=True)}
+    assert times[2] == pytest.approx(8 * sent / 2 / 100)
+    assert times[1] < 60
+    text = page.post(reverse("new-preview"), {**dict(posted().lists()), "source": "yaml", "yaml": as_yaml(written)})
+    assert "will likely exceed the time limit of 1 min: configuration" in text.content.decode()
+
+
+def test_errors_are_marked_at_once_and_named_by_their_labels(page):
+    html = preview(page, name="", sweep_values=["1, zwei, 4", "1500, 9000"], **{"parameters.molecules": "many"})
+    for place in ("err-name", "err-sweep-0", "err-parameters-molecules"):
+        assert "</span>" in html.partition(f' id="{place}"')[2].partition("</p>")[0]
+    assert all(f"<b>{label}</b>" in html for label in ("Name", "Sweep, Hosts", "Molecules"))
+    assert "parameters.molecules</b>" not in html
+    assert ">–</span>" in html.partition('id="count-0"')[2][:60]
+
+
 def test_it_turns_the_form_into_a_draft_without_defaults():
     assert draft_from_post(posted()) == {
         "name": "Hosts and MTU",
@@ -253,6 +285,11 @@ def test_wrong_yaml_names_its_line_and_keeps_the_form(page):
     html = response.content.decode()
     assert 'id="steps"' not in html
     assert 'aria-disabled="true"' in html
+
+
+def test_an_empty_yaml_asks_for_a_text_or_a_file(page):
+    (error,) = preview_of_yaml(page, "  ").context["yaml_errors"]
+    assert "paste YAML or open a file" in error.message
 
 
 @pytest.mark.parametrize("text", ["", "[", "just words", "- 1\n- 2", "name: &a x\nworkload: *a"])
