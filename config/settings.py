@@ -130,6 +130,7 @@ MIDDLEWARE = [
     "auditlog.middleware.AuditlogMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.middleware.imported.ImportedTablesMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it replaces the answer to a locked name
 ]
 
