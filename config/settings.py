@@ -130,6 +130,7 @@ MIDDLEWARE = [
     "auditlog.middleware.AuditlogMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dashboard.middleware.imported.ImportedTablesMiddleware",
     "axes.middleware.AxesMiddleware",  # last: it replaces the answer to a locked name
 ]
 
@@ -284,6 +285,8 @@ CONTENT_SECURITY_POLICY = {
 
 # Wrong passwords: counted in Redis per name and address
 AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
+AXES_USERNAME_CALLABLE = "dashboard.people.backends.counted_name"
+AXES_CLIENT_IP_CALLABLE = "dashboard.people.backends.counted_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

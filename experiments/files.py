@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import zstandard
 from django.conf import settings
+from django.db.models import F
 from pydantic import ValidationError
 
 from analysis.mpi.calls import Calls, NotATrace, from_bytes
@@ -32,6 +36,41 @@ _MOST_BYTES: Final = 256 << 20
 _MEASURED: Final = ("measurements", "not_available", "trust", "trust_reasons", "environment", "conditions")
 
 
+_present: ContextVar[ImportedTables | None] = ContextVar("imported_tables", default=None)
+
+
+@dataclass(slots=True)
+class ImportedTables:
+    """Use of stored tables of imported trials, which are not trusted, in a request."""
+
+    are_left_out: bool = False
+    were_read: bool = False
+
+    @classmethod
+    @contextmanager
+    def noted(cls, *, are_left_out: bool = False) -> Iterator[None]:
+        """Record inside whether they are read; ``are_left_out``: none is."""
+        token = _present.set(cls(are_left_out))
+        try:
+            yield
+        finally:
+            _present.reset(token)
+
+    @staticmethod
+    def present() -> ImportedTables | None:
+        """Return the use in this request; None outside of one."""
+        return _present.get()
+
+
+def is_left_out(origin: dict[str, Any]) -> bool:
+    """Return whether tables of trials from ``origin`` are not to be read; record the use."""
+    tables = _present.get()
+    if tables is None or not origin:
+        return False
+    tables.were_read = True
+    return tables.are_left_out
+
+
 def trial_directory(trial: Trial) -> Path:
     """Return the directory of a trial's files. It need not exist."""
     return Path(settings.VAR) / "trials" / str(trial.pk)
@@ -49,20 +88,23 @@ def read_analysis(trial: Trial) -> dict[str, Any] | None:
 
 def read_analyses(trials: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield trials with their stored analyses, without missing or changed ones."""
-    for artifact in Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None):
+    stored = Artifact.objects.filter(trial__in=trials, kind=Artifact.Kind.ANALYSIS, removed_at=None)
+    for artifact in stored.annotate(origin=F("trial__experiment__origin")):
+        if is_left_out(artifact.origin):
+            continue
         if (content := _believed(artifact)) is not None and (table := _unpacked(content)) is not None:
             yield artifact.trial_id, table
 
 
 def read_mpi_profile(trial: Trial) -> dict[str, Any] | None:
     """Return the tables of a trial's time inside MPI; None if missing or changed."""
-    content = _believed(trial.artifacts.filter(name=MPI_PROFILE_NAME, removed_at=None).first())
+    content = _named(trial, MPI_PROFILE_NAME)
     return None if content is None else _unpacked(content)
 
 
 def read_counters(trial: Trial) -> dict[str, Any] | None:
     """Return the reports of a trial's counters; None if missing, changed or malformed."""
-    content = _believed(trial.artifacts.filter(name=COUNTERS_NAME, removed_at=None).first())
+    content = _named(trial, COUNTERS_NAME)
     try:
         return None if content is None else checked_reports(_unpacked(content))
     except ValidationError:
@@ -71,7 +113,7 @@ def read_counters(trial: Trial) -> dict[str, Any] | None:
 
 def read_mpi_calls(trial: Trial) -> Calls | None:
     """Return the calls of a trial's ranks; None if missing or changed."""
-    content = _believed(trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).first())
+    content = _named(trial, MPI_CALLS_NAME)
     try:
         return None if content is None else from_bytes(content)
     except NotATrace:
@@ -85,7 +127,7 @@ def write_measured(file: Path, result: TrialResult) -> None:
 
 def read_measured(trial: Trial) -> TrialResult | None:
     """Return the result that ``write_measured`` stored; None if missing or changed."""
-    content = _believed(trial.artifacts.filter(name=MEASURED_NAME, removed_at=None).first())
+    content = _named(trial, MEASURED_NAME)
     return None if content is None else TrialResult(**json.loads(content))
 
 
@@ -125,9 +167,14 @@ def forget_delivered(trial: Trial) -> None:
         plain_files.discard(trial_directory(trial))
 
 
-def _believed(artifact: Artifact | None) -> bytes | None:
-    if artifact is None:
+def _named(trial: Trial, name: str) -> bytes | None:
+    artifact = trial.artifacts.filter(name=name, removed_at=None).first()
+    if artifact is None or is_left_out(trial.experiment.origin):
         return None
+    return _believed(artifact)
+
+
+def _believed(artifact: Artifact) -> bytes | None:
     try:
         return artifact.content()
     except (Tampered, NotPlain, OSError):

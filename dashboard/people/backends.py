@@ -6,7 +6,10 @@ Axes counts wrong passwords in the cache by name and address and cannot list the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_network
 from typing import Any, Final
 
 from axes.handlers.proxy import AxesProxyHandler
@@ -20,11 +23,31 @@ from django.contrib.auth.signals import user_logged_in
 from django.core.cache import cache
 from django.db import transaction
 from django.dispatch import receiver
+from django.http import HttpRequest
 
 from experiments.models import Membership, Preferences, Project
 
 _MOST_ADDRESSES: Final = 50
 """Recorded addresses of one name, to bound the cache."""
+_IGNORED: Final = re.compile("[\u034f\u1806\u180b-\u180d\ufe00-\ufe0f\ufffc]")
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what a directory ignores when it compares names (RFC 4518)."""
+    text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
+    return " ".join("".join(letter for letter in text if unicodedata.category(letter) not in ("Cc", "Cf")).split())
+
+
+def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
+    """Return the name whose wrong passwords axes counts: one for all of its forms."""
+    name = credentials.get("username") if credentials else request.POST.get("username")
+    return _folded(str(name or ""))
+
+
+def counted_address(request: HttpRequest) -> str:
+    """Return the address whose wrong passwords axes counts: of IPv6 the network of a site."""
+    address = str(request.META.get("REMOTE_ADDR") or "")
+    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
 
 
 class AccountBackend(ModelBackend):
@@ -88,15 +111,19 @@ def unlock(name: str) -> int:
     """Unlock ``name`` for all addresses; return how many were locked."""
     addresses = locked([name]).get(name, [])
     for address in addresses:
-        AxesProxyHandler.reset_attempts(ip_address=address, username=name)
+        AxesProxyHandler.reset_attempts(ip_address=address, username=_folded(name))
     cache.delete(_key(name))
     return len(addresses)
 
 
 def _is_locked(name: str, address: str) -> bool:
-    keys = get_client_cache_keys(AccessAttempt(username=name, ip_address=address))
+    keys = get_client_cache_keys(AccessAttempt(username=_folded(name), ip_address=address))
     return any(count >= settings.AXES_FAILURE_LIMIT for count in cache.get_many(keys).values())
 
 
 def _key(name: str) -> str:
-    return f"locked-out:{hashlib.sha256(name.encode()).hexdigest()}"
+    return f"locked-out:{hashlib.sha256(_folded(name).encode()).hexdigest()}"
+
+
+def _folded(name: str) -> str:
+    return plain_name(name).casefold()

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django_auth_ldap.backend import LDAPBackend  # type: ignore[import-untyped]
 
-from dashboard.people.backends import AccountBackend
+from dashboard.people.backends import AccountBackend, plain_name
 
 
 class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
@@ -16,8 +16,11 @@ class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
     def authenticate_ldap_user(self, ldap_user: Any, password: str) -> Any:
         """Ask the directory, unless the account has its own password.
 
-        An entry named like an administrator would be that administrator, and the directory would see the password of the account.
+        An entry named like an administrator would be that administrator, and the directory would see the password of the account. A name
+        that the directory only compares as equal to an entry's would make a second account of it.
         """
+        if plain_name(ldap_user._username) != ldap_user._username:
+            return None
         accounts = get_user_model()._default_manager.filter(username__iexact=ldap_user._username)
         if any(account.has_usable_password() for account in accounts):
             return None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.errors import NotPlain, StoreUnavailable, Tampered
+from experiments.files import is_left_out
 from experiments.models import Artifact, Trial
 
 
@@ -32,6 +33,8 @@ def samples_of(trial: Trial) -> HostSamples:
         raise NoSamples("This trial has no host samples.")
     if artifact.removed_at is not None:
         raise NoSamples(f"{artifact.name} was deleted from the store.")
+    if is_left_out(trial.experiment.origin):
+        raise NoSamples(f"{artifact.name} has values that no version of Rankwire writes.")
     try:
         with artifact.intact() as file:
             samples = read_samples(file)

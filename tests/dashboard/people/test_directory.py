@@ -14,6 +14,7 @@ from django.test import Client
 
 from config.accounts import directory
 from config.environment import Environment
+from dashboard.people.backends import locked, unlock
 from experiments.models import Project
 from experiments.models.people.accounts import close_account
 from tests.dashboard.people.directory_server import directory_server, make_certificate
@@ -38,7 +39,8 @@ def people(tmp_path: Path, settings: Any, library: Project) -> Iterator[Path]:
         read = directory(Environment.of({f"RANKWIRE_LDAP_{name}": value for name, value in values.items()}))
         for name, value in read.items():
             setattr(settings, name, value)
-        settings.AUTHENTICATION_BACKENDS = [BACKEND, *settings.AUTHENTICATION_BACKENDS]
+        axes, *others = settings.AUTHENTICATION_BACKENDS
+        settings.AUTHENTICATION_BACKENDS = [axes, BACKEND, *others]
         trust(settings, tmp_path / "certificate.pem")
         yield tmp_path
 
@@ -114,6 +116,51 @@ def test_name_is_no_filter_of_the_directory(name: str) -> None:
     client.post("/sign-in/", {"username": name, "password": "an apple fell"})
     assert "_auth_user_id" not in client.session
     assert not User.objects.exists()
+
+
+VARIANTS = ["n\u00adewton", "new\u200bton", "\uff4eewton", "newton\ufe0f", "new\u034fton", "NEW\u00adTON"]
+"""Names that a directory compares as equal to newton (RFC 4518)."""
+
+
+@pytest.mark.usefixtures("people")
+@pytest.mark.parametrize("name", VARIANTS, ids=ascii)
+def test_name_in_another_form_makes_no_second_account(name: str) -> None:
+    client = Client()
+    assert sign_in(client, "an apple fell")
+    close_account(User.objects.get(username="newton"))
+    assert not sign_in(client, "an apple fell", name=name)
+    assert User.objects.count() == 1
+
+
+@pytest.mark.usefixtures("people")
+def test_wrong_passwords_of_all_forms_of_a_name_count_together(settings: Any) -> None:
+    forms = [
+        "newton",
+        "Newton",
+        "nEwton",
+        "neWton",
+        "newTon",
+        "newtOn",
+        "newtoN",
+        "NEwton",
+        "n\u00adewton",
+        "new\u200bton",
+    ]
+    assert len(forms) == settings.AXES_FAILURE_LIMIT
+    for name in forms:
+        sign_in(Client(), "a pear fell", name=name)
+    assert not sign_in(Client(), "an apple fell")
+    assert locked(["newton"]) == {"newton": ["127.0.0.1"]}
+    assert unlock("newton") == 1
+    assert sign_in(Client(), "an apple fell")
+
+
+def test_addresses_of_one_network_of_ipv6_count_together(person: User, settings: Any) -> None:
+    for number in range(settings.AXES_FAILURE_LIMIT):
+        Client(REMOTE_ADDR=f"2001:db8::{number:x}").post("/sign-in/", {"username": "okafor", "password": "wrong"})
+    right = {"username": "okafor", "password": "correct horse"}
+    assert Client(REMOTE_ADDR="2001:db8::ffff").post("/sign-in/", right).status_code == 429
+    assert Client(REMOTE_ADDR="2001:db8:0:1::1").post("/sign-in/", right).status_code == 302
 
 
 @pytest.mark.usefixtures("people")
