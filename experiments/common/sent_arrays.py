@@ -1,7 +1,8 @@
-"""Arrays of numbers in PostgreSQL's binary format. Pure."""
+"""Arrays of numbers in PostgreSQL's binary and text formats. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -17,3 +18,8 @@ def numbers_of(sent: bytes, count: int) -> npt.NDArray[np.float64]:
     """Return the elements of ``count`` equally long float8 arrays, one per row."""
     elements = np.frombuffer(sent, np.uint8).reshape(count, -1)[:, _HEAD_BYTES:].reshape(count, -1, _ELEMENT_BYTES)
     return np.ascontiguousarray(elements[:, :, _LENGTH_BYTES:]).view(">f8")[:, :, 0].astype(np.float64)
+
+
+def keys_text(keys: Iterable[int]) -> str:
+    """Return keys as the text of a bigint array: psycopg quotes each element of a list."""
+    return f"{{{','.join(map(str, keys))}}}"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from django.db import connection
 
-from experiments.common.sent_arrays import numbers_of
+from experiments.common.sent_arrays import keys_text, numbers_of
 from experiments.models import Experiment, Trial, TrialValues, ValueNames
 
 Numbers = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ _CHUNK: Final = 1000
 _WHOLE: Final = """
     SELECT n.names, string_agg(int8send(v.trial_id), ''), string_agg(array_send(v.numbers), '')
     FROM experiments_trialvalues v JOIN experiments_valuenames n ON n.id = v.names_id
-    WHERE v.trial_id = ANY(%s) GROUP BY n.id
+    WHERE v.trial_id = ANY(%s::bigint[]) GROUP BY n.id
 """
 """One row for all trials with the same names; both aggregates have the same order."""
 
@@ -65,7 +65,7 @@ def values_of_trials(trials: Sequence[int], scope: str) -> tuple[list[int], dict
 def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
     """Return the same with the scope before each metric, separated by a blank."""
     with connection.cursor() as cursor:
-        cursor.execute(_WHOLE, [list(trials)])
+        cursor.execute(_WHOLE, [keys_text(trials)])
         groups = [
             (names, np.frombuffer(keys, ">i8"), numbers_of(sent, len(keys) // 8))
             for names, keys, sent in cursor.fetchall()

@@ -110,21 +110,24 @@ class _Values:
         Without positions if one trial has none.
         """
         rows = [self.rows[trial.pk] for trial in trials]
-        numbers, is_known = self.numbers[rows], self.is_known[rows]
+        is_known = self.is_known[rows]
         everywhere = [positions[trial.pk] for trial in trials] if all(t.pk in positions for t in trials) else None
         values: dict[str, Any] = {}
         order: dict[str, Any] = {}
-        for column, metric in enumerate(self.metrics):
-            is_present = is_known[:, column]
-            if not is_present.any():
+        columns = zip(
+            self.metrics, self.numbers[rows].T.copy(), is_known.any(axis=0), is_known.all(axis=0), strict=True
+        )
+        for column, (metric, numbers, is_measured, is_complete) in enumerate(columns):
+            if not is_measured:
                 continue
-            values[metric] = array("d", numbers[is_present, column].tobytes())
-            if everywhere is not None:
-                order[metric] = (
-                    everywhere
-                    if is_present.all()
-                    else [position for position, present in zip(everywhere, is_present, strict=True) if present]
-                )
+            places = everywhere
+            if not is_complete:
+                is_present = is_known[:, column]
+                numbers = numbers[is_present]
+                places = None if places is None else [places[index] for index in np.flatnonzero(is_present)]
+            values[metric] = array("d", numbers.tobytes())
+            if places is not None:
+                order[metric] = places
         return values, order
 
 

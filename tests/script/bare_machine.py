@@ -46,7 +46,15 @@ class Machine:
             assert program, name
             (self.programs / name).symlink_to(program)
         self.install("id", 'echo "${FAKE_UID:-0}"')
-        self.install("dpkg-query", "echo installed")
+        self.lack()
+
+    def lack(self, *patterns: str) -> None:
+        """Report all packages but those of these shell patterns as installed."""
+        unknown = "|".join(("-*", "*'${'*", *patterns))
+        self.install(
+            "dpkg-query",
+            f"""for name; do case "$name" in {unknown}) ;; *) printf '|installed %s|' "$name" ;; esac; done""",
+        )
 
     def install(self, name: str, body: str) -> None:
         file = self.programs / name

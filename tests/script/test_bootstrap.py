@@ -37,7 +37,7 @@ def test_it_names_the_packages_when_python_is_too_old(machine: Machine) -> None:
 
 
 def test_it_lists_the_packages_where_there_is_no_apt(machine: Machine) -> None:
-    machine.install("dpkg-query", 'case "$*" in *postgresql*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*postgresql*")
     result = machine.bootstrap()
     assert result.returncode == 1
     assert (
@@ -47,7 +47,7 @@ def test_it_lists_the_packages_where_there_is_no_apt(machine: Machine) -> None:
 
 
 def test_it_says_that_it_needs_root_or_sudo(machine: Machine) -> None:
-    machine.install("dpkg-query", 'case "$*" in *ethtool*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*ethtool*")
     machine.install("apt-get", "exit 0")
     result = machine.bootstrap(FAKE_UID="1000")
     assert result.returncode == 1
@@ -56,7 +56,7 @@ def test_it_says_that_it_needs_root_or_sudo(machine: Machine) -> None:
 
 def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(machine: Machine) -> None:
     calls = machine.directory / "calls"
-    machine.install("dpkg-query", 'case "$*" in *ethtool*|*venv*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*ethtool*", "*venv*")
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS.replace("NOTHING", "python3-venv"))
     machine.install("python3", "exit 0")
@@ -66,7 +66,7 @@ def test_it_installs_only_what_is_missing_and_takes_the_alternative_that_exists(
 
 def test_it_installs_the_directory_server_of_the_tests_without_a_configuration(machine: Machine) -> None:
     calls = machine.directory / "calls"
-    machine.install("dpkg-query", 'case "$*" in *slapd*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*slapd*")
     machine.install("debconf-set-selections", f"cat >> {calls}")
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS)
@@ -98,7 +98,7 @@ def test_it_installs_the_headers_of_python_for_what_the_tests_compile(
 def test_python_packages_are_fetched_while_apt_brings_what_they_do_not_need(machine: Machine) -> None:
     calls = machine.directory / "calls"
     (machine.clone / "requirements-test.lock").write_text("lock")
-    machine.install("dpkg-query", 'case "$*" in *slapd*|*gcc*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*slapd*", "*gcc*")
     machine.install("debconf-set-selections", "cat >/dev/null")
     machine.install("apt-cache", KNOWS)
     # Each waits for the other, as long as a test may: one after the other neither would end well.
@@ -118,7 +118,7 @@ def test_python_packages_are_fetched_while_apt_brings_what_they_do_not_need(mach
 
 def test_what_was_begun_ends_with_a_failure_beside_it(machine: Machine) -> None:
     (machine.clone / "requirements.lock").write_text("lock")
-    machine.install("dpkg-query", 'case "$*" in *ethtool*) echo not-installed;; *) echo installed;; esac')
+    machine.lack("*ethtool*")
     machine.install("apt-cache", KNOWS)
     begun = machine.directory / "begun"
     machine.install("apt-get", f'case "$*" in *install*) while ! [ -s {begun} ]; do sleep 0.05; done; exit 100;; esac')
@@ -201,7 +201,7 @@ def test_packages_alone_makes_no_environment_of_python(machine: Machine) -> None
 def test_a_complete_image_installs_nothing_and_runs_the_command(machine: Machine) -> None:
     (machine.clone / ".venv").mkdir()
     (machine.clone / ".venv" / ".complete").touch()
-    machine.install("dpkg-query", "echo not-installed")
+    machine.lack("*")
     result = machine.bootstrap("--", "sh", "-c", "echo started")
     assert (result.returncode, result.stdout) == (0, "started\n")
     assert not (machine.clone / "var").exists()
@@ -209,7 +209,7 @@ def test_a_complete_image_installs_nothing_and_runs_the_command(machine: Machine
 
 def test_no_packages_installs_only_what_the_python_packages_need(machine: Machine) -> None:
     calls = machine.directory / "calls"
-    machine.install("dpkg-query", "echo not-installed")
+    machine.lack("*")
     machine.install("apt-get", f'echo "$*" >> {calls}')
     machine.install("apt-cache", KNOWS.replace("NOTHING", "lammps"))
     machine.bootstrap("--no-packages", "--locked")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from math import exp
 from typing import Any
@@ -87,12 +88,12 @@ class SizeGrid(Grid):
     def level(self, i: int) -> float:
         return float(self.points[i].parameters[self.factor.name])
 
-    @property
+    @cached_property
     def best(self) -> int:
         return min(range(len(self.points)), key=lambda i: self.cost(self.points[i]))
 
-    @property
-    def enough_sizes(self) -> list[int]:
+    @cached_property
+    def enough_sizes(self) -> Sequence[int]:
         """Return the sizes that are not measurably worse than the best, itself included."""
         best = self.best
         return [i for i in range(len(self.points)) if i == best or not self.worse(i, best)[2]]

@@ -189,6 +189,15 @@ class SimultaneousIntervals:
 
         Where the points are found to differ in a later step, the interval leaves 1 by that step's width.
         """
+        if (i, j) not in self._ratios:
+            self._ratios[i, j] = self._ratio(i, j)
+        return self._ratios[i, j]
+
+    @cached_property
+    def _ratios(self) -> dict[tuple[int, int], Interval | None]:
+        return {}
+
+    def _ratio(self, i: int, j: int) -> Interval | None:
         estimate = self._error(i, j)
         if estimate is None:
             return None
