@@ -18,6 +18,8 @@ MOST_RANKS: Final = 64
 """Rows and columns of the matrix: the ranks with most bytes."""
 _MOST_HOSTS: Final = 8
 """Of more, names would overlap."""
+_FEW_RANKS: Final = 16
+"""Of which each has a tick."""
 
 
 def inside_over_time(rows: Sequence[Mapping[str, Any]], zero_s: float | None = None) -> Figure:
@@ -79,7 +81,7 @@ def dot_per_rank(
 
     ``hosts``: of each rank; ``unit``: base unit.
     """
-    scale = Scale.of(values, unit)
+    scale, whole = Scale.of(values, unit), {"dtick": 1} if len(ranks) <= _FEW_RANKS else {}
     ends = [at for at in range(1, len(ranks)) if hosts[at] != hosts[at - 1]]
     runs = list(pairwise([0, *ends, len(ranks)]))
     is_named = len(runs) <= _MOST_HOSTS
@@ -106,7 +108,7 @@ def dot_per_rank(
         "layout": {
             "showlegend": False,
             "hovermode": "closest",
-            "xaxis": {"title": axis_title("Rank", ""), "range": [min(ranks) - 0.5, max(ranks) + 0.5]},
+            "xaxis": {"title": axis_title("Rank", ""), "range": [min(ranks) - 0.5, max(ranks) + 0.5], **whole},
             "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
             "shapes": lines,
             "annotations": names,
