@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from analysis import numbers
 from analysis.mpi.timeline import Timeline
-from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, moments
+from dashboard.charts.parts import Figure, Scale, axis_title, band, hover, level_line, moments, short
 from dashboard.charts.scaling import PART_COLOURS
 from dashboard.charts.traffic import traffic_matrix
 
 MOST_RANKS: Final = 64
 """Rows and columns of the matrix: the ranks with most bytes."""
+_MOST_HOSTS: Final = 8
+"""Of more, names would overlap."""
+_FEW_RANKS: Final = 16
+"""Of which each has a tick."""
 
 
 def inside_over_time(rows: Sequence[Mapping[str, Any]], zero_s: float | None = None) -> Figure:
@@ -67,6 +72,48 @@ def requested_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figu
         if source in index and target in index:
             cells[index[source]][index[target]] = size
     return traffic_matrix(ranks, cells, of="rank", leads=leads)
+
+
+def dot_per_rank(
+    ranks: Sequence[int], hosts: Sequence[str], values: Sequence[float], *, quantity: str, unit: str
+) -> Figure:
+    """Draw a quantity of each rank; dotted lines divide the hosts.
+
+    ``hosts``: of each rank; ``unit``: base unit.
+    """
+    scale, whole = Scale.of(values, unit), {"dtick": 1} if len(ranks) <= _FEW_RANKS else {}
+    ends = [at for at in range(1, len(ranks)) if hosts[at] != hosts[at - 1]]
+    runs = list(pairwise([0, *ends, len(ranks)]))
+    is_named = len(runs) <= _MOST_HOSTS
+    lines = [
+        level_line("x", (ranks[end - 1] + ranks[end]) / 2, color="--line-2", width=1, dash="dot")
+        for end in ends
+        if is_named
+    ]
+    note = {"yref": "paper", "y": 0, "yanchor": "bottom"}
+    names = [{**note, "x": (ranks[a] + ranks[b - 1]) / 2, "text": hosts[a]} for a, b in runs if is_named]
+    words = f"rank %{{x}} on %{{customdata[0]}}: {hover('y', scale.unit)}<extra></extra>"
+    dots = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": quantity,
+        "x": list(ranks),
+        "y": [short(scale(value)) for value in values],
+        "customdata": [[host] for host in hosts],
+        "marker": {"size": 6, "color": "--s1"},
+        "hovertemplate": words,
+    }
+    return {
+        "data": [dots],
+        "layout": {
+            "showlegend": False,
+            "hovermode": "closest",
+            "xaxis": {"title": axis_title("Rank", ""), "range": [min(ranks) - 0.5, max(ranks) + 0.5], **whole},
+            "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
+            "shapes": lines,
+            "annotations": names,
+        },
+    }
 
 
 def _in_steps(shares: Sequence[float], group: int) -> list[float]:

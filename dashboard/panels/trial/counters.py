@@ -28,6 +28,7 @@ _NETWORKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "ethernet": ("ethernet_sent_bytes", "ethernet_received_bytes", "ethernet_mpi_share"),
 }
 _LISTED: Final = ("fabric", "processor", "gpu", "files")
+_PROGRAMS: Final = ("ipmitool", "sacct", "ethtool", "rocm-smi", "likwid-perfctr")
 _SEEN: Final = 0.01
 """A smaller share of the messages is not named."""
 Row = Mapping[str, Any]
@@ -225,7 +226,7 @@ def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _first_up(reason: str) -> str:
-    """Return a reason as a sentence; names of devices keep their letters."""
+    """Return a reason as a sentence; names of devices and programs keep their letters."""
     first, _, _ = reason.partition(" ")
-    is_name = any(letter.isdigit() or letter in "_/" for letter in first)
+    is_name = first in _PROGRAMS or any(letter.isdigit() or letter in "_/" for letter in first)
     return reason if is_name else reason[:1].upper() + reason[1:]

@@ -9,6 +9,8 @@ from analysis import numbers
 from analysis.catalogue import METRICS
 from analysis.mpi.counters import CPU_TIME
 from analysis.mpi.counters import METRICS as OF_RANKS
+from dashboard.charts.parts import Figure
+from dashboard.charts.ranks import dot_per_rank
 from dashboard.panels.trial.placement import MOST_ROWS
 
 _MISSES_PER: Final = 1000
@@ -29,9 +31,26 @@ def rank_counters(ranks: Sequence[Mapping[str, Any]], absent: Mapping[str, str])
     return {
         "rows": [_row(rank, rank["counters"]) for rank in counted[:MOST_ROWS]],
         "has_hardware": any("instructions" in rank["counters"] or "cycles" in rank["counters"] for rank in counted),
+        "views": _views(counted),
         "rows_left_out": max(0, len(counted) - MOST_ROWS),
         "absent": [{"labels": ", ".join(labels), "reason": reason} for reason, labels in reasons.items()],
     }
+
+
+def _views(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Figure]]:
+    """Return charts of IPC and clock, one dot for each rank that has them."""
+    quantities = {
+        "IPC": ("Instructions per cycle", "", "instructions", "cycles"),
+        "Frequency": ("Clock", "Hz", "cycles", CPU_TIME),
+    }
+    views = []
+    for name, (quantity, unit, over, under) in quantities.items():
+        rows = [rank for rank in ranks if rank["counters"].get(over) and rank["counters"].get(under)]
+        if len(rows) > 1:
+            values = [rank["counters"][over] / rank["counters"][under] for rank in rows]
+            numbers_of, hosts = [int(rank["rank"]) for rank in rows], [str(rank["host"]) for rank in rows]
+            views.append((name, dot_per_rank(numbers_of, hosts, values, quantity=quantity, unit=unit)))
+    return views
 
 
 def _row(rank: Mapping[str, Any], counters: Mapping[str, float]) -> dict[str, Any]:

@@ -55,6 +55,9 @@ def test_a_trial_with_a_processor_has_instructions_and_frequency(
     assert panel["has_hardware"]
     assert not panel["absent"]
     assert {str(row["ipc"]) for row in panel["rows"]} == {"2"}
+    charts = {name: figure["data"][0] for name, figure in panel["views"]}
+    assert list(charts) == ["IPC", "Frequency"]
+    assert (charts["IPC"]["x"], charts["IPC"]["y"]) == ([0, 1], [2.0, 2.0])
 
 
 RULES = {
@@ -64,6 +67,7 @@ RULES = {
 }
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("shared", "factor", "truth"),
     [
