@@ -83,6 +83,7 @@
     Plotly.react(plot, shown.data, shown.layout, { responsive: true, displaylogo: false, displayModeBar: false });
     const empty = plot.parentNode.querySelector(".empty");
     if (empty) empty.hidden = figure.data.length > 0;
+    plot.toggleAttribute("data-blank", Boolean(empty) && !figure.data.length); // axes without data have no meaning
     plot.dataset.drawn = document.documentElement.dataset.bsTheme;
     plot.dispatchEvent(new CustomEvent("rankwire:drawn", { bubbles: true }));
   }

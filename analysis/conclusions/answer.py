@@ -99,6 +99,10 @@ class Answer:
     """Division of the change that the causes explain: the first is the whole, named by its metric, the others add up to it."""
     drift: Figure | None = None
     """Change of the deciding metric from one trial to the next, as a share of it, where the order of the trials lowers the strength."""
+    compared: tuple[str, str] = ("", "")
+    """Names of the two points of the parts: ("ideal from 1 host", "2 hosts")."""
+    is_without_drift: bool = False
+    """The values of the deciding metric are those without the drift."""
 
     @property
     def asks(self) -> str:

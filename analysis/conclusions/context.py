@@ -161,6 +161,8 @@ class ExperimentQuestion:
     """Points that could differ by this ratio are not called equal."""
     search: Searched | None = None
     """The search whose candidates the points are."""
+    is_without_drift: bool = False
+    """A drift over the order of the trials was removed from the values of the deciding metric."""
 
     def of_role(self, *roles: Role) -> list[Factor]:
         return [factor for factor in self.factors if factor.role in roles]

@@ -125,16 +125,20 @@ def value(
 ) -> str:
     """Return an amount of the deciding metric: "1.2 s (1.15 to 1.26 s)".
 
-    ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)".
+    ``with_level`` names the level of the interval: "1.2 s (96.5 % CI 1.15 to 1.26 s)". Values without
+    the drift name this base, because charts show measured ones: "1.2 s without drift (1.15 to 1.26 s)".
     """
-    unit, words = (
-        question.deciding.unit,
-        "" if interval is None else between(interval.low, interval.high, question.deciding.unit),
-    )
+    typical_words = f"{amount(typical, question.deciding.unit)}{base(question)}"
+    words = "" if interval is None else between(interval.low, interval.high, question.deciding.unit)
     if interval is None or not words or (interval.high or 0) - (interval.low or 0) < _NARROW * typical:
-        return amount(typical, unit)  # ends that read like the value add nothing
+        return typical_words  # ends that read like the value add nothing
     prefix = f"{percent_level(interval.level)} CI " if with_level else ""
-    return f"{amount(typical, unit)} ({prefix}{words})"
+    return f"{typical_words} ({prefix}{words})"
+
+
+def base(question: ExperimentQuestion) -> str:
+    """Return the base of the values of the deciding metric, " without drift", or ""."""
+    return " without drift" if question.is_without_drift else ""
 
 
 def percent_level(level: float) -> str:
@@ -170,10 +174,10 @@ def change_words(ratio: float) -> str:
 
 
 def repetitions_words(more: Range, names: str) -> str:
-    """Return "3 to 8 more repetitions at 2 and 4 hosts"."""
+    """Return "3 to 8 more repetitions at 2 and 4 hosts"; without an upper end, what is queued first."""
     if more.high is None:
-        first = "" if more.low == MOST_REPETITIONS else f"{more.low} to "
-        return f"{first}over {MOST_REPETITIONS} more repetitions at {names}"
+        least = "" if more.low == MOST_REPETITIONS else f"{more.low} may be enough, "
+        return f"{MOST_REPETITIONS} more repetitions at {names}: {least}over {MOST_REPETITIONS} may be needed"
     first = "" if more.low == more.high else f"{more.low} to "
     return f"{first}{numbers.plural(more.high, 'more repetition')} at {names}"
 

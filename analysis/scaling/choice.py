@@ -162,8 +162,10 @@ class _Trial:
         closest = [f for f in growing if _has_turn(f)] if self.turns else growing if self.varies else self._tested()[:1]
         best = min(closest, key=lambda f: f.cv_error or 0.0)
         if not self.varies:
+            few = "" if growing else f". From {plural(sizes, 'size')} no model that changes with them can be tested"
             return (
-                f"there is no measurable change with the {axis}, and the mean misses a left-out one by {_error(best)}"
+                f"a test of all sizes together shows no measurable change with the {axis}, "
+                f"and the mean misses a left-out one by {_error(best)}{few}"
             )
         mean = f", their mean by {_error(self.fits[0])}" if best is not self.fits[0] else ""
         change = amount(self.change, SHARE, 2)

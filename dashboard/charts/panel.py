@@ -47,6 +47,12 @@ class Section:
     charts: Sequence[Chart]
 
     @property
+    def overlaid(self) -> str:
+        """Return "on" if a chart shows published values, "off" if all hide them, or ""."""
+        states = {chart.published for chart in self.charts} - {None}
+        return "on" if True in states else "off" if states else ""
+
+    @property
     def is_wide(self) -> bool:
         """Two panels fill a row; otherwise three."""
         return len(self.charts) in (1, 2, 4)

@@ -39,16 +39,17 @@ def over_parameter(
     unit: str,
     parameter: str,
     mark_fastest: bool = False,
+    enough: X | None = None,
     models: Sequence[Fitted] = (),
     flagged: Sequence[tuple[X, float]] = (),
 ) -> Figure:
     """Draw `quantity` (values in `unit`) over the swept `parameter`.
 
     x is numeric if every value is a number, otherwise a category axis in the given order. With `mark_fastest` the
-    x of the lowest median of the first line is marked. Lines beyond the series colours are not drawn: callers
-    split them. The key "published" of the figure says if published values are on (they start hidden if they would
-    squeeze the measured ones to a line). `models` are drawn with bands inside the measured range, `flagged`
-    values (x, y) as open marks that enter no statistic.
+    x of the lowest median of the first line is marked, and `enough`, the x that is enough by the answer. Lines beyond
+    the series colours are not drawn: callers split them. The key "published" of the figure says if published values
+    are on (they start hidden if they would squeeze the measured ones to a line). `models` are drawn with bands inside
+    the measured range, `flagged` values (x, y) as open marks that enter no statistic.
     """
     drawn_lines = [_along_x(line) for line in lines if any(line.trials)][:MOST_SERIES]
     published = [_printed_along_x(p) for p in published if p.y]
@@ -71,7 +72,7 @@ def over_parameter(
     if published:
         figure["published"] = overlaid
     if mark_fastest and drawn_lines:
-        _mark_fastest(figure, drawn_lines[0], parameter)
+        _mark_fastest(figure, drawn_lines[0], parameter, enough)
     return figure
 
 
@@ -142,18 +143,27 @@ def x_axis(xs: Sequence[X], parameter: str) -> Figure:
     return axis | ticks(numbers, *ends) if len(numbers) <= _MOST_TICKS else axis
 
 
-def _mark_fastest(figure: Figure, line: Line, parameter: str) -> None:
+def _mark_fastest(figure: Figure, line: Line, parameter: str, enough: X | None) -> None:
     medians = [(median(values), x) for x, values in zip(line.x, line.trials, strict=True) if values]
     if len(medians) < 2:
         return
     best = min(medians, key=lambda pair: pair[0])[1]
     layout = figure["layout"]
-    layout["shapes"] = [level_line("x", best, color="--mark", width=1.5)]
+    both = [best] if enough in (None, best) or enough not in line.x else [best, enough]
+    layout["shapes"] = [level_line("x", x, color="--mark", width=1.5) for x in both]
     # On a logarithmic axis annotations use the exponent, shapes the value.
-    at = log10(float(best)) if layout["xaxis"].get("type") == "log" else best
-    is_last = best == _ordered([x for _, x in medians])[-1]
-    note = {"x": at, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "right" if is_last else "left"}
-    layout["annotations"] = [note | {"text": f"&nbsp;fastest: {_at(best, parameter)}&nbsp;"}]
+    last = _ordered([x for _, x in medians])[-1]
+    layout["annotations"] = [
+        {
+            "x": log10(float(x)) if layout["xaxis"].get("type") == "log" else x,
+            "y": y,
+            "yref": "paper",
+            "yanchor": "top",
+            "xanchor": "right" if x == last else "left",
+            "text": f"&nbsp;{word}: {_at(x, parameter)}&nbsp;",
+        }
+        for word, x, y in zip(("fastest", "enough"), both, (1, 0.9), strict=False)
+    ]
 
 
 def _at(x: X, parameter: str) -> str:

@@ -14,7 +14,15 @@ from django.views.decorators.http import require_GET
 from analysis import numbers
 from dashboard.labels import parameter_label
 from dashboard.panels.compare.charts import charts
-from dashboard.panels.compare.sentences import answer, first_differences, point_name, point_words, setting
+from dashboard.panels.compare.sentences import (
+    answer,
+    experiment_answers,
+    first_differences,
+    point_name,
+    point_words,
+    setting,
+    unpaired,
+)
 from dashboard.panels.compare.table import stated_by, table
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.requests.lookup import query_value, requested_comparison, requested_members
@@ -52,6 +60,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "compared": compared,
         "members": members,
         "answer": answer(compared),
+        "experiment_answers": experiment_answers(compared, answers_of([m.experiment for m in compared.members])),
+        "unpaired": unpaired(compared),
         "settings": _differences(compared, compared.settings),
         "environment": _differences(compared, compared.environment),
         "points": _points(compared, scope),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
 from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
-from analysis.numbers import plural
+from analysis.numbers import grouped, plural
 from dashboard.background.diagnoses import share_done
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
@@ -113,8 +113,8 @@ def live(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {**status, **results_of(experiment, rows_from=rows_from), "changed": True}
     context |= allowed(request.user, experiment, progress)
     response = render(request, "experiment/_live.html", context)
-    # Only a completed configuration updates the diagnosis: text that changes with every trial is unreadable.
-    return response if str(context["complete"]) == complete else trigger_client_event(response, "rankwire:diagnose")
+    # The first trial and completed configurations update the diagnosis: text that changes with every trial is unreadable.
+    return response if context["complete"] == complete else trigger_client_event(response, "rankwire:diagnose")
 
 
 @require_POST
@@ -164,11 +164,13 @@ def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, 
         "priorities": Priority.choices[::-1] if may_prioritise else [],
         "may_report": bool(report_projects(user)) if experiment.published else role in _REPORTS,
         "without_result": progress.failed + progress.cancelled,
+        "none_started": progress.failed + progress.cancelled == progress.not_started,
     }
 
 
 def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
     progress = progress_of([experiment])[experiment.pk]
+    repeats = experiment.trials.current().repeats().count() if progress.flagged else 0
     return {
         "experiment": experiment,
         "progress": progress,
@@ -177,7 +179,8 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
-        "repeats": experiment.trials.current().repeats().count() if progress.flagged else 0,
+        "repeats": repeats,
+        "repeats_words": f"{grouped(repeats)} repeated after other load",
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
@@ -230,7 +233,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
     `rows_from`: number of a row on the shown page of the table.
     """
     diagnosis, fresh = cached_diagnosis(experiment)
-    results = Results(experiment, diagnosis.study if diagnosis else None)
+    results = Results(experiment, diagnosis.study, diagnosis.answer) if diagnosis else Results(experiment)
     sections, table = results.panels(), results.table(rows_from)
     answer_section, other_sections = results.split(sections)
     return {

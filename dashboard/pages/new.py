@@ -56,9 +56,9 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     experiment = queue.submit(
         spec, project=project, owner=request.user, cloned_from=_original(request), first_only=first_only
     )
-    words = f"Started {plural(experiment.trials.count(), 'trial')}."
+    words = f"Queued {plural(experiment.trials.count(), 'trial')}."
     if first_only:
-        words = "The first trial is queued. The others wait until you run the missing trials."
+        words = "Queued the first trial. Run the missing trials when it has finished."
     messages.success(request, words, extra_tags="ok")
     if "tour" in request.POST:
         return redirect(f"{experiment.get_absolute_url()}?tour=1")

@@ -77,7 +77,9 @@ class Source:
     def results(self, experiment: Experiment) -> Results:
         if experiment.pk not in self._results:
             diagnosis, _ = cached_diagnosis(experiment)
-            self._results[experiment.pk] = Results(experiment, diagnosis.study if diagnosis else None)
+            self._results[experiment.pk] = (
+                Results(experiment, diagnosis.study, diagnosis.answer) if diagnosis else Results(experiment)
+            )
         return self._results[experiment.pk]
 
     def charts(self, experiment: Experiment) -> dict[str, Chart]:

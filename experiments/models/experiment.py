@@ -27,7 +27,7 @@ from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, OfProject, Project
-from experiments.models.states import BLOCKING, FAILED, UNFINISHED, Hold, Kind, Priority, State
+from experiments.models.states import BLOCKING, FAILED, NOT_REQUESTED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.specification import ExperimentSpec, design, parse, restore
 
 RESERVED_SLUGS: Final = frozenset({"new"})
@@ -397,9 +397,7 @@ class Experiment(OfProject, models.Model):
         self.require_editable()
         first = self.trials.filter(kind=Kind.MEASURED, state=State.QUEUED).order_by("position").values("pk")[:1]
         waiting = self.trials.filter(state=State.QUEUED).exclude(pk__in=first)
-        return waiting.update(
-            state=State.CANCELLED, ended_at=Now(), message="Cancelled: only the first trial was requested."
-        )
+        return waiting.update(state=State.CANCELLED, ended_at=Now(), message=NOT_REQUESTED)
 
     def add_design(self, plan: design.Design) -> int:
         """Apply ``plan`` to configurations and trials; return the queued trials."""

@@ -102,6 +102,10 @@ def excluded_as_disturbed(trial: str = "") -> Q:
     return disturbed(trial) & counted(trial) & Q(Exists(clean))
 
 
+NOT_REQUESTED: Final = "Cancelled: only the first trial was requested."
+"""Message of the trials of a design of which only the first trial was started."""
+
+
 class Status(StrEnum):
     """The state of an experiment."""
 

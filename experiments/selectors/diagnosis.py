@@ -209,12 +209,14 @@ def _key(kind: str, experiment: Experiment) -> str:
 def _stamp(experiment: Experiment) -> str:
     """Return a hash of the trials of complete configurations, and cluster limits.
 
-    It does not change while a configuration is incomplete.
+    It does not change while a configuration is incomplete, but for the first counted trial.
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
     open_ones = rows.filter(state__in=UNFINISHED).values("configuration_id")
     columns = ("configuration_id", "pk", "state")
     ended = list(rows.exclude(configuration__in=open_ones).order_by("pk").values_list(*columns))
+    if not ended:
+        ended = list(rows.counted().order_by("ended_at", "pk").values_list(*columns)[:1])
     cluster = experiment.cluster
     has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
     return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()

@@ -27,7 +27,7 @@ from experiments.models import (
     Status,
     Trial,
 )
-from experiments.models.states import excluded_as_disturbed
+from experiments.models.states import NOT_REQUESTED, excluded_as_disturbed
 from experiments.models.usage import use_of_ready_projects
 from experiments.selectors.counted_values import CountedValues, counted_values
 from experiments.traffic import in_statistics, is_traffic
@@ -43,6 +43,8 @@ class Progress:
     finished: int = 0
     failed: int = 0
     cancelled: int = 0
+    not_started: int = 0
+    """Cancelled trials of a design of which only the first trial was started."""
     flagged: int = 0
     warmups: int = 0
     held: bool = False
@@ -59,6 +61,11 @@ class Progress:
     @property
     def is_over(self) -> bool:
         return not self.queued and not self.active and not self.in_round
+
+    @property
+    def stopped(self) -> int:
+        """Count the trials that a user or a failure cancelled."""
+        return self.cancelled - self.not_started
 
     @property
     def is_held(self) -> bool:
@@ -141,6 +148,7 @@ def progress_of(experiments: Iterable[Experiment]) -> dict[int, Progress]:
             finished=count(Q(state=State.FINISHED)),
             failed=count(Q(state__in=FAILED)),
             cancelled=count(Q(state=State.CANCELLED)),
+            not_started=count(Q(state=State.CANCELLED, message=NOT_REQUESTED)),
             flagged=count(Q(state=State.FINISHED, trust__in=FLAGGED)),
             warmups=count(Q(kind=Kind.WARMUP)),
             in_round=Exists(open_rounds),

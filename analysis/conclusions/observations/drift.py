@@ -71,7 +71,8 @@ class Drift:
             values = np.exp(logs.mean() - slope * (places.mean() - self.centre) + within)
             return replace(point, values={**point.values, question.deciding.metric: values.tolist()})
 
-        return replace(question, points=[move(p) if len(question.values(p)) else p for p in question.points])
+        points = [move(p) if len(question.values(p)) else p for p in question.points]
+        return replace(question, points=points, is_without_drift=True)
 
 
 def drift_of(question: ExperimentQuestion) -> Drift | None:

@@ -26,6 +26,8 @@ class Explanation:
     parts: tuple[ChangePart, ...] = ()
     largest: str = ""
     """The largest cause in a few words."""
+    compared: tuple[str, str] = ("", "")
+    """Names of the two points of the parts: ("ideal from 1 host", "2 hosts")."""
 
     @property
     def because(self) -> str:
@@ -56,23 +58,32 @@ def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: floa
     divided = division(question, good, bad, ideal)
     if divided is None:
         return Explanation()
-    causes = _causes(question, divided, bad, above=ideal != 1) if divided.change_s > 0 else ()
+    ideal_from = good if ideal != 1 else None
+    causes = _causes(question, divided, bad, ideal_from) if divided.change_s > 0 else ()
     largest = (
         words.more(divided, divided.grown[0], bad) if divided.is_explained and divided.grown else words.NOT_EXPLAINED
     )
     return Explanation(
-        causes, _launch(question, divided, bad), (divided.whole, *divided.parts), largest if causes else ""
+        causes,
+        _launch(question, divided, bad),
+        (divided.whole, *divided.parts),
+        largest if causes else "",
+        words.compared(question, good, bad, is_ideal=ideal != 1),
     )
 
 
-def _causes(question: ExperimentQuestion, divided: Division, bad: Point, *, above: bool) -> tuple[Cause, ...]:
+def _causes(question: ExperimentQuestion, divided: Division, bad: Point, ideal_from: Point | None) -> tuple[Cause, ...]:
+    """Return the causes; the change is that above ideal scaling from a point, if given."""
     if not divided.is_explained:
         missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)
     fallen = divided.fallen if divided.exceeds_the_whole else ()
     outside_s = divided.outside_s
     return (
-        *(Cause(words.grown(question, divided, p, bad, above), p.change_s, "s", _CHART, p.name) for p in divided.grown),
+        *(
+            Cause(words.grown(question, divided, p, bad, ideal_from), p.change_s, "s", _CHART, p.name)
+            for p in divided.grown
+        ),
         *(Cause(words.fallen(question, divided, p, bad), None, "s", _CHART) for p in fallen),
         *([Cause(words.outside_loop(question, bad, outside_s), None, "s", _CHART)] if outside_s else ()),
     )

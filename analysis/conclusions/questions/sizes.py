@@ -47,7 +47,15 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
         certainty = "moderate"
     missing = None if curve.is_equal else _repetitions_to_resolve(curve)
     result = Answer(
-        "scale", sentence, certainty, _figures(curve), why.all_causes, missing, curve.claims.scatter, why.parts
+        "scale",
+        sentence,
+        certainty,
+        _figures(curve),
+        why.all_causes,
+        missing,
+        curve.claims.scatter,
+        why.parts,
+        compared=why.compared,
     )
     return with_energy(curve, result)
 
@@ -132,7 +140,18 @@ def answer_weak(question: ExperimentQuestion) -> Answer:
             missing = repeat(curve, pairs, _names(curve, pairs))
     why = explained(question, curve.points[0], curve.points[-1]) if share < 1 else Explanation()
     sentence = words.efficiency(curve, share, ends, line, why.because if share < _EFFICIENT else "")
-    return Answer("weak scale", sentence, certainty, figures, why.all_causes, missing, curve.claims.scatter, why.parts)
+    scatter = curve.claims.scatter
+    return Answer(
+        "weak scale",
+        sentence,
+        certainty,
+        figures,
+        why.all_causes,
+        missing,
+        scatter,
+        why.parts,
+        compared=why.compared,
+    )
 
 
 def _fallen(below: Sequence[bool]) -> int | None:

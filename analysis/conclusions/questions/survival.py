@@ -34,7 +34,8 @@ def judged(question: ExperimentQuestion, drift: Drift, compute: Callable[[Experi
     answer that some slope would change is tentative, and if a drift was found, inconclusive.
     """
     if drift.is_removed:
-        return _lowered(question, compute(drift.without(question, drift.slope)), "moderate", drift)
+        answer = replace(compute(drift.without(question, drift.slope)), is_without_drift=True)
+        return _lowered(question, answer, "moderate", drift)
     answer = compute(question)
     if answer.strength != "firm" and not drift.is_found:
         return answer

@@ -18,6 +18,7 @@ from analysis.conclusions.observations.transfer import MIN_SIZES
 from analysis.conclusions.wording import (
     ANY,
     amount,
+    base,
     between,
     change_words,
     clauses,
@@ -424,10 +425,11 @@ def best_over_sizes(
         *([f"at {level(scale, other[0])} {point_words(choices, other[1])} is"] if other else []),
         *([f"at {level(scale, largest)} no choice is measurably better"] if size != largest else []),
     ]
-    medians = [value(grid.question, grid.typical(point)) for point in (best, worst)]
+    medians = [amount(grid.typical(point), grid.question.deciding.unit) for point in (best, worst)]
     times = f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}"
     comparison = (
         f"At {level(scale, size)} {'it' if len(names) == 1 else names[0]} is {times}: {' against '.join(medians)}"
+        f"{base(grid.question)}"
     )
     return f"{first_up(clauses(verdict))}. {comparison}{_also(grid.question, best, worst)}."
 

@@ -33,21 +33,31 @@ _WAITS: Final[Mapping[str, str]] = {
     "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
+IDEAL_FROM: Final = "ideal from "
 NOT_EXPLAINED: Final = "not explained by the profile"
 _MOST_OF_IT: Final = 0.5
 _MATTERS: Final = 0.01
 """Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
 
 
-def grown(question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, above: bool) -> str:
+def compared(question: ExperimentQuestion, good: Point, bad: Point, *, is_ideal: bool) -> tuple[str, str]:
+    """Return the names of two compared points: ("ideal from 1 host", "2 hosts")."""
+    first, last = (point_words(question.of_role("scale"), point.parameters) for point in (good, bad))
+    return f"{IDEAL_FROM}{first}" if is_ideal else first, last
+
+
+def grown(
+    question: ExperimentQuestion, division: Division, part: ChangePart, bad: Point, ideal_from: Point | None
+) -> str:
     """Return "0.9 s of the 1.1 s more is in MPI", or "1.2 s more in MPI".
 
-    The latter if the parts that grew exceed the whole.
+    The latter if the parts that grew exceed the whole; it names what the time is compared with.
     """
     name = f"{_name(division, part, bad)}{_detail(division, part)}"
     if division.exceeds_the_whole:
-        return f"{_at(question, bad)}{_seconds(part.change_s)} more {name}"
-    return f"{_at(question, bad)}{_seconds(part.change_s)} of {_of_the_whole(question, division, above)} is {name}"
+        ideal = "" if ideal_from is None else f"against the {compared(question, ideal_from, bad, is_ideal=True)[0]}, "
+        return f"{_at(question, bad)}{ideal}{_seconds(part.change_s)} more {name}"
+    return f"{_at(question, bad)}{_seconds(part.change_s)} of {_of_the_whole(question, division, ideal_from is not None)} is {name}"
 
 
 def _at(question: ExperimentQuestion, bad: Point) -> str:

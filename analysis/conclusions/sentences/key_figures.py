@@ -42,13 +42,22 @@ def key_figures(answer: Answer, factors: Sequence[Factor]) -> tuple[tuple[str, s
         if figure.name not in _IN_WORDS_ALREADY:
             by_name.setdefault(figure.name, []).append(figure)
     by_factor = {factor.name: factor for factor in factors}
-    rows = [(_label(name), _values(figures, factors, by_factor)) for name, figures in by_name.items()]
+    rows = [
+        (_label(name) + _base(answer, figures[0], factors), _values(figures, factors, by_factor))
+        for name, figures in by_name.items()
+    ]
     return tuple(rows[:_MOST_NAMES])
 
 
 def _label(name: str) -> str:
     words = _LABELS.get(name) or name
     return words[:1].upper() + words[1:]
+
+
+def _base(answer: Answer, figure: Figure, factors: Sequence[Factor]) -> str:
+    """Return ", without drift" for amounts that charts show as measured, or ""."""
+    is_amount = figure.unit not in ("", "1", *_SHARES, *(factor.plural for factor in factors))
+    return ", without drift" if answer.is_without_drift and is_amount else ""
 
 
 def _values(figures: Sequence[Figure], factors: Sequence[Factor], by_factor: Mapping[str, Factor]) -> str:

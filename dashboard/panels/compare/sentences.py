@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from analysis import numbers
+from analysis import conclusions, numbers
 from analysis.conclusions import wording
-from analysis.conclusions.wording import lower_first
+from analysis.conclusions.wording import first_up, lower_first
 from analysis.statistics import Comparison, Interval
-from dashboard.labels import parameter_label, parameters_sentence, value_words
+from dashboard.labels import first_clause, parameter_label, parameters_sentence, value_words
 from dashboard.states import STRENGTH
 from experiments.metrics import described
-from experiments.selectors.compared_members import Member, Point
+from experiments.selectors.compared_members import Member, Point, point_of
 from experiments.selectors.comparison import Compared, verdict_words
 from experiments.selectors.differences import Difference
 
 _ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
 _MOST_DIFFERENCES: Final = 8
+_MOST_UNPAIRED: Final = 6
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,46 @@ class Answer:
     """Tone and word; of more than two members each line in ``against`` has its own."""
     caution: str = ""
     """Trials that other load slowed, of each side."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentAnswer:
+    """What one experiment of the comparison answers on its own."""
+
+    member: Member
+    verdict: str
+    strength: tuple[str, str]
+
+
+def experiment_answers(compared: Compared, answers: Mapping[int, conclusions.Answer]) -> list[ExperimentAnswer]:
+    """Return the answers of the whole experiments, if more than one has an answer."""
+    whole = [member for member in compared.members if member.token.startswith("e:")]
+    rows = [
+        ExperimentAnswer(member, first_clause(alone.sentence), STRENGTH[alone.strength])
+        for member in whole
+        if (alone := answers.get(member.experiment.pk)) is not None
+    ]
+    return rows if len(rows) > 1 else []
+
+
+def unpaired(compared: Compared) -> str:
+    """Return the measured points that only some members have: "Not compared ...: 4 hosts (A)", or ""."""
+    common = set(compared.points)
+    sides: dict[Point, list[str]] = {}
+    for member in compared.members:
+        for configuration in member.configurations:
+            point = point_of(configuration, compared.names)
+            if point not in common and member.counted.get(configuration.pk):
+                sides.setdefault(point, []).append(member.label)
+    listed = [
+        f"{parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)} ({wording.joined(labels)})"
+        for point, labels in list(sides.items())[:_MOST_UNPAIRED]
+    ]
+    if not listed:
+        return ""
+    more = len(sides) - len(listed)
+    names = wording.joined([*listed, *([f"{more} more"] if more else [])])
+    return f"Not compared, as not all sides measured it: {names}."
 
 
 def answer(compared: Compared) -> Answer:
@@ -222,7 +264,11 @@ def _counted(compared: Compared, member: Member) -> str:
     total = counts.total()
     parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
     were = numbers.plural(total, "metric was", "metrics were")
-    return f"{f'{at}, ' if (at := _at(compared)) else ''}{were} measured on both sides: {parts}."
+    other = [lower_first(parameter_label(difference.name)) for difference in compared.settings if difference.apart][
+        :_MOST_NAMED
+    ]
+    condition = f"with different {wording.joined(other)}" if other else ""
+    return f"{first_up(', '.join(filter(None, (_at(compared), condition, were))))} measured on both sides: {parts}."
 
 
 def _median(compared: Compared, member: Member, metric: str) -> float | None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from analysis import numbers
 from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
-from analysis.conclusions.wording import lower_first, sizes, whole_size, whole_sizes
+from analysis.conclusions.wording import first_up, lower_first, sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
@@ -99,6 +99,7 @@ def diagnosis_context(
         "more": more,
         "more_title": _more_title(sum(len(finds) for _, finds in more), parts),
         "parts": parts,
+        "compared": [first_up(name) for name in answer.compared],
         "key_figures": diagnosis.key_figures,
         "intervals": diagnosis.answer.scatter is not None,
         "cannot_tell": study.report.cannot_tell,
@@ -113,6 +114,7 @@ def diagnosis_context(
         "stamp": diagnosis.stamp,
         "models": _models(study),
         "sizes": _sizes(study),
+        "compares": _compares(results, answer),
         "breakdown": breakdown(study),
         "observer": [
             {"point": parameters_sentence(row.parameters, results.swept or ["hosts"]), **observer_words(row.effect)}
@@ -147,7 +149,7 @@ _WHOLE_RUN: Final = ("elapsed_s", "mpi_window_s")
 
 def change_by_part(answer: Answer) -> list[dict[str, str]]:
     """Return the parts of the answer's change, then their sum."""
-    names = _part_names(answer.parts)
+    names = _part_names(answer)
     return [
         {
             "name": names[part.name],
@@ -159,12 +161,13 @@ def change_by_part(answer: Answer) -> list[dict[str, str]]:
     ]
 
 
-def _part_names(parts: Sequence[ChangePart]) -> Mapping[str, str]:
+def _part_names(answer: Answer) -> Mapping[str, str]:
     """Return names of the whole and its parts: what "in MPI" and the remainder hold."""
+    parts = answer.parts
     if not parts:
         return {}
     whole, remainder = parts[0].name, parts[-1]
-    names = _PART_NAMES | {whole: f"Sum: {lower_first(described(whole).label)}"}
+    names = _PART_NAMES | {whole: f"Sum: {lower_first(described(whole).label)}{_base(answer, whole)}"}
     if any(part.name == "descheduled" for part in parts):
         names["communication"] = _WITHOUT_CORES
     if whole in _WHOLE_RUN or not any(part.name == "computing" for part in parts):
@@ -172,6 +175,12 @@ def _part_names(parts: Sequence[ChangePart]) -> Mapping[str, str]:
     elif max(remainder.before_s, remainder.after_s) <= 0:
         names[remainder.name] = _OUTSIDE
     return names
+
+
+def _base(answer: Answer, metric: str) -> str:
+    """Return the base of the sum if the answer's values are without a drift: the parts are as measured."""
+    decides = any(figure.name == described(metric).label for figure in answer.figures)
+    return ", without drift" if answer.is_without_drift and decides else ""
 
 
 def _change_words(part: ChangePart) -> str:
@@ -190,7 +199,9 @@ def _settle(diagnosis: CachedDiagnosis) -> str:
     missing = diagnosis.answer.missing
     if missing is None:
         return ""
-    return f"{missing.statement}, {numbers.duration(missing.seconds)}" if missing.seconds else missing.statement
+    first = "on idle machines, " if any(fact.rule == _OTHER_LOAD and fact.next_step for fact in diagnosis.facts) else ""
+    last = f" ({numbers.duration(missing.seconds)})" if missing.seconds else ""
+    return f"{first}{missing.statement}{last}"
 
 
 def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
@@ -303,6 +314,14 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
         "cv": numbers.amount(fit.cv_error, numbers.SHARE),
         "best": _best_words(best, axis, extrapolated) if best is not None else "",
     }
+
+
+def _compares(results: Results, answer: Answer) -> str:
+    """Return what the answer compares, if it is not the measured elapsed time of the tables."""
+    if results.deciding is None:
+        return ""
+    base = ", without drift" if answer.is_without_drift else ""
+    return f"{lower_first(find(results.deciding).label)}{base}" if base or results.deciding != "elapsed_s" else ""
 
 
 def _sizes(diagnosis: Diagnosis) -> dict[str, Any]:

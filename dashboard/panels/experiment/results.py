@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis import numbers
-from analysis.conclusions import Diagnosis
+from analysis.conclusions import Answer, Diagnosis
 from analysis.trust_level import FLAGGED
 from dashboard.charts.panel import Chart, Section
 from dashboard.charts.parts import MOST_SERIES, Line
@@ -48,13 +48,16 @@ class Overlay:
 class Results:
     """An experiment's configurations, and published results of its workload.
 
-    Four queries, and three for each study. `diagnosis` adds models to the charts
-    (experiments.selectors.diagnosis).
+    Four queries, and three for each study. `diagnosis` adds models to the charts, `answer` a mark at the size
+    that is enough (experiments.selectors.diagnosis).
     """
 
-    def __init__(self, experiment: Experiment, diagnosis: Diagnosis | None = None) -> None:
+    def __init__(
+        self, experiment: Experiment, diagnosis: Diagnosis | None = None, answer: Answer | None = None
+    ) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
+        self.enough = None if answer is None else _enough_hosts(answer)
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = deciding_metric(experiment.workload, experiment.specification)
@@ -78,9 +81,13 @@ class Results:
         return any(row.values.get(metric) for row in self.rows)
 
     @property
-    def complete(self) -> int:
-        """Count the configurations without waiting or running trials."""
-        return sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
+    def complete(self) -> str:
+        """Return the number of configurations without waiting or running trials.
+
+        "first" if none is complete, but a counted trial has ended.
+        """
+        complete = sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
+        return str(complete) if complete or not any(row.values for row in self.rows) else "first"
 
     @property
     def scales(self) -> bool:
@@ -215,6 +222,7 @@ class Results:
             unit=description.unit,
             parameter=axis.title,
             mark_fastest=fastest,
+            enough=self.enough if x == "hosts" and len(groups) == 1 and metrics[0] == self.deciding else None,
             models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
             flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],
         )
@@ -270,6 +278,7 @@ class Results:
                 {
                     "row": row,
                     "best": best is not None and row.pk == best.pk,
+                    "enough": self.swept == ["hosts"] and row.hosts == self.enough,
                     "point": self.point(row),
                     "values": [value_words(name, row.parameters.get(name), workload) for name in names],
                     "cells": [column.cell(row) for column in columns],
@@ -289,6 +298,13 @@ class Results:
 
     def _marks(self, matches: Callable[[TrialMark], bool]) -> list[tuple[str, TrialMark]]:
         return [(self.point(row), mark) for row in self.rows for mark in row.trials if matches(mark)]
+
+
+def _enough_hosts(answer: Answer) -> float | None:
+    """Return the number of hosts that an answer about one sweep calls enough."""
+    hosts = [figure for figure in answer.figures if figure.name == "enough" and figure.unit == "hosts"]
+    value = hosts[0].value if len(hosts) == 1 and not hosts[0].where else None
+    return float(value) if isinstance(value, int | float) else None
 
 
 def figures_of_merit(experiment: Experiment) -> list[str]:

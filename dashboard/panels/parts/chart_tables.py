@@ -80,6 +80,6 @@ def charts_of(experiment: Experiment) -> ChartTables:
 
     def sections() -> Sequence[Section]:
         stored, _ = cached_diagnosis(experiment)
-        return Results(experiment, stored.study if stored else None).sections()
+        return (Results(experiment, stored.study, stored.answer) if stored else Results(experiment)).sections()
 
     return ChartTables(experiment.slug, sections, lambda: part_sections(experiment))

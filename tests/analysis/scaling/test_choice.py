@@ -87,7 +87,7 @@ def test_a_constant_is_not_chosen_where_scatter_hides_any_change() -> None:
     choice = fit_models(_times(n1=[1.2, 5.8], n2=[1.4, 0.5], n4=[3.6, 1.0]), resamples=50)
     assert choice is not None
     assert choice.chosen is None
-    assert "there is no measurable change with the hosts, and the mean misses a left-out one by 88" in choice.reason
+    assert "shows no measurable change with the hosts, and the mean misses a left-out one by 88" in choice.reason
 
 
 @pytest.mark.parametrize(("hosts", "chosen"), [((1, 2, 4), None), ((1, 2, 4, 8), "amdahl")])

@@ -51,6 +51,13 @@ def test_it_marks_the_fastest_point():
     assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
 
 
+def test_it_marks_the_size_that_is_enough_beside_the_fastest():
+    layout = over_hosts(mark_fastest=True, enough=2)["layout"]
+    assert [shape["x0"] for shape in layout["shapes"]] == [4, 2]
+    assert "enough: 2 hosts" in layout["annotations"][1]["text"]
+    assert len(over_hosts(mark_fastest=True, enough=4)["layout"]["annotations"]) == 1
+
+
 def test_it_gives_every_series_its_own_colour_marker_and_dash_and_stops_at_six():
     lines = [Line(f"series {i}", [1, 2], [[1.0], [2.0]]) for i in range(8)]
     medians = over_hosts(lines, ())["data"][1::2]

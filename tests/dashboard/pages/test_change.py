@@ -4,8 +4,11 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from experiments.models import Experiment, Measurement, State, Trial
+from experiments.selectors import progress_of
+from experiments.selectors.diagnosis import diagnosis_of
 from experiments.specification import design
 
 ELAPSED = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.4, 5.5, 5.6), 4: (7.9, 8.1, 8.0, 8.2, 7.9)}
@@ -106,6 +109,22 @@ def test_it_runs_the_first_trial_alone_and_holds_the_others_back(page, experimen
     waiting = tried.trials.get(state=State.QUEUED)
     assert (waiting.kind, waiting.configuration.hosts, waiting.repetition) == ("measured", 1, 1)
     assert tried.trials.filter(state=State.CANCELLED).count() == 11
+    assert (progress_of([tried])[tried.pk].not_started, progress_of([tried])[tried.pk].stopped) == (11, 0)
+    context = page.get(tried.get_absolute_url()).context
+    assert (context["without_result"], context["none_started"]) == (11, True)
+
+
+def test_the_first_finished_trial_alone_updates_the_answer(page, submit):
+    running = submit(repetitions=5)
+    before = diagnosis_of(running).stamp
+    trial = running.trials.filter(kind="measured").first()
+    Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, ended_at=timezone.now())
+    Measurement.objects.create(trial=trial, metric="elapsed_s", value=10.0)
+    answer = page.get(reverse("experiment-live", args=[running.slug]), {"seen": "0", "complete": "0"})
+    assert "rankwire:diagnose" in answer.headers["HX-Trigger"]
+    after = diagnosis_of(running)
+    assert after.stamp != before
+    assert after.answer.sentence != "No trial has finished."
 
 
 STILL_FALLING = {1: (10.0, 10.2, 9.8, 10.1, 9.9), 2: (5.6, 5.5, 5.9, 5.5, 5.2), 4: (4.9, 4.1, 4.6, 4.2, 4.5)}

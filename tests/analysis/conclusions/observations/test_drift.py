@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.conclusions import Answer, ExperimentQuestion, Finding, Report, answer, experiment_intervals, facts
+from analysis.conclusions import (
+    Answer,
+    ExperimentQuestion,
+    Finding,
+    Report,
+    answer,
+    experiment_intervals,
+    facts,
+    key_figures,
+)
 from analysis.conclusions.answer import Figure
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.rules.report import Verdict, find
@@ -204,3 +213,17 @@ def test_conclusive_answers_are_rarely_wrong_under_a_drift(order: Order, drift: 
                 trials += 1
 
     assert false <= stats.binom.ppf(0.999, trials, 0.05)
+
+
+def test_values_without_a_drift_name_their_base() -> None:
+    times = {1: 4.0, 2: 2.1, 4: 1.4, 8: 1.3}
+    with_drift, steady = (experiment("interleaved", drift=drift, times=times, sd=0.1) for drift in (SLOPE * 3, 0.0))
+
+    result, other = answered(with_drift), answered(steady)
+
+    assert (result.is_without_drift, other.is_without_drift) == (True, False)
+    assert " without drift (" in result.sentence
+    assert "without drift" not in other.sentence
+    names = [name for name, _ in key_figures(result, [HOSTS])]
+    assert "Elapsed time, without drift" in names
+    assert "Elapsed time" in [name for name, _ in key_figures(other, [HOSTS])]

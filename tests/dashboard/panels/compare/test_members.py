@@ -123,7 +123,7 @@ def test_it_does_not_show_experiments_of_others(two, person, page):
 
 def test_it_answers_the_page_with_a_fixed_number_of_queries(two, page, django_assert_num_queries):
     address = f"{ADDRESS}?of={','.join(tokens(*two))}"
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         html = page.get(address).content.decode()
     assert "Make baseline" in html
     assert "9\u202f000 B" in html

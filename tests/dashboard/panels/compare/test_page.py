@@ -234,3 +234,24 @@ def test_it_does_not_call_different_what_a_publication_does_not_state(library, p
     assert "Molecules" in {row["name"] for row in stated["A (Mini)"]}
     assert not apart & {row["name"] for row in stated["A (Mini)"]}
     assert "Stated for A (Mini) only" in response.content.decode()
+
+
+def test_it_states_the_answer_of_each_experiment_and_the_points_of_one_side(library, page, empty_redis):
+    def sized(name: str, hosts: list[int], molecules: int) -> Experiment:
+        steady = itertools.cycle((0.99, 1.0, 1.01, 1.0, 0.995))
+        spec = {**WATER, "name": name, "sweep": {"hosts": hosts}, "parameters": {"molecules": molecules, "steps": 50}}
+        return measured(library, spec, lambda p: seconds(next(steady) * molecules / 216)(p))
+
+    context = opened(page, *tokens(sized("Large", [1, 2, 4], 1000), sized("Small", [1, 2, 3], 216))).context
+    answers = context["experiment_answers"]
+    assert [row.member.label for row in answers] == ["A", "B"]
+    assert ["4 hosts" in row.verdict or "3 hosts" in row.verdict for row in answers] == [True, True]
+    assert context["unpaired"] == "Not compared, as not all sides measured it: 4 hosts (A) and 3 hosts (B)."
+    assert ", with different molecules, " in context["answer"].against[0].counted
+
+
+def test_it_states_no_answers_beside_each_other_of_single_configurations(library, page):
+    experiment = measured(library, {"name": "Own", **WATER}, seconds(1.0))
+    pair = [f"c:{pk}" for pk in experiment.configurations.order_by("hosts").values_list("pk", flat=True)]
+    context = opened(page, *pair).context
+    assert (context["experiment_answers"], context["unpaired"]) == ([], "")

@@ -2,13 +2,12 @@
 
 import re
 import time
-from types import SimpleNamespace
 
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
 
-from analysis.conclusions import ChangePart
+from analysis.conclusions import Answer, ChangePart
 from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
 from dashboard.panels.experiment.diagnosis import change_by_part
@@ -75,14 +74,16 @@ def test_it_shows_the_change_by_part(fragment):
     table = fragment[fragment.index('id="change-by-part"') :].split("</table>")[0]
     names = re.findall(r'<th scope="row">(.*?)</th>', table)
     assert names == ["On the CPU", "Off the CPU", "Difference of medians", "Sum: elapsed time"]
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', table)
+    assert heads[1:3] == ["2 hosts", "4 hosts"]
 
 
 def test_parts_of_the_programs_own_time_name_what_is_subtracted():
     parts = [
         ChangePart(name, 1.0, 2.0, 1.0) for name in ("elapsed_s_of_loop", "computing", "descheduled", "communication")
     ]
-    question = SimpleNamespace(parts=(*parts, ChangePart("unexplained", -2.0, -4.0, -2.0)))
-    rows = {row["name"]: row["before"] for row in change_by_part(question)}
+    answer = Answer("scale", "", "firm", parts=(*parts, ChangePart("unexplained", -2.0, -4.0, -2.0)))
+    rows = {row["name"]: row["before"] for row in change_by_part(answer)}
     assert set(rows) > {"In MPI, busiest rank, without waiting for a core", "Sum: elapsed_s_of_loop"}
     assert rows["Outside the program's own time, subtracted"] == amount(-2.0, "s")
 
