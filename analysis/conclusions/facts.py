@@ -16,6 +16,7 @@ from analysis.conclusions.questions.survival import LEVEL
 from analysis.conclusions.rules.registry import Finding
 from analysis.conclusions.rules.report import Report
 from analysis.conclusions.sentences import answers as words
+from analysis.conclusions.wording import point_words
 from analysis.scaling import DISTURBED
 from analysis.statistics import Interval
 
@@ -100,6 +101,10 @@ def _of_trials(question: ExperimentQuestion, answer: Answer, drift: Drift | None
     excluded = sum(point.excluded.get(DISTURBED, 0) for point in question.points)
     if slowed or excluded:
         yield _note("other_load", *words.other_load(excluded + slowed, excluded, excluded + counted))
+    cut = [point for point in measured if point.over_time]
+    if cut:
+        names = [point_words(question.factors, point.parameters) for point in cut]
+        yield _note("time_limit", *words.time_limit(sum(point.over_time for point in cut), names))
 
 
 def _note(rule: str, statement: str, next_step: str) -> Fact:

@@ -45,6 +45,8 @@ class Point:
     """Counted trials that other load slowed: other programs, swapping, throttled processors.
 
     All or none, as a rule: if one is clean, the disturbed ones are excluded."""
+    over_time: int = 0
+    """Trials without a result that met their time limit: the values lack the slowest."""
     placement: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Findings about the placement of ranks (`analysis.mpi.placement`): a sentence of each counted trial that has it."""
     link_warnings: Sequence[str] = ()

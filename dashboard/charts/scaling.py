@@ -187,6 +187,7 @@ def time_parts(
         "data": data,
         "layout": {
             "barmode": "stack",
+            "uniformtext": {"mode": "hide", "minsize": 10},  # no text in bars that are too thin for it
             "xaxis": x_axis,
             "yaxis": {"title": axis_title(f"Share of {shares}" if shares else quantity[0], scale.unit)},
         },

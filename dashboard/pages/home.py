@@ -17,12 +17,13 @@ from django_htmx.http import trigger_client_event
 
 from dashboard.pages.lists.trials import COUNTED
 from dashboard.panels.cluster.rows import ClusterRow
-from dashboard.panels.experiment.list_rows import experiment_rows
+from dashboard.panels.experiment.list_rows import ExperimentRow, experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
 from experiments.access import visible_experiments, visible_trials
+from experiments.library import FIRST_STUDY
 from experiments.models import Artifact, Cluster, Event, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
@@ -34,6 +35,8 @@ MOST_LISTED = 8
 MOST_SQUARES = 60
 MOST_AWAITED = 50
 """Experiments in one request for their end."""
+_DEMONSTRATION = Q(slug=FIRST_STUDY.stem)
+"""The study that the first start queues."""
 
 
 @require_GET
@@ -68,7 +71,9 @@ def ended(request: HttpRequest) -> HttpResponse:
 def _laboratory(user: Any) -> dict[str, Any]:
     visible, news = visible_experiments(user), feed(user)
     counts = visible.aggregate(
-        experiments=Count("pk", filter=Q(published=False)), published=Count("pk", filter=Q(published=True))
+        experiments=Count("pk", filter=Q(published=False)),
+        of_user=Count("pk", filter=Q(published=False, owner=user) & ~_DEMONSTRATION),
+        published=Count("pk", filter=Q(published=True)),
     )
     listed = {e.pk: e for row in news["happened"] if (e := row["event"].experiment) is not None}
     unlisted = visible.filter(archived_at=None, published=False).exclude(pk__in=listed)
@@ -80,8 +85,10 @@ def _laboratory(user: Any) -> dict[str, Any]:
     return {
         **_now(user),
         **news,
-        "recent": experiment_rows(recent, answers),
+        "recent": (rows := experiment_rows(recent, answers)),
+        "activity": _newest_first(news["happened"], rows),
         "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
+        "demonstration": None if counts["of_user"] else visible.filter(_DEMONSTRATION, published=False).first(),
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.
         "trials": visible_trials(user, by_keys=True).filter(experiment__published=False)[: COUNTED + 1].count(),
@@ -90,6 +97,13 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "storage": _storage(),
         "now": timezone.now(),
     }
+
+
+def _newest_first(happened: Sequence[Mapping[str, Any]], recent: Sequence[ExperimentRow]) -> list[dict[str, Any]]:
+    """Return events and experiments without one as rows of one list."""
+    events = [{"at": row["event"].at, "event": row} for row in happened]
+    experiments = [{"at": row.experiment.created_at, "experiment": row} for row in recent]
+    return sorted([*events, *experiments], key=lambda row: row["at"], reverse=True)
 
 
 def _clusters() -> list[ClusterRow]:

@@ -44,6 +44,8 @@ class State(models.TextChoices):
 ACTIVE: Final = (State.PREPARING, State.RUNNING, State.ANALYSING)
 UNFINISHED: Final = (State.QUEUED, *ACTIVE)
 FAILED: Final = (State.FAILED, State.ERRORED, State.LOST)
+OVER_TIME: Final = "did not end within the time limit"
+"""Words in the message of a trial that was stopped at its time limit."""
 WITHOUT_RESULT: Final = (*FAILED, State.CANCELLED)
 _TONES: Final = {
     State.QUEUED: Tone.TODO,
@@ -93,6 +95,11 @@ def disturbed(trial: str = "") -> Q:
     """Return the condition of a trial that other load slowed."""
     # Trust first: it excludes most trials and is cheaper to read.
     return Q(**{f"{trial}trust__in": FLAGGED, f"{trial}conditions__has_key": DISTURBANCES})
+
+
+def over_time(trial: str = "") -> Q:
+    """Return the condition of a trial that met its time limit."""
+    return Q(**{f"{trial}state": State.FAILED, f"{trial}message__contains": OVER_TIME})
 
 
 def excluded_as_disturbed(trial: str = "") -> Q:

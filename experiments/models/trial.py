@@ -28,6 +28,7 @@ from experiments.models.states import (
     ACTIVE,
     BLOCKING,
     DISTURBANCES,
+    OVER_TIME,
     UNFINISHED,
     WITHOUT_RESULT,
     Kind,
@@ -228,6 +229,10 @@ class Trial(models.Model):
     @property
     def is_over(self) -> bool:
         return self.state not in UNFINISHED
+
+    @property
+    def met_time_limit(self) -> bool:
+        return self.state == State.FAILED and OVER_TIME in self.message
 
     @property
     def machines(self) -> int:

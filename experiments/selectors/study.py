@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Final
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
 from analysis.scaling import DISTURBED, Point, Study
 from analysis.trust_level import FLAGGED
@@ -30,6 +30,7 @@ from experiments.models import (
     State,
     Trial,
 )
+from experiments.models.states import over_time
 from experiments.selectors.certificates import achieved, medians
 from experiments.selectors.counted_values import CountedValues, counted_values, measured_metrics
 from experiments.specification.design import threads_of
@@ -37,7 +38,7 @@ from experiments.traffic import is_traffic
 
 _READ: Final = (
     *("pk", "configuration_id", "state", "kind", "repetition", "attempt", "trust", "trust_reasons"),
-    *("environment_id", "running_at", "conditions", "certificate"),
+    *("environment_id", "running_at", "is_over_time", "conditions", "certificate"),
 )
 _CHUNK: Final = 1000
 """Trials whose certificates are in memory at once: of 10 000 they take more than all values."""
@@ -64,6 +65,8 @@ class _Trial:
     trust_reasons: Sequence[str]
     environment: int | None
     running_at: datetime | None
+    is_over_time: bool
+    """It met its time limit."""
     disturbed: bool
     cores: int | None
     placement: Mapping[str, str]
@@ -137,7 +140,8 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
     ``with_traffic`` adds flows and matrices of one typical trial per configuration, which are in files.
     """
     configurations = list(_configurations(experiment))
-    rows = Trial.objects.current().filter(experiment=experiment).values_list(*_READ)
+    marked = Trial.objects.current().annotate(is_over_time=ExpressionWrapper(over_time(), BooleanField()))
+    rows = marked.filter(experiment=experiment).values_list(*_READ)
     trials = [_Trial.of(*columns) for columns in rows.iterator(chunk_size=_CHUNK)]
     metrics = measured_metrics(experiment, Measurement.Scope.ALL)
     values = _Values(counted_values(experiment, metrics, Measurement.Scope.ALL))
@@ -207,6 +211,7 @@ def _point(
         trust=Counter(t.trust for t in counted if t.trust),
         trust_reasons=tuple(dict.fromkeys(reason for t in counted for reason in t.trust_reasons)),
         disturbed=sum(t.disturbed for t in counted),
+        over_time=sum(t.is_over_time and t.kind == Kind.MEASURED for t in trials),
         placement=_placement(counted),
         link_warnings=tuple(dict.fromkeys(warning for t in counted for warning in t.link_warnings)),
         link=medians(t.link for t in counted if t.link is not None),

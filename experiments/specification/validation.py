@@ -82,7 +82,9 @@ def parse_yaml(text: str, *, max_trials: int = MAX_TRIALS) -> ExperimentSpec:
     """Return the specification in YAML or JSON text. Errors carry their lines."""
     document = YamlDocument(text)
     if document.data is None:
-        raise InvalidSpec([FieldError("", "is empty: paste YAML or open a file, with fields such as name: and workload:")])
+        raise InvalidSpec(
+            [FieldError("", "is empty: paste YAML or open a file, with fields such as name: and workload:")]
+        )
     try:
         if altered := list(document.altered(*_texts(document.data))):
             raise InvalidSpec(altered)

@@ -21,6 +21,7 @@ from analysis.numbers import amount, plural
 from experiments import workloads
 from experiments.cluster_kinds.settings import MPIRUN
 from experiments.models import Kind, Trial
+from experiments.models.states import OVER_TIME
 from experiments.specification import ExperimentSpec, restore
 from experiments.specification.launch_plan import plan_launch
 from experiments.specification.placement import DEFAULTS
@@ -343,7 +344,7 @@ class TrialRun:
             if now >= deadline:
                 process.terminate(TERM_GRACE_S)
                 limit = amount(self.spec.time_limit_s, "s")
-                raise self._failed(f"did not end within the time limit of {limit} and was stopped.")
+                raise self._failed(f"{OVER_TIME} of {limit} and was stopped.")
             if session.fills_disk(job):
                 self._require_within_limits(session, job, process)
             if now >= next_sample:

@@ -115,6 +115,14 @@ def other_load(slowed: int, excluded: int, trials: int) -> tuple[str, str]:
     return f"{words}.", "Measure again on idle machines."
 
 
+def time_limit(trials: int, points: Sequence[str]) -> tuple[str, str]:
+    """Return the number of trials that met the time limit and the suggested next step."""
+    return (
+        f"{plural(trials, 'trial')} met the time limit: the times of {joined(points)} lack the slowest and are too short.",
+        "Raise the time limit, then run these trials again.",
+    )
+
+
 def per_trial(drift: Drift) -> str:
     """Return "+1.92 % per trial (+1.71 to +2.13 %)"."""
     percents = [100 * float(np.expm1(end)) for end in (drift.slope, *drift.interval())]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final, Self
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 
 from dashboard.labels import parameters_sentence, trial_role
 from dashboard.panels.experiment.list_rows import chip_state, chip_words
@@ -77,10 +77,12 @@ def header_of(user: Any) -> dict[str, Any]:
         running=Count("pk", filter=Q(state__in=ACTIVE)),
         queued=Count("pk", filter=Q(state=State.QUEUED)),
         current=Count("pk", filter=Q(superseded=False, configuration__in_design=True)),
+        newest=Max("pk"),
     )
     current = {row["experiment_id"]: row["current"] for row in rows}
     running, queued = (sum(row[name] for row in rows) for name in ("running", "queued"))
-    header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}"}
+    newest = max((row["newest"] for row in rows), default=0)  # a trial may end while another is queued
+    header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}-{newest}"}
     if not current:
         return header
     ahead = _ahead_of(current.keys())

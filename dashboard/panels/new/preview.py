@@ -194,7 +194,9 @@ def is_bare(value: Any) -> bool:
 def unit_note(name: str, written: str) -> str:
     """Return what a bare number of the link means."""
     meaning, unit = display_value(name, canonical("", name, float(written))), UNIT_EXAMPLES[name]
-    return f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
+    return (
+        f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
+    )
 
 
 def _too_long(spec: ExperimentSpec, times: Sequence[launch.Estimate]) -> list[str]:

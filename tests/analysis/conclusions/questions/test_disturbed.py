@@ -48,6 +48,16 @@ def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
     )
 
 
+def test_times_that_lack_trials_at_their_time_limit_are_named() -> None:
+    question = disturbed({})
+    points = [replace(point, over_time=2 if point.parameters["hosts"] == 1 else 0) for point in question.points]
+    question = replace(question, points=points)
+    output = facts(question, checked(question), find(Study(question.points), question=question))
+    (fact,) = [fact for fact in output if fact.rule == "time_limit"]
+    assert fact.statement == "2 trials met the time limit: the times of 1 host lack the slowest and are too short."
+    assert fact.next_step == "Raise the time limit, then run these trials again."
+
+
 @pytest.mark.parametrize("slowed", [{2: 1}, {1: 1, 2: 1}])
 def test_a_single_slowed_trial_of_three_changes_nothing(slowed: dict[int, int]) -> None:
     assert checked(disturbed(slowed)).strength == "firm"

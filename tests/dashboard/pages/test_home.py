@@ -1,0 +1,71 @@
+"""Home: the tour for new users, the demonstration, and one list by time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from experiments.library import FIRST_STUDY
+from experiments.models import Event, Experiment, Trial
+from tests.experiments import factories
+
+TOUR = f'href="{reverse("new")}?tour=1"'
+
+
+@pytest.fixture
+def demonstration(library: Any) -> Experiment:
+    """The study that the first start queues."""
+    call_command("set_up")
+    return Experiment.objects.get(slug=FIRST_STUDY.stem)
+
+
+def test_a_user_without_experiments_is_offered_the_tour_beside_the_demonstration(
+    page: Client, demonstration: Experiment, submit: Callable[..., Experiment]
+) -> None:
+    response = page.get(reverse("home"))
+    assert response.context["demonstration"] == demonstration
+    text = response.content.decode()
+    assert TOUR in text
+    assert "is a demonstration" in text
+    submit()
+    text = page.get(reverse("home")).content.decode()
+    assert TOUR not in text
+    assert "is a demonstration" not in text
+
+
+def test_the_owner_of_the_demonstration_has_run_nothing_either(
+    page: Client, demonstration: Experiment, person: User
+) -> None:
+    Experiment.objects.filter(pk=demonstration.pk).update(owner=person)
+    assert TOUR in page.get(reverse("home")).content.decode()
+
+
+def test_activity_is_one_list_by_time(page: Client, submit: Callable[..., Experiment], run: Any) -> None:
+    ended, queued = submit(name="Ended"), submit(name="Queued")
+    run(most=ended.trials.count())
+    now = timezone.now()
+    Event.objects.filter(experiment=ended).update(at=now - timedelta(minutes=21))
+    Experiment.objects.filter(pk=queued.pk).update(created_at=now - timedelta(minutes=1))
+    activity = page.get(reverse("home")).context["activity"]
+    assert [row["at"] for row in activity] == sorted((row["at"] for row in activity), reverse=True)
+    assert activity[0]["experiment"].experiment == queued
+
+
+def test_home_is_refreshed_when_a_trial_ends_and_another_is_queued(page: Client, library: Any) -> None:
+    experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=2)
+    before = page.get(reverse("pulse")).context["seen"]
+    last = Trial.objects.filter(experiment=experiment).latest("pk")
+    Trial.objects.filter(pk=last.pk).update(superseded=True, state="finished")
+    last.pk, last.attempt = None, last.attempt + 1
+    last.save()
+    response = page.get(reverse("pulse"), {"seen": before})
+    assert (response.context["running"], response.context["queued"]) == (0, 2)
+    assert "rankwire:work" in response.headers["HX-Trigger"]
