@@ -56,7 +56,7 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     experiment = queue.submit(
         spec, project=project, owner=request.user, cloned_from=_original(request), first_only=first_only
     )
-    words = f"Started {plural(experiment.trials.count(), 'trial')}."
+    words = f"Queued {plural(experiment.trials.count(), 'trial')}."
     if first_only:
         words = "The first trial is queued. The others wait until you run the missing trials."
     messages.success(request, words, extra_tags="ok")

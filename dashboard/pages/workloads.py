@@ -81,7 +81,7 @@ def _versions(slug: str) -> list[tuple[Program, str]]:
 def _source_of(figure: registry.FigureOfMerit, program: Program | None) -> str:
     """Return what reads a figure in the output of a registered program; else empty."""
     rows = program.definition.get("extract", ()) if program else ()
-    row: Mapping[str, str] = next((row for row in rows if program and figure.id == f"{program.slug}.{row["name"]}"), {})
+    row: Mapping[str, str] = next((row for row in rows if program and figure.id == f"{program.slug}.{row['name']}"), {})
     source = row.get("regex") or row.get("json_pointer") or row.get("csv_column") or ""
     return f"{row['file']}: {source}" if row.get("file") else source
 
