@@ -4,6 +4,12 @@
   const form = document.getElementById("program");
   const changed = () => form.dispatchEvent(new Event("rankwire:rows"));
 
+  const invalid = form.querySelector("[aria-invalid=true]");
+  if (invalid) {
+    for (let details = invalid.closest("details"); details; details = details.parentElement.closest("details")) details.open = true;
+    invalid.focus();
+  }
+
   form.addEventListener("click", e => {
     const add = e.target.closest("[data-add]"), remove = e.target.closest("[data-remove]");
     if (add) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dashboard.charts.parts import axis_title
+from dashboard.exchange.client import requirement
 from dashboard.labels import parameter_label
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
@@ -18,7 +19,7 @@ _INTRODUCTION: Final = """\
 
 Before you start Jupyter:
 
-1. In a clone of Rankwire: `pip install jupyter plotly './clients/python[polars]'`
+1. Install the client from this server: `pip install jupyter plotly '{client}'`
 2. Create a token on the page *Account* of the server, and put it into the environment, never into
    the notebook: `export RANKWIRE_TOKEN=...`
 """
@@ -75,6 +76,7 @@ def notebook_of(experiment: Experiment, address: str) -> dict[str, Any]:
         "name": experiment.name,
         "slug": experiment.slug,
         "address": address,
+        "client": requirement(address, "polars"),
         "metric": deciding,
         "order": f"{'-' if metric.direction == 'higher' else ''}metric:{deciding}",
         "x": f"parameter.{x}" if is_sweep else "configuration",

@@ -11,6 +11,8 @@ from typing import Final
 from django.conf import settings
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.help.markdown import Page, Section, read
 
@@ -23,6 +25,8 @@ SEARCH_WORDS: Final = "search-words"
 MOST_HITS: Final = 40
 _FOLDERS: Final = {"how-to": 0, "tutorial": 0, "docs": 0, "reference": 1, "explanation": 2, "decisions": 3}
 _EXCERPT: Final = 220
+_EXAMPLE_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000(?=/api/|/client/| RANKWIRE_TOKEN=)")
+"""Address of a site in examples of REST and of the client, not in those of a proxy or a setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,11 @@ def address(target: str) -> str | None:
 def url_of(name: str) -> str:
     """Return the URL of a document."""
     return reverse("help") if name == INDEX else reverse("guide", args=[name])
+
+
+def with_address(page: Page, address: str) -> SafeString:
+    """Return the text of a page; its examples call the site at ``address``."""
+    return mark_safe(_EXAMPLE_ADDRESS.sub(lambda _: escape(address), page.html))  # noqa: S308 (the page is escaped)
 
 
 def search(text: str) -> list[Hit]:

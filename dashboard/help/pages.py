@@ -6,9 +6,10 @@ from typing import Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from dashboard.help.guides import INDEX, MOST_HITS, guides, search
+from dashboard.help.guides import INDEX, MOST_HITS, guides, search, with_address
 from dashboard.requests.lookup import query_value
 
 _FORMER: Final = ("user-guide", "administrator")
@@ -39,4 +40,5 @@ def guide(request: HttpRequest, name: str) -> HttpResponse:
     if document is None:
         raise Http404
     contents = [section for section in document.page.sections if section.level in (2, 3)]
-    return render(request, "help/guide.html", {"place": "help", "guide": document, "contents": contents})
+    text = with_address(document.page, request.build_absolute_uri(reverse("home")).rstrip("/"))
+    return render(request, "help/guide.html", {"place": "help", "guide": document, "text": text, "contents": contents})

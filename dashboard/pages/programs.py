@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from dashboard.panels.program.cautions import cautions_in
 from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_of, rows_of, texts_of
 from dashboard.panels.program.form import ProgramForm
 from dashboard.panels.program.output import read_form
@@ -40,12 +41,15 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
             return _form(request, latest, texts_of(_imported(request)))
         texts |= _uploaded(request, texts)
         definition = definition_of(texts, latest.definition if latest else None)
+        cautions = [] if "anyway" in request.POST else _new_cautions(definition, latest)
         if latest and "anyway" not in request.POST and may_replace_program(request.user, latest.slug):
             changed = read_definition(definition)
             refused, tried = newly_refused(changed, visible_trials(request.user))
             units = relabelled(read_definition(latest.definition), changed)
             if refused or units:
-                return _form(request, latest, texts, refused=refused, tried=tried, units=units)
+                return _form(request, latest, texts, refused=refused, tried=tried, units=units, cautions=cautions)
+        if cautions:
+            return _form(request, latest, texts, cautions=cautions)
         program = queue.register_program(definition, author=request.user, name=name or None)
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
@@ -53,6 +57,12 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     if "start" in request.POST:
         return redirect(f"{reverse('new')}?workload={program.slug}")
     return redirect("workload", program.slug)
+
+
+def _new_cautions(definition: Mapping[str, Any], latest: Program | None) -> list[str]:
+    """Return the cautions of a definition that its latest version does not have. Raise InvalidSpec."""
+    accepted = cautions_in(latest.definition) if latest else []
+    return [caution for caution in cautions_in(read_definition(definition).to_dict()) if caution not in accepted]
 
 
 @require_GET
@@ -117,6 +127,7 @@ def _form(
     refused: Mapping[int, str] = MappingProxyType({}),
     tried: int = 0,
     units: Sequence[Relabelled] = (),
+    cautions: Sequence[str] = (),
 ) -> HttpResponse:
     context = {
         "place": "workloads",
@@ -125,9 +136,11 @@ def _form(
         "failing": sorted(refused.items(), reverse=True),
         "tried": tried,
         "units": units,
+        "cautions": cautions,
         **read_form(texts),
     }
-    return render(request, "workloads/program.html", context, status=422 if error or refused or units else 200)
+    is_refused = bool(error or refused or units or cautions)
+    return render(request, "workloads/program.html", context, status=422 if is_refused else 200)
 
 
 @require_POST

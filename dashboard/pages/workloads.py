@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,6 +57,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "workload": workload,
         "kind": _kind(workload),
         "version": program and program.version,
+        "versions": _versions(slug) if program else (),
+        "figures": [(figure, _source_of(figure, program)) for figure in workload.figures],
         "missing": registry.missing_packages(workload),
         "parameters": [
             _parameter(name, fields[name], placeholders.get(name, {}))
@@ -67,6 +70,20 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_edit": workload.registered and may_register_programs(request.user),
     }
     return render(request, "workloads/workload.html", context)
+
+
+def _versions(slug: str) -> list[tuple[Program, str]]:
+    """Return the versions of a program with their commands, the latest first."""
+    stored = Program.objects.filter(slug=slug).select_related("author").order_by("-version")
+    return [(version, shlex.join(version.definition["program"])) for version in stored]
+
+
+def _source_of(figure: registry.FigureOfMerit, program: Program | None) -> str:
+    """Return what reads a figure in the output of a registered program; else empty."""
+    rows = program.definition.get("extract", ()) if program else ()
+    row: Mapping[str, str] = next((row for row in rows if program and figure.id == f"{program.slug}.{row['name']}"), {})
+    source = row.get("regex") or row.get("json_pointer") or row.get("csv_column") or ""
+    return f"{row['file']}: {source}" if row.get("file") else source
 
 
 def _kind(workload: registry.WorkloadDefinition) -> str:

@@ -77,7 +77,7 @@ def _command(run: CommandParameters, parameters: Any, *, ranks: int) -> tuple[st
 
 def _check(run: CommandParameters, parameters: Any, *, ranks: int) -> None:
     for field, name in run.undefined():
-        raise Mismatch(field, f"{{{name}}} is not defined as a parameter (placeholders)")
+        raise Mismatch(field, f"{{{name}}} is not defined: add a parameter of this name (placeholders)")
     last = max((part["from_rank"] for part in run.parts), default=0)
     if last >= ranks:
         raise Mismatch("parts", f"rank {last} has a program of its own, and there are only {plural(ranks, 'rank')}")

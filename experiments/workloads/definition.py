@@ -114,7 +114,7 @@ def _argv(program: list[str]) -> list[str]:
     return program
 
 
-@_refuse("cannot be the name of a placeholder")
+@_refuse("cannot be the name of a parameter: use lower-case letters, digits and _, and no name such as hosts")
 def _placeholder_name(name: str) -> bool:
     taken = {RANKS, "hosts", "ranks_per_host", "link", *CONSTANTS}
     return name not in taken and not hasattr(Parameters, name) and re.fullmatch(PLACEHOLDER_NAME, name) is not None
@@ -278,12 +278,12 @@ class ProgramDefinition(CommandParameters):
     def _contradictions(self) -> Iterator[str]:
         """Yield sentences on fields that do not fit each other, each after its field."""
         if "version" in self.placeholders:
-            yield "placeholders: 'version' cannot be the name of a placeholder: programs have versions"
+            yield "placeholders: 'version' cannot be the name of a parameter: programs have versions"
         figures = [extractor["name"] for extractor in self.extract]
         if self.deciding and self.deciding not in figures:
             yield f"deciding: {self.deciding!r} is none of the figures: {', '.join(figures) or 'there are none'}"
         for _, name in (pair for cluster in ("", *self.clusters) for pair in self.on(cluster).undefined()):
-            yield f"program: {{{name}}} is not defined as a parameter (placeholders)"
+            yield f"program: {{{name}}} is not defined: add a parameter of this name"
         for name in () if self.decks else sorted(self.unused()):
             yield f"placeholders: {name!r} changes nothing: nothing of the run has {{{name}}}"
 

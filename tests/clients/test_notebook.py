@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
 from typing import Any
 
 import django.test
+import httpx
 import pytest
+import rankwire_client
 from rankwire_client import Client
 
 from experiments.library import load_published
@@ -73,6 +80,29 @@ def test_notebook_has_the_fields_of_its_format_and_no_token(
         assert set(cell) == CELL | ({"execution_count", "outputs"} if cell["cell_type"] == "code" else set())
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
     assert os.environ["RANKWIRE_TOKEN"] not in json.dumps(notebook)
+
+
+def test_notebook_installs_the_client_that_its_server_offers(
+    client: Client, experiment: Experiment, live_server: Any, tmp_path: Path
+) -> None:
+    introduction = notebook_of(experiment, live_server)["cells"][0]["source"]
+    found = re.search(r"'rankwire-client\[polars\] @ (\S+)'", introduction)
+    assert found is not None
+    answer = httpx.get(found[1])  # pip has no session
+    file = tmp_path / found[1].rpartition("/")[2]
+    file.write_bytes(answer.content)
+    target = tmp_path / "installed"
+    pip = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--target", target, file]
+    subprocess.run([sys.executable, *pip], check=True)
+    source = Path(rankwire_client.__file__).parent
+    for path in (*source.glob("*.py"), source / "py.typed"):
+        assert (target / "rankwire_client" / path.name).read_bytes() == path.read_bytes()
+    (distribution,) = distributions(path=[str(target)])
+    assert 'polars>=1; extra == "polars"' in (distribution.requires or [])
+    assert {entry.name: entry.value for entry in distribution.entry_points}[
+        "rankwire"
+    ] == "rankwire_client.command:main"
+    assert httpx.get(f"{live_server.url}/client/rankwire_client-0-py3-none-any.whl").status_code == 404
 
 
 def test_notebook_of_a_published_study_runs(client: Client, experiment: Experiment, live_server: Any) -> None:

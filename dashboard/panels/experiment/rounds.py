@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import log
 from typing import Any, Final
 
@@ -23,7 +25,7 @@ _LISTED: Final = 3
 _BAR: Final = 100
 _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
-_NAMES: Final = {"time": "Time", "trials": "Trials", "host_hours": "Host hours"}
+_NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class RoundRow:
 
     row: Round
     ran: str
+    repeats: int
+    """Trials that repeat a disturbed one of the round."""
     took_s: float | None
     words: str
     """Deciding interval in words, or ""."""
@@ -50,12 +54,15 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     swept = swept_of(experiment)
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
     drawn = _with_squares(points, made)
+    repeats = _repeats(experiment, made)
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
-        "rounds": _rows(made, names, [point.hash for point in points], swept, experiment)[::-1],
+        "rounds": _rows(made, names, [point.hash for point in points], swept, experiment, repeats)[::-1],
+        "repeats_of_rounds": sum(repeats.values()),
         "is_open": is_open,
+        "is_waiting": is_open and not _has_begun(experiment, made[-1]),
         "is_paused": is_paused,
         "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
         "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]]),
@@ -74,8 +81,29 @@ def _goal_words(goal: Goal) -> str:
     return f"answered, differences above {significant(100 * goal.matters)} % matter"
 
 
+def _repeats(experiment: Experiment, made: Sequence[Round]) -> Counter[int]:
+    """Return how many trials of each round repeat a disturbed one, by number."""
+    queued = experiment.trials.current().repeats().values_list("queued_at", flat=True)
+    return Counter(_round_at(made, [row.started_at for row in made], at).number for at in queued)
+
+
+def _has_begun(experiment: Experiment, row: Round) -> bool:
+    """Return whether a trial left the queue since the round was opened."""
+    return experiment.trials.filter(preparing_at__gte=row.started_at).exists()
+
+
+def _round_at(made: Sequence[Round], starts: Sequence[datetime], at: datetime) -> Round:
+    """Return the round in which a trial was queued."""
+    return made[max(0, bisect_right(starts, at) - 1)]
+
+
 def _rows(
-    made: Sequence[Round], names: Mapping[str, str], hashes: Sequence[str], swept: Sequence[str], experiment: Experiment
+    made: Sequence[Round],
+    names: Mapping[str, str],
+    hashes: Sequence[str],
+    swept: Sequence[str],
+    experiment: Experiment,
+    repeats: Mapping[int, int],
 ) -> list[RoundRow]:
     intervals = [_deciding(row.numbers) for row in made]
     ends = [end for number in intervals if number for end in (number["low"], number["high"])]
@@ -93,7 +121,7 @@ def _rows(
             else (position_of(number["low"]), position_of(number["value"]), position_of(number["high"]))
         )
         words = "" if number is None else _interval_words(number, swept, experiment.workload)
-        rows.append(RoundRow(row, _ran(row, names, hashes), took, words, bar))
+        rows.append(RoundRow(row, _ran(row, names, hashes), repeats.get(row.number, 0), took, words, bar))
     return rows
 
 
@@ -115,11 +143,12 @@ def _deciding(numbers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 def _interval_words(number: Mapping[str, Any], swept: Sequence[str], workload: str) -> str:
     where = parameters_sentence(number.get("where", {}), swept, workload)
-    at = f"{where}: " if where else ""
+    at, name = f"{where}: " if where else "", number["name"]
     if "half_width" in number:
         half = number["half_width"]
-        return f"{at}±{significant(100 * half, 2)} %" if half < _WIDEST else f"{at}over ±{significant(100 * _WIDEST)} %"
-    return f"{at}{significant(number['value'])} ({significant(number['low'])} to {significant(number['high'])})"
+        width = f"±{significant(100 * half, 2)} %" if half < _WIDEST else f"over ±{significant(100 * _WIDEST)} %"
+        return f"{at}{name} {width}"
+    return f"{at}{significant(number['value'])} {name} ({significant(number['low'])} to {significant(number['high'])})"
 
 
 def _ran(row: Round, names: Mapping[str, str], hashes: Sequence[str]) -> str:
@@ -156,7 +185,7 @@ def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tup
     trials = experiment.trials.current().filter(kind=Kind.MEASURED, configuration__in=[pk for pk, _ in points])
     marks: dict[int, list[tuple[int, str, str]]] = {pk: [] for pk, _ in points}
     for pk, state, queued_at in trials.order_by("position").values_list("configuration_id", "state", "queued_at"):
-        number = made[max(0, bisect_right(starts, queued_at) - 1)].number
+        number = _round_at(made, starts, queued_at).number
         marks[pk].append((number, State(state).tone.value, State(state).label))
     return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
 

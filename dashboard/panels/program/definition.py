@@ -11,13 +11,13 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.program import read_definition
 from experiments.specification.parameters import sentence
 from experiments.specification.yaml_lines import YamlDocument, dump
-from experiments.workloads.definition import MAX_INPUT_CHARACTERS
+from experiments.workloads.definition import MAX_INPUT_CHARACTERS, Extractors, Placeholders
 from experiments.workloads.extractors import Extractor
 from experiments.workloads.template import Placeholder
 
@@ -33,6 +33,10 @@ _AS_TYPED: Final = ("text", "delimiter", "thousands")
 """Columns whose spaces count."""
 _RANGE: Final = re.compile(r"(?P<minimum>[^\s,]+?)?\s*\.\.\s*(?P<maximum>[^\s,]+)?")
 _FIGURE_DEFAULTS: Final = {name: info.default for name, info in Extractor.model_fields.items()}
+_ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
+    "placeholders": TypeAdapter(Placeholders),
+    "extract": TypeAdapter(Extractors),
+}
 Texts = Mapping[str, str]
 
 
@@ -79,7 +83,11 @@ def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict
 def _stand_in(field: str, name: str | None) -> list[Any]:
     """Return a valid row for one with errors: other fields may have its name."""
     rows: dict[str, Any] = {"placeholders": (name, {}), "extract": {"name": name, "regex": "(.)"}}
-    return [rows[field]] if name and field in rows else []
+    fields = {"placeholders": {name: {}}, "extract": [rows["extract"]]}
+    try:
+        return [rows[field]] if name and _ADAPTERS[field].validate_python(fields[field]) else []
+    except (KeyError, ValidationError):  # a row of another field, or its name is the error
+        return []
 
 
 def _further(definition: Mapping[str, Any], unreadable: Set[str]) -> Iterator[FieldError]:
@@ -121,7 +129,8 @@ def figure_of(row: Texts) -> dict[str, Any]:
     figure |= {name: _number(text) for name, text in figure.items() if name in _NUMBERS}
     if "required" in figure:
         figure["required"] = figure["required"] != "no"
-    _check(Extractor, figure, "regex")
+    if errors := _errors_in(Extractor, figure, "regex", {}):
+        raise InvalidSpec(errors)
     return {name: value for name, value in figure.items() if value != _FIGURE_DEFAULTS[name]}
 
 
@@ -155,9 +164,25 @@ def _parameter_of(row: Texts) -> tuple[str, dict[str, Any]]:
     if written := (choices if bounds else row.get("allowed", "")).strip():
         words = [word.strip() for word in next(csv.reader([written], skipinitialspace=True))]
         parameter["choices"] = words if is_text else [_number(word) for word in words]
-    _named(row)
-    _check(Placeholder, parameter, "default", dict.fromkeys(_LIMITS, "allowed"))
+    errors = list(_errors_of_name(row))
+    low, high = parameter.get("minimum"), parameter.get("maximum")
+    if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+        errors.append(FieldError("allowed", f"{low} is more than {high}: write the smaller limit first"))
+    else:
+        errors += _errors_in(Placeholder, parameter, "default", dict.fromkeys(_LIMITS, "allowed"))
+    if errors:
+        raise InvalidSpec(errors)
     return row["name"], parameter
+
+
+def _errors_of_name(row: Texts) -> Iterator[FieldError]:
+    """Yield the errors of a parameter's name, whatever else is wrong in its row."""
+    try:
+        _ADAPTERS["placeholders"].validate_python({_named(row): {}})
+    except InvalidSpec as error:
+        yield from error.errors
+    except ValidationError as error:
+        yield FieldError("name", sentence(error.errors()[0]))
 
 
 def _file_of(row: Texts) -> tuple[str, str]:
@@ -186,21 +211,18 @@ def _given_twice(texts: Texts, field: str) -> Iterator[FieldError]:
         seen.add(name)
 
 
-def _check(
-    model: type[BaseModel], values: Mapping[str, Any], row_column: str, columns: Mapping[str, str] | None = None
-) -> None:
-    """Raise InvalidSpec with the columns of the errors.
-
-    Errors of the whole row are at ``row_column``.
-    """
-    columns = columns or {}
+def _errors_in(
+    model: type[BaseModel], values: Mapping[str, Any], row_column: str, columns: Mapping[str, str]
+) -> list[FieldError]:
+    """Return the errors of a row at their columns; those of the whole row are at ``row_column``."""
     try:
         model.model_validate(values)
     except ValidationError as error:
-        raise InvalidSpec(
+        return [
             FieldError(columns.get(name := str((*problem["loc"], row_column)[0]), name), sentence(problem))
             for problem in error.errors()
-        ) from None
+        ]
+    return []
 
 
 def _number(text: str) -> Any:

@@ -128,7 +128,8 @@ _PLAIN: Final = {
             "program",
             "Command of each rank",
             "",
-            hint="Such as /opt/heat/heat --steps={steps}: no shell, {steps} is a parameter, {ranks} the number of ranks.",
+            hint="Such as /opt/heat/heat --steps={steps}: no shell, {steps} is a parameter, {ranks} the number of ranks. "
+            "Trials do not see other files of /tmp and of directories closed to other users.",
             wide=True,
         ),
         ProgramField("summary", "Summary", "", usual="none", wide=True),
@@ -195,6 +196,11 @@ class ProgramForm:
     def has_advanced_errors(self) -> bool:
         names = [*(name for _, names in _ADVANCED for name in names), "inputs", "parts"]
         return any(path.split(".")[0] in names for path in self.errors)
+
+    @property
+    def error_count(self) -> int:
+        """Return the number of fields with errors."""
+        return len(self.errors)
 
     @property
     def other_errors(self) -> Texts:

@@ -127,6 +127,7 @@ NOT_WALKED: Final[dict[str, frozenset[str]]] = {
                 "metrics",
                 "experiments/<slug>/specification.yaml",
                 "experiments/<slug>/notebook.ipynb",
+                "client/<name>",
                 "trials/<pk>/files/<name>",
                 "tasks/<pk>/file",
             ),

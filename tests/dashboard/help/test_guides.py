@@ -49,6 +49,15 @@ def test_every_metric_of_the_catalogue_has_an_anchor(page: Client) -> None:
     assert set(METRICS) <= set(identifiers)
 
 
+def test_examples_call_the_site_at_its_own_address(page: Client) -> None:
+    for name in ("use-a-token", "rest", "rest-lists", "client", "run-without-a-browser"):
+        text = page.get(url_of(name), headers={"host": "127.0.0.1:8480"}).content.decode()
+        assert "http://127.0.0.1:8480" in text
+        assert "127.0.0.1:8000" not in text
+    proxy = page.get(url_of("run-behind-a-proxy"), headers={"host": "127.0.0.1:8480"}).content.decode()
+    assert "127.0.0.1:8480" not in proxy
+
+
 def test_unknown_guide_is_not_found_and_a_former_one_leads_to_the_list(page: Client) -> None:
     assert page.get("/help/nothing/").status_code == 404
     assert page.get("/help/user-guide/").url == "/help/"

@@ -81,6 +81,43 @@ def test_page_of_a_program_shows_its_parameters_first(maintainer):
     assert context["version"] == 1
 
 
+def test_page_of_a_program_shows_commands_patterns_and_versions(maintainer):
+    maintainer.post(reverse("program-new"), FORM)
+    maintainer.post(reverse("program", args=["solver"]), {**FORM, "program": "/opt/solver2 {steps}"})
+    response = maintainer.get(reverse("workload", args=["solver"]))
+    commands = [(version.version, command) for version, command in response.context["versions"]]
+    assert commands == [(2, "/opt/solver2 '{steps}'"), (1, "/opt/solver control '--steps={steps}'")]
+    assert [source for _, source in response.context["figures"]] == [r"time (\S+)"]
+    assert unescape(commands[1][1]) in unescape(response.content.decode())
+    assert r"time (\S+)" in unescape(response.content.decode())
+    assert "versions" in maintainer.get(reverse("workload", args=["water"])).context
+
+
+@pytest.mark.parametrize(
+    ("odd", "words"),
+    [
+        ({"program": "/opt/solver {steps} | tee out"}, "No shell runs the command: the program gets |"),
+        ({"program": "/opt/solver {steps} 2>errors"}, "No shell runs the command: the program gets 2>errors"),
+        ({"program": "no-such-solver {steps}"}, "no-such-solver is not in the PATH of this server"),
+        ({"program": "bin/solver {steps}"}, "bin/solver starts in the empty directory"),
+        ({"extract.0.name": "", "extract.0.unit": "", "extract.0.regex": ""}, "Without a figure"),
+    ],
+)
+def test_likely_mistakes_are_registered_only_after_confirmation(maintainer, odd, words):
+    refused = maintainer.post(reverse("program-new"), {**FORM, **odd})
+    assert refused.status_code == 422
+    (caution,) = refused.context["cautions"]
+    assert caution.startswith(words)
+    assert Program.latest("solver") is None
+    assert maintainer.post(reverse("program-new"), {**FORM, **odd, "anyway": "on"}).status_code == 302
+    assert maintainer.post(reverse("program", args=["solver"]), {**FORM, **odd, "title": "Same"}).status_code == 302
+
+
+def test_a_program_of_path_or_of_an_input_file_needs_no_confirmation(maintainer):
+    for name, program in (("listing", "ls {steps}"), ("script", "./control --filter=a|b {steps}")):
+        assert maintainer.post(reverse("program-new"), {**FORM, "name": name, "program": program}).status_code == 302
+
+
 def test_parameter_with_choices_is_a_select_in_the_form_of_an_experiment(maintainer):
     more = {
         "placeholders.1.name": "mode",
@@ -144,7 +181,8 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
         ({"extract.3.name": "time_s", "extract.3.regex": "(x)"}, "extract.3.name", "is given twice"),
         ({"placeholders.0.default": "many"}, "placeholders.0.default", "must be a number"),
         ({"placeholders.0.allowed": "200.."}, "placeholders.0.default", "at least 200"),
-        ({"placeholders.0.name": "Hosts"}, "placeholders.0.name", "cannot be the name of a placeholder"),
+        ({"placeholders.0.name": "Hosts"}, "placeholders.0.name", "cannot be the name of a parameter"),
+        ({"placeholders.0.allowed": "9..1"}, "placeholders.0.allowed", "9 is more than 1"),
         ({"placeholders.1.name": "idle"}, "placeholders.1.name", "changes nothing"),
         ({"environment": "MODE"}, "environment", "is not NAME=value"),
         ({"program": "/opt/solver 'open"}, "program", "cannot be read: No closing quotation"),
@@ -183,6 +221,23 @@ def test_all_errors_are_shown_at_once(maintainer):
     assert {field.get("name") for field in page.xpath("//*[@aria-invalid='true']")} == fields
     errors = [e.path for e in refusal({"name": "water", "program": ["a", "{x}"], "deciding": "b", "threads": "c"})]
     assert sorted(errors) == ["deciding", "name", "program", "threads"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"placeholders.0.name": "N", "placeholders.0.default": "many"},
+        {"extract.0.name": "Time s"},
+        {"placeholders.0.name": "", "placeholders.0.allowed": "9..1", "name": "Solver"},
+    ],
+)
+def test_an_error_of_a_row_hides_no_undefined_parameter(maintainer, wrong):
+    response = maintainer.post(reverse("program-new"), {**FORM, "program": "/opt/solver {steps} {size}", **wrong})
+    page = html.fromstring(response.content)
+    assert "{size} is not defined" in page.xpath("//*[@id='err-program']")[0].text_content()
+    invalid = {field.get("name") for field in page.xpath("//*[@aria-invalid='true']")}
+    assert {"program", *(name for name in wrong)} == invalid
+    assert page.xpath("//*[@id='refused']")[0].text_content().split()[:2] == ["Not", "saved:"]
 
 
 def refusal(data):

@@ -12,7 +12,7 @@ from dashboard.panels.experiment.rounds import rounds_context
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from experiments.errors import InvalidSpec
-from experiments.models import Experiment
+from experiments.models import Experiment, Trial
 from experiments.specification import parse, parse_yaml
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.laboratory import specification
@@ -140,6 +140,36 @@ def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment) ->
     assert [row["words"] for row in context["budget"]] == ["9 of 9 trials"] or context["budget"][0]["share"] == 100
     assert [len(row["marks"]) for row in context["squares"]] == [3, 3, 3]
     assert context["rounds"][0].bar is not None
+
+
+def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -> None:
+    (row,) = page.get(ended.get_absolute_url()).context["rounds"]
+    named = {number["name"] for number in row.row.numbers}
+    assert any(name in row.words for name in named)
+    ended.rounds.update(
+        numbers=[{"name": "times the best", "unit": "1", "value": 1.2, "low": 0.9, "high": 1.5, "where": {"hosts": 2}}]
+    )
+    (row,) = page.get(ended.get_absolute_url()).context["rounds"]
+    assert row.words == "2 hosts: 1.2 times the best (0.9 to 1.5)"
+
+
+def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client, ended: Experiment) -> None:
+    first = ended.trials.filter(state="finished").order_by("position")[0]
+    assert page.get(ended.get_absolute_url()).context["repeats_of_rounds"] == 0
+    Trial.objects.filter(pk=first.pk).update(conditions={"disturbances": {"cpu": "other load"}})
+    first.pk, first.attempt, first.position = None, 2, 99
+    first.save()
+    context = page.get(ended.get_absolute_url()).context
+    (row,) = context["rounds"]
+    assert (row.row.queued, row.repeats, context["repeats_of_rounds"]) == (9, 1, 1)
+    assert sum(len(row["marks"]) for row in context["squares"]) == row.row.queued + row.repeats
+
+
+def test_a_round_is_queued_until_a_trial_of_it_starts(page: Client, person: Any, library: Any) -> None:
+    experiment = submit(GOAL)
+    assert rounds_context(person, experiment)["is_waiting"]
+    end_trials(experiment, sd=0.1)
+    assert not rounds_context(person, experiment)["is_waiting"]
 
 
 def test_one_more_round_is_run_with_the_posted_budget(page: Client, ended: Experiment) -> None:

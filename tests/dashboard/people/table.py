@@ -226,6 +226,7 @@ TABLE: Final = {
     "GET experiments/<slug>/move/": "shnniiis",
     "POST experiments/<slug>/move/": "shnniiis",
     "GET experiments/<slug>/notebook.ipynb": "shiiiiis",
+    "GET client/<name>": "iiiiiiii",
     "GET experiments/<slug>/specification.yaml": "shiiiiii",
     "GET trials/": "siiiiiis",
     "GET experiments/chosen/archive/": "siiiiiis",

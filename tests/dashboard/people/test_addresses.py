@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.test import Client
 
 from dashboard.background.tasks import do
+from dashboard.exchange.client import wheel_name
 from experiments.models import (
     ApiToken,
     Artifact,
@@ -74,6 +75,7 @@ def things(experiment: Experiment, person: User) -> dict[str, dict[str, object]]
         "workloads/": {"name": "solver", "slug": "water"},
         "programs/": {"slug": "solver"},
         "published/": {"slug": "guster-2007-water"},
+        "client/": {"name": wheel_name()},
         "help/": {"name": "metrics"},
         "account/tokens/": {"pk": token.pk},
         "tokens/": {"pk": token.pk},
