@@ -226,7 +226,7 @@ class Environment(BaseModel):
         default_text="the worker's PATH",
     )
     RANKWIRE_WORKLOADS: str = setting(
-        "", "Directory whose Python files define workloads (docs/reference/programs.md); loaded when a process starts"
+        "", "Directory whose Python files define workloads ([programs](programs.md)); loaded when a process starts"
     )
     # Access
     RANKWIRE_ALLOWED_HOSTS: Items = setting(

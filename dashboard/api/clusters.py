@@ -21,6 +21,7 @@ from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
 from experiments.access import may_register_programs, may_set_up_clusters, may_test_clusters
 from experiments.models import ACTIVE, Cluster, ClusterTest, Program, State
+from experiments.models.cluster_check import without_details
 from experiments.workloads import WorkloadDefinition
 from experiments.workloads.definition import ProgramDefinition
 from workers import queue
@@ -42,7 +43,8 @@ class StepSerializer(serializers.Serializer[Any]):
 class ClusterTestSerializer(RowSerializer[ClusterTest]):
     """The last check of a cluster; `ended_at` is null until it ends.
 
-    `begun_at` is null while it waits for the hosts."""
+    `begun_at` is null while it waits for the hosts. `seen`, `remedy` and `commands` are empty for users who may not check
+    clusters."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)
@@ -53,7 +55,11 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
 
     def to_representation(self, test: ClusterTest) -> dict[str, Any]:
         fields = super().to_representation(test)
-        return fields | {"begun_at": None, "ended_at": None, "steps": []} if test.is_waiting else fields
+        if test.is_waiting:
+            return fields | {"begun_at": None, "ended_at": None, "steps": []}
+        if not may_test_clusters(self.context["request"].user):
+            fields["steps"] = without_details(test.steps)
+        return fields
 
 
 class ClusterSerializer(RowSerializer[Cluster]):
@@ -94,7 +100,7 @@ class ClusterSerializer(RowSerializer[Cluster]):
 
     @extend_schema_field(ClusterTestSerializer(allow_null=True))
     def get_test(self, cluster: Any) -> Any:
-        return ClusterTestSerializer(cluster.test).data if hasattr(cluster, "test") else None
+        return ClusterTestSerializer(cluster.test, context=self.context).data if hasattr(cluster, "test") else None
 
 
 class ClusterViewSet(RowsViewSet[Cluster]):

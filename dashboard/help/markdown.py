@@ -17,6 +17,7 @@ from markdown_it.token import Token
 Resolve = Callable[[str], str | None]
 """Returns the URL of a link target, or None if it has no page."""
 
+_COMMENT: Final = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][\w.-]*")
 
 
@@ -40,11 +41,11 @@ class Page:
 
 
 def read(text: str, resolve: Resolve) -> Page:
-    """Render ``text``. HTML is escaped; ``resolve`` maps links and pictures."""
+    """Render ``text``. Lines that are a comment are removed, other HTML is escaped; ``resolve`` maps links and pictures."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)
-    tokens = parser.parse(text)
+    tokens = parser.parse(_COMMENT.sub("", text))
     sections = _anchor(tokens)
     for token in tokens:
         if token.children:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.contrib import messages
@@ -23,6 +23,7 @@ from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Trial
+from experiments.models.cluster_check import SKIPPED, without_details
 from experiments.selectors.queue_forecast import outlooks
 from workers import queue
 
@@ -185,7 +186,9 @@ def _set_up(request: HttpRequest, slug: str) -> Cluster:
 
 
 def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
-    last = ClusterTest.objects.filter(cluster=cluster).first()
+    last, may_test = ClusterTest.objects.filter(cluster=cluster).first(), may_test_clusters(request.user)
+    if last and not may_test:
+        last.steps = without_details(last.steps)
     counts = last.counts.items() if last else ()
     running = last.running_trial if last and last.is_waiting else None
     return {
@@ -197,10 +200,24 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "running": running,
         "running_is_visible": running and visible_experiments(request.user).filter(pk=running.experiment_id).exists(),
         "running_left_s": outlooks([], [running])[running.experiment_id].left_s if running else None,
-        "may_test": may_test_clusters(request.user) and not cluster.elsewhere,
+        "may_test": may_test and not cluster.elsewhere,
+        "sees_details": may_test,
+        "steps": _steps(last.steps if last else ()),
         "may_set_up": may_set_up_clusters(request.user) and not cluster.elsewhere,
         "failure": ClusterTest.failure_of(cluster),
     }
+
+
+def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the steps of a check; consecutive ones that were not tried for one reason are one."""
+    rows: list[dict[str, Any]] = []
+    for step in steps:
+        last = rows[-1] if rows else None
+        if last and step["state"] == last["state"] == SKIPPED and step["seen"] == last["seen"]:
+            last["name"] += f", {step['name']}"
+        else:
+            rows.append(dict(step))
+    return rows
 
 
 def _texts(request: HttpRequest) -> dict[str, str] | None:
@@ -218,7 +235,9 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             words = "is saved"
             if "test" in request.POST:
                 queue.request_check(cluster)
-                words = "is saved but switched off. Switch it on to run experiments"
+                words += (
+                    ", and will be checked" if form.cluster else " but switched off. Switch it on to run experiments"
+                )
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)
     failure = ClusterTest.failure_of(form.cluster) if form.cluster else ""

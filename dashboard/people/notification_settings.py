@@ -13,7 +13,7 @@ from experiments.access import visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Delivery, NoticeChoices, Project, Webhook
 from workers.notifications import outbox
-from workers.notifications.address import Refused, checked
+from workers.notifications.address import Refused, checked, refuse_private
 
 _LAST: Final = 5
 
@@ -47,7 +47,8 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     def clean_url(self) -> str:
         url = str(self.cleaned_data["url"])
         try:
-            checked(url)
+            _, host, _, _ = checked(url)
+            refuse_private(host, settings.WEBHOOK_NETWORKS)
         except Refused as error:
             raise forms.ValidationError(str(error)) from None
         return url

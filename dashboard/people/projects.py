@@ -18,6 +18,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from dashboard.people.change_rows import changed_fields
 from dashboard.people.notification_settings import WebhookForm, of_project, report_test
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
@@ -295,6 +296,6 @@ def all_changes(request: HttpRequest) -> HttpResponse:
 
 def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
     page = Paginator(changes(project), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
-    rows: list[dict[str, Any]] = [{"entry": entry, "fields": entry.changes_display_dict.items()} for entry in page]
+    rows: list[dict[str, Any]] = [{"entry": entry, "fields": changed_fields(entry)} for entry in page]
     context = {"place": "projects", "project": project, "rows": rows, "page": page}
     return render(request, "people/changes.html", context)

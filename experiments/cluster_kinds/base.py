@@ -79,6 +79,10 @@ class ClusterKind(ABC):
             return [self._at_its_field(entry) for entry in error.errors()]
         return []
 
+    def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
+        """Return settings that cannot work, which a form refuses; stored ones stay valid."""
+        return []
+
     def _at_its_field(self, error: Any) -> FieldError:
         """Report an error of a list entry at the list: a form shows no entry numbers."""
         path = ".".join(str(part) for part in error["loc"] if not isinstance(part, int))

@@ -83,7 +83,8 @@ def settings_from(kind: ClusterKind, texts: Mapping[str, str]) -> dict[str, Any]
             target = target.setdefault(part, {})
         target[name] = value
     wrong = {error.path for error in errors}
-    errors += [error for error in kind.errors_in(settings) if error.path not in wrong]
+    more_errors = [*kind.errors_in(settings), *kind.refusals(settings)]
+    errors += [error for error in more_errors if error.path not in wrong]
     if errors:
         raise InvalidSpec(errors)
     return kind.settings_type.model_validate(settings).model_dump(mode="json", exclude_unset=True)

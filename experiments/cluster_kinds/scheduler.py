@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
 
 from pydantic import field_validator
 
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
 from experiments.cluster_kinds.hosts import HostAlias
 from experiments.cluster_kinds.settings import MPIRUN, HostSettings, Launcher, Login, Name, Word, stated
+from experiments.errors import FieldError
+
+_CLOCK: Final = r"(\d+:){0,2}\d+"
 
 
 class SchedulerLogin(Login):
@@ -50,6 +55,28 @@ class SchedulerKind(ClusterKind):
     """As many nodes as the scheduler gives; it lets no other job on them."""
 
     allots = True
+    time_limit_pattern: ClassVar[str]
+    """Spelling of a time limit, as a regular expression."""
+    time_limit_example: ClassVar[str]
+    options_of_rankwire: ClassVar[frozenset[str]]
+    """Options of the submit command that a further one would contradict."""
+
+    def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
+        """Return a time limit that the scheduler cannot read, and options that Rankwire sets itself."""
+        errors, limit = [], settings.get("time_limit")
+        if isinstance(limit, str) and not re.fullmatch(self.time_limit_pattern, limit.strip(), re.IGNORECASE):
+            errors.append(
+                FieldError("time_limit", f"is not a time limit of {self.title}, such as {self.time_limit_example}")
+            )
+        for word in settings.get("options", ()):
+            if (option := self._set_by_rankwire(word)) is not None:
+                errors.append(FieldError("options", f"{option} is set by Rankwire for each trial: remove it"))
+        return errors
+
+    def _set_by_rankwire(self, word: str) -> str | None:
+        """Return the option of a word, `--nodes=3` or `-N3`, if Rankwire sets it."""
+        options = (name for name in self.options_of_rankwire if re.fullmatch(rf"{name}(=.*|\d.*)?", word))
+        return next(options, None)
 
     def most_hosts(self, cluster: StoredCluster) -> int | None:
         """Return None: partitions grow, so users may ask for more than is known."""
@@ -99,6 +126,9 @@ class Slurm(SchedulerKind):
     title = "Slurm"
     summary = "Jobs through a login node"
     noun = "Slurm"
+    time_limit_pattern = rf"(\d+-\d+(:\d+){{0,2}}|{_CLOCK}|unlimited|infinite)"
+    time_limit_example = "1-00:00:00"
+    options_of_rankwire = frozenset({"--nodes", "-N", "--job-name", "-J"})
     settings_type = SlurmSettings
 
 
@@ -130,6 +160,9 @@ class Pbs(SchedulerKind):
     title = "PBS"
     summary = "OpenPBS and PBS Professional"
     noun = "PBS"
+    time_limit_pattern = _CLOCK
+    time_limit_example = "24:00:00"
+    options_of_rankwire = frozenset({"-N", "select", "-lselect"})
     settings_type = PbsSettings
 
 
@@ -151,6 +184,9 @@ class Lsf(SchedulerKind):
     title = "LSF"
     summary = "IBM Spectrum LSF"
     noun = "LSF"
+    time_limit_pattern = r"(\d+:)?\d+(/\S+)?"
+    time_limit_example = "24:00"
+    options_of_rankwire = frozenset({"-n", "-J"})
     settings_type = LsfSettings
 
 
@@ -173,6 +209,9 @@ class Flux(SchedulerKind):
     title = "Flux"
     summary = "Flux Framework"
     noun = "Flux"
+    time_limit_pattern = r"\d+(\.\d+)?(ms|[smhd])?|inf(inity)?"
+    time_limit_example = "24h"
+    options_of_rankwire = frozenset({"--nodes", "-N", "--nslots", "-n", "--job-name"})
     settings_type = FluxSettings
 
 
@@ -194,4 +233,7 @@ class Gridengine(SchedulerKind):
     title = "Grid Engine"
     summary = "Sun's and its successors"
     noun = "Grid Engine"
+    time_limit_pattern = rf"{_CLOCK}|infinity"
+    time_limit_example = "24:00:00"
+    options_of_rankwire = frozenset({"-pe", "-N"})
     settings_type = GridengineSettings

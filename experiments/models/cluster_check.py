@@ -121,7 +121,7 @@ class ClusterTest(models.Model):
     def running_trial(self) -> Any:
         """Return a trial that has a host of the cluster, for which a waiting check waits."""
         leases = Lease.objects.filter(resource__in=self.cluster.resources(), trial__isnull=False)
-        lease = leases.select_related("trial__experiment", "trial__configuration").first()
+        lease = leases.select_related("trial__experiment", "trial__configuration", "trial__cluster").first()
         return lease.trial if lease else None
 
     @property
@@ -148,7 +148,7 @@ class ClusterTest(models.Model):
     def failure_of(cls, cluster: Cluster) -> str:
         """Return a sentence on what failed in the last check of a cluster, or ""."""
         test = cls.objects.filter(cluster=cluster).first()
-        failed = [step["name"] for step in test.steps if step["state"] == PROBLEM] if test else []
+        failed = list(dict.fromkeys(step["name"] for step in test.steps if step["state"] == PROBLEM)) if test else []
         if test is None or not failed:
             return ""
         since = " Its settings have changed since." if test.is_outdated else ""
@@ -156,6 +156,11 @@ class ClusterTest(models.Model):
 
     def _mine(self) -> models.QuerySet[ClusterTest]:
         return type(self).objects.filter(pk=self.pk, worker=self.worker, ended_at=None)
+
+
+def without_details(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Return steps without observations, fixes and commands, which name accounts and files of the hosts."""
+    return [{**step, "seen": "", "remedy": "", "commands": []} for step in steps]
 
 
 def digest_of(cluster: Cluster) -> str:

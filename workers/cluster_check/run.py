@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import structlog
 
 from analysis.numbers import amount, plural
-from experiments.cluster_kinds.settings import HostSettings
+from experiments.cluster_kinds.settings import HostSettings, Login
 from experiments.models import Cluster, ClusterTest
 from experiments.specification import Link
 from workers import launchers
 from workers.cluster_check import counters, hosts, world
 from workers.cluster_check.launcher import launcher as launcher_of_ranks
-from workers.cluster_check.step import Step, ok, problem, skipped
+from workers.cluster_check.step import Step, ok, problem, skipped, warning
 from workers.errors import ClusterUnavailable, TrialFailed
 from workers.launchers import Launcher, Session
+from workers.launchers.base import Reached
 from workers.launchers.remote import RemoteSession
 from workers.worker_identity import identity
 
@@ -70,7 +73,7 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
             problem("Settings", "Wrong", str(error), "Change them in the form."),
             *_untried("the settings are wrong"),
         ]
-    steps.append(ok("Settings", "Complete"))
+    steps.append(_key_file(launcher) or ok("Settings", "Complete"))
     if missing := launcher.probe():
         steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
         return [*steps, *_untried("the worker's machine is not ready")]
@@ -94,6 +97,23 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
     return [*steps, *(step for step in _untried("the hosts could not be kept ready") if step.name not in done)]
 
 
+def _key_file(launcher: Launcher) -> Step | None:
+    """Return a warning if the worker's user cannot read the private key.
+
+    No problem: the ssh configuration may name another key.
+    """
+    login = getattr(launcher.settings, "login", None) or launcher.settings
+    key = login.key if isinstance(login, Login) else None
+    if key is None or "%" in key or "$" in key or os.access(Path(key).expanduser(), os.R_OK):
+        return None
+    return warning(
+        "Settings",
+        "No private key",
+        f"The worker's user cannot read the file {key} on the worker's machine.",
+        "Correct the path under “Private key”, or give the worker's user the file.",
+    )
+
+
 def _untried(because: str) -> list[Step]:
     return [skipped(name, f"Because {because}.") for name in ON_HOSTS]
 
@@ -107,16 +127,7 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
     reached = [answer for answer in answers if not answer.problem]
     slowest = max((answer.took_s for answer in reached), default=0.0)
     if failed:
-        commands = [command for answer in failed for command in answer.commands]
-        steps = [
-            problem(
-                "Reach",
-                f"{len(failed)} of {len(answers)} failed",
-                " ".join(answer.problem for answer in failed),
-                " ".join(dict.fromkeys(answer.remedy for answer in failed if answer.remedy)),
-                *dict.fromkeys(commands),
-            )
-        ]
+        steps = [_unreached(of_cause, len(answers)) for of_cause in _by_cause(failed)]
     else:
         steps = [
             ok(
@@ -132,6 +143,23 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
     steps.append(hosts.python(versions))
     answered += [host for host in versions if hosts.python({host: versions[host]}).state == "ok"]
     return steps
+
+
+def _by_cause(failed: Sequence[Reached]) -> list[list[Reached]]:
+    """Return the hosts that failed for one reason together, in their order."""
+    causes: dict[tuple[str, str], list[Reached]] = {}
+    for answer in failed:
+        cause = answer.problem.replace(f"ost {answer.host} ", "ost ")
+        causes.setdefault((cause, answer.remedy), []).append(answer)
+    return list(causes.values())
+
+
+def _unreached(failed: Sequence[Reached], host_count: int) -> Step:
+    """Return the step of hosts that failed for one reason."""
+    first, *others = failed
+    also = f" The same holds for {', '.join(answer.host for answer in others)}." if others else ""
+    commands = dict.fromkeys(command for answer in failed for command in answer.commands)
+    return problem("Reach", f"{len(failed)} of {host_count} failed", f"{first.problem}{also}", first.remedy, *commands)
 
 
 def _versions(session: Session, known_steps: set[str]) -> list[Step]:

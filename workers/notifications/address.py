@@ -28,6 +28,7 @@ _SPECIAL: Final = tuple(
     )
 )
 """Networks that no receiver is in, whether the registries call them globally reachable or not."""
+_NOT_PUBLIC: Final = "is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
 LONGEST: Final = 500
 
 
@@ -55,6 +56,19 @@ def checked(url: str) -> tuple[str, str, int, str]:
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path
 
 
+def refuse_private(host: str, allowed: Iterable[Any] = ()) -> None:
+    """Raise Refused if ``host`` is an IP address that is neither public nor in ``allowed``.
+
+    Names are judged when they are contacted: their addresses change.
+    """
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return
+    if not is_allowed(address, allowed):
+        raise Refused(f"{host} {_NOT_PUBLIC}")
+
+
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     """Resolve ``host`` once and return an address to connect to.
 
@@ -65,9 +79,7 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     for address in addresses:
         if not is_allowed(ip_address(str(address).partition("%")[0]), allowed):
             subject = host if address == host else f"{host} is {address}, which"
-            raise Refused(
-                f"{subject} is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
-            )
+            raise Refused(f"{subject} {_NOT_PUBLIC}")
     return str(addresses[0])
 
 

@@ -58,9 +58,10 @@ def test_maintainer_tests_a_cluster_and_reads_the_result(viewer: Client) -> None
     assert test is not None
     step = {"name": "Reach", "state": "problem", "value": "1 of 2 failed", "seen": "n2", "remedy": "", "commands": []}
     test.end([step])
-    data = viewer.get(f"{CLUSTERS}rack/").json()["test"]
+    data = maintainer.get(f"{CLUSTERS}rack/").json()["test"]
     assert data["steps"] == [step]
     assert data["ended_at"] is not None
+    assert viewer.get(f"{CLUSTERS}rack/").json()["test"]["steps"] == [{**step, "seen": ""}]
     assert maintainer.post(f"{CLUSTERS}moon/test/").status_code == 404
 
 

@@ -69,6 +69,13 @@ def test_it_shows_markup_in_a_document_as_text() -> None:
     assert 'href="javascript' not in html_text
 
 
+def test_comments_of_a_document_are_not_shown() -> None:
+    html_text = read("# A\n\n<!-- rows -->\n| a | b |\n|---|---|\n| c | d |\n<!-- /rows -->\n", address).html
+    assert "rows" not in html_text
+    assert html_text.count("<td") == 2
+    assert [name for name, guide in guides().items() if "&lt;!--" in guide.page.html] == []
+
+
 def test_headings_of_one_name_differ_in_their_anchors() -> None:
     assert [section.anchor for section in read("# A\n\n## Of `it`, so\n\n## Of it so", address).sections] == [
         "a",

@@ -10,7 +10,7 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from experiments.models import ApiToken, Experiment, Project
+from experiments.models import ApiToken, Cluster, Experiment, Project
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 
@@ -70,3 +70,20 @@ def test_a_superuser_sees_everything_but_no_secret(db: None) -> None:
     assert '"password":["hidden","hidden"]' in answer.replace(" ", "")
     for secret in (token.digest, admin.password, key):
         assert secret not in answer
+
+
+def test_a_changed_setting_of_a_cluster_is_named_with_its_values(library: Project) -> None:
+    root = Client()
+    root.force_login(factories.person("root", is_superuser=True))
+    many = dict.fromkeys(("A", "B", "C"), "x" * 100)
+    rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1"], "environment": many})
+    rack.set_up(name="Rack", settings={"hosts": ["n1"], "environment": many, "key": "/srv/new"}, enabled=False)
+    fields = root.get("/changes/").context["rows"][0]["fields"]
+    assert ("Private key", "not set", "/srv/new") in fields
+    assert sorted(label for label, _, _ in fields) == ["Private key", "enabled"]
+    rack.set_up(name="Rack", settings={"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False)
+    rack.describe({"clock_hz": 3e9})
+    fields = [field for row in root.get("/changes/").context["rows"][:2] for field in row["fields"]]
+    assert ("Hosts", '["n1"]', '["n1", "n2"]') in fields
+    assert ("environment: B", "x" * 100, "y") in fields
+    assert any(after == "3000000000.0" for _, _, after in fields)

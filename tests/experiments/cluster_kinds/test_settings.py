@@ -178,3 +178,46 @@ def test_an_experiment_on_a_cluster_that_is_set_up_wrong_is_refused_with_the_set
     assert error.path == "cluster"
     assert error.message == "the settings of Rack are wrong: hosts is missing; host is not a known field; hosts is"
     assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "limits", "wrong"),
+    [
+        ("slurm", ["30", "1:30", "1:00:00", "1-12", "1-12:30:00", "UNLIMITED"], ["banana", "1-", "24h"]),
+        ("pbs", ["3600", "24:00:00"], ["banana", "1-00:00:00"]),
+        ("lsf", ["90", "24:00", "1:30/model"], ["banana", "1:2:3"]),
+        ("flux", ["90", "24h", "1.5h", "30m"], ["banana", "1:00"]),
+        ("gridengine", ["24:00:00", "INFINITY"], ["banana", "24h"]),
+    ],
+)
+def test_time_limits_are_spelled_as_the_scheduler_reads_them(kind: str, limits: list[str], wrong: list[str]) -> None:
+    of_kind = cluster_kinds.get(kind)
+    required = {"parallel_environment": "mpi"} if kind == "gridengine" else {}
+    for limit in limits:
+        assert settings_from(of_kind, {**required, "time_limit": limit})["time_limit"] == limit
+    for limit in wrong:
+        assert list(refused(of_kind, **required, time_limit=limit)) == ["time_limit"], limit
+        stored = {**required, "time_limit": limit}
+        assert of_kind.errors_in(stored) == [], "a stored cluster stays usable"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "refused_option"),
+    [
+        ("slurm", "--nodes=3", "--nodes"),
+        ("slurm", "--mem=0 -N 3", "-N"),
+        ("slurm", "-N3", "-N"),
+        ("slurm", "--nodelist=n1 --nodefile=x --mem=0", None),
+        ("pbs", "-l select=3:ncpus=4", "select"),
+        ("pbs", "-W depend=after:3", None),
+        ("lsf", "-n 4", "-n"),
+        ("lsf", "-network type=sn", None),
+        ("flux", "--nslots=8", "--nslots"),
+    ],
+)
+def test_options_that_rankwire_sets_are_refused(kind: str, options: str, refused_option: str | None) -> None:
+    if refused_option is None:
+        assert "options" in settings_from(cluster_kinds.get(kind), {"options": options})
+        return
+    (message,) = refused(cluster_kinds.get(kind), options=options)["options"]
+    assert message.startswith(f"{refused_option} is set by Rankwire")

@@ -108,7 +108,11 @@ class SchedulerLauncher(HostsLauncher):
             return [why_unreached(login_host, took_s, answer.stderr, self.settings.login)]
         said = answer.stderr.splitlines()[-1:] or ["nothing"]
         sentence = f"{self.kind.title}'s commands do not work on {login_host}: {said[0].strip().rstrip('.')}."
-        remedy = f"Check that {self.greeting[0]} works there without a login shell."
+        remedy = (
+            f"Check that {self.greeting[0]} works there without a login shell."
+            if self.settings.login
+            else f"Fill in “Login host”, with an account on a host where {self.greeting[0]} works."
+        )
         return [Reached(login_host, took_s, problem=sentence, remedy=remedy)]
 
     def for_test(self, reached: Sequence[str]) -> tuple[Launcher, int]:

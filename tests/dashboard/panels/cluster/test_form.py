@@ -103,7 +103,6 @@ def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Cli
     assert not ClusterTest.objects.get(cluster=cluster).is_over
     text_of(set_up.get(response.url))
     edit = reverse("cluster-edit", args=[cluster.slug])
-    assert 'name="test"' not in text_of(set_up.get(edit))
     set_up.post(edit, {**RACK, "enabled": "on"})
     cluster.refresh_from_db()
     assert cluster.enabled
@@ -199,3 +198,15 @@ def test_the_administration_refuses_settings_that_the_kind_does_not_take(client:
     form = {"slug": "rack", "name": "Rack", "kind": "ssh", "settings": '{"host": ["n1"]}', "facts": "{}"}
     client.post("/admin/experiments/cluster/add/", form)
     assert not Cluster.objects.filter(slug="rack").exists()
+
+
+def test_edited_settings_are_checked_with_one_button(set_up: Client, empty_redis: object) -> None:
+    set_up.post(reverse("cluster-new"), RACK)
+    rack = Cluster.objects.get(slug="bench-rack")
+    edit = reverse("cluster-edit", args=["bench-rack"])
+    set_up.post(edit, {**RACK, "user": "ada"})
+    assert not ClusterTest.objects.filter(cluster=rack).exists()
+    set_up.post(edit, {**RACK, "user": "mia", "test": "on"})
+    rack.refresh_from_db()
+    assert (rack.settings["user"], rack.enabled) == ("mia", True)
+    assert ClusterTest.objects.get(cluster=rack).is_waiting

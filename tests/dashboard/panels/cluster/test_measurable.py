@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -47,7 +48,8 @@ def test_measurable_shows_why_a_source_was_not_tried() -> None:
     assert {(source.state, source.sentence) for source in sources} == {("skipped", "Because n1 is off.")}
 
 
-def test_cluster_shows_sources_and_renews_them_with_each_step(page: Client, empty_redis: object) -> None:
+def test_cluster_shows_sources_and_renews_them_with_each_step(page: Client, person: User, empty_redis: object) -> None:
+    person.memberships.update(role="maintainer")
     rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1", "n2"]})
     ClusterTest.ask(rack)
     test = ClusterTest.begin(rack, "host:1:1")

@@ -56,6 +56,50 @@ def test_it_shows_results_with_fixes_and_stops_polling(page: Client, rack: Clust
     rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
 
 
+def test_users_who_may_not_check_a_cluster_see_no_login_of_its_hosts(page: Client, rack: Cluster, person: User) -> None:
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    login = {"seen": "Key /srv/key of bench.", "remedy": "Log in as bench.", "commands": ["ssh bench@n1"]}
+    test.end([*STEPS, {"name": "Capture permission", "state": "problem", "value": "Missing", **login}])
+    assert "bench" in text_of(page.get(reverse("cluster", args=["rack"])))
+    person.memberships.all().delete()
+    for address in (reverse("cluster", args=["rack"]), reverse("cluster-test", args=["rack"])):
+        text = text_of(page.get(address))
+        assert "bench" not in text
+        assert "ssh n2" not in text
+        assert "1 of 2 failed" in text
+
+
+def test_steps_that_were_not_tried_for_one_reason_are_one_row(page: Client, rack: Cluster) -> None:
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    untried = {"state": "skipped", "value": "", "seen": "Because no host can be used.", "remedy": "", "commands": []}
+    test.end(
+        [
+            STEPS[1],
+            *({"name": name, **untried} for name in ("Link", "Clocks")),
+            {"name": "GPU", **untried, "seen": "No."},
+        ]
+    )
+    response = page.get(reverse("cluster", args=["rack"]))
+    assert [step["name"] for step in response.context["steps"]] == ["Reach", "Link, Clocks", "GPU"]
+    assert ("skipped", "3 not tried") in response.context["counts"]
+
+
+def test_waiting_check_names_the_other_cluster_of_the_trial(page: Client, rack: Cluster) -> None:
+    factories.experiment()
+    factories.claimed()
+    address = reverse("cluster-test", args=["testbed"])
+    page.post(address)
+    assert "shares hosts" not in text_of(page.get(address))
+    Cluster.objects.filter(slug="rack").update(settings={"hosts": ["127.0.0.1"]})
+    address = reverse("cluster-test", args=["rack"])
+    page.post(address)
+    assert "on Virtual test-bed, which shares hosts with this cluster" in " ".join(text_of(page.get(address)).split())
+
+
 def test_waiting_check_names_the_trial_and_can_be_cancelled(page: Client, rack: Cluster) -> None:
     factories.experiment()
     trial = factories.claimed()

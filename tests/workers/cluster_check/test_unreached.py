@@ -1,0 +1,60 @@
+"""Hosts that cannot be reached: one step for each reason, with its fix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from experiments.models import Cluster, ClusterTest
+from tests.experiments import factories
+from tests.workers.cluster_check.steps import steps_by_name
+from workers.cluster_check.run import steps_of
+
+NO_SSHD = {"hosts": ["127.0.0.1", "127.0.0.2"], "port": 1}
+
+
+def test_a_missing_key_is_reported_before_and_once_for_all_hosts(tmp_path: Path) -> None:
+    key = str(tmp_path / "nokey")
+    steps = steps_of("ssh", {**NO_SSHD, "key": key}, lambda trying, steps: None)
+    settings, *reached = [step for step in steps if step.state != "skipped"]
+    assert (settings.state, settings.value) == ("warning", "No private key")
+    assert key in settings.seen
+    (reach,) = reached
+    assert reach.value == "2 of 2 failed"
+    assert reach.seen.count(key) == 1
+    assert reach.seen.endswith("The same holds for 127.0.0.2.")
+
+
+def test_hosts_that_fail_for_different_reasons_have_steps_with_one_fix_each() -> None:
+    hosts = [*NO_SSHD["hosts"], "no-such-host.invalid"]  # type: ignore[misc]
+    steps = steps_of("ssh", {**NO_SSHD, "hosts": hosts}, lambda trying, steps: None)
+    assert steps[0].state == "ok"
+    refused, unresolved = [step for step in steps if step.name == "Reach"]
+    assert (refused.value, unresolved.value) == ("2 of 3 failed", "1 of 3 failed")
+    assert "sshd" in refused.remedy
+    assert len(refused.commands) == 2
+    assert unresolved.commands == ("getent hosts no-such-host.invalid",)
+
+
+@pytest.mark.django_db
+def test_a_step_that_failed_for_several_reasons_is_named_once() -> None:
+    factories.load_defaults()
+    rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1"]})
+    failed = {"name": "Reach", "state": "problem", "value": "", "seen": "", "remedy": "", "commands": []}
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    test.end([failed, failed])
+    assert ClusterTest.failure_of(rack) == "The last check of Rack failed: Reach."
+
+
+def test_failing_scheduler_without_a_login_host_asks_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun", "sacct"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\necho 'sinfo: fatal: Could not establish a configuration source' >&2\nexit 1\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    reach = steps_by_name("slurm", {})["Reach"]
+    assert "configuration source" in reach.seen
+    assert "“Login host”" in reach.remedy
