@@ -63,7 +63,7 @@ class ImportedTables:
 
 
 def is_left_out(origin: dict[str, Any]) -> bool:
-    """Return whether tables of trials from ``origin`` are not to be read; record the use."""
+    """Return whether tables of trials from ``origin`` are left out; record the use."""
     tables = _present.get()
     if tables is None or not origin:
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import resource
 import signal
 import struct
 import subprocess
@@ -27,6 +28,8 @@ from analysis.packets import NO_TIME
 LONGEST_FILTER: Final = 2000
 MOST_NS: Final = 2**62 // 10**9 * 10**9
 """Limit of stamps, as in the native decoder (kernels.frames.framing)."""
+MEMORY_BYTES: Final = 4 << 30
+"""Address space of a tshark with a time limit: it stores state of each packet and connection of a capture that may be hostile."""
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
 _CUT_SHORT: Final = "cut short in the middle of a packet"
 
@@ -67,6 +70,9 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
         process = _start(["-r", str(Path(path).absolute()), *arguments], subprocess.DEVNULL, errors)
         if process.stdout is None:
             raise DecoderError("tshark has no output")
+        if timeout_s is not None:
+            with suppress(ProcessLookupError, PermissionError, ValueError):  # it ended, or has a lower limit
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         run = TsharkRun(process, process.stdout)
         clock = threading.Timer(timeout_s, run.expire) if timeout_s is not None else None
         if clock is not None:

@@ -33,7 +33,7 @@ _IGNORED: Final = re.compile("[\u034f\u1806\u180b-\u180d\ufe00-\ufe0f\ufffc]")
 
 
 def plain_name(name: str) -> str:
-    """Return a name without what a directory ignores when it compares names (RFC 4518)."""
+    """Return a name without what a directory ignores in comparisons (RFC 4518)."""
     text = unicodedata.normalize("NFKC", _IGNORED.sub("", name))
     return " ".join("".join(letter for letter in text if unicodedata.category(letter) not in ("Cc", "Cf")).split())
 
@@ -45,7 +45,7 @@ def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) ->
 
 
 def counted_address(request: HttpRequest) -> str:
-    """Return the address whose wrong passwords axes counts: of IPv6 the network of a site."""
+    """Return the address that axes counts by: of IPv6 the network of a site."""
     address = str(request.META.get("REMOTE_ADDR") or "")
     return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
 

@@ -1,4 +1,4 @@
-"""Limit of processor time, of a request or a part of it, checked in loops of any length.
+"""Limit of processor time, of a request or a part, checked in loops of any length.
 
 A signal would end a request anywhere, in the middle of a transaction too; here it ends between complete steps.
 """

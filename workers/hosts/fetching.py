@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,6 +16,10 @@ OUTPUT_LIMIT_BYTES: Final = 256 << 20
 MOST_FILES: Final = 100_000
 _LONGEST_NAME: Final = 255
 """Bytes that Linux allows a file's name."""
+
+
+_NO_BYTES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of characters that JSON can write and no file's name has."""
 
 
 class FileSource(Protocol):
@@ -68,7 +73,7 @@ def _nested_names(agent: FileSource, source: Path, patterns: Sequence[str]) -> l
     names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
     if not isinstance(names, list):
         return []
-    return selected(patterns, (name for name in names if isinstance(name, str) and "/" in name))
+    return selected(patterns, (n for n in names if isinstance(n, str) and "/" in n and not _NO_BYTES.search(n)))
 
 
 def is_file_name(name: Any) -> bool:
@@ -78,5 +83,6 @@ def is_file_name(name: Any) -> bool:
         and name not in ("", ".", "..")
         and "/" not in name
         and "\0" not in name
+        and not _NO_BYTES.search(name)
         and len(name.encode(errors="surrogateescape")) <= _LONGEST_NAME
     )

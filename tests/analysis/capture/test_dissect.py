@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 import analysis
+from analysis.capture import tshark
 from analysis.capture.dissect import check_filter, dissect
 from analysis.capture.listing import list_packets
 from analysis.capture.tshark import running
@@ -191,3 +192,12 @@ def test_the_readers_own_wireshark_settings_change_nothing(
     monkeypatch.setenv("HOME", str(tmp_path))
     (packet,) = dissect(mpi_capture, frames=(1, 1))
     assert "tcp" in [layer["name"] for layer in packet["layers"]]
+
+
+def test_a_reader_with_a_time_limit_has_a_limit_of_memory(mpi_capture: Path) -> None:
+    arguments = ["-T", "pdml", "-l"]
+    with running(mpi_capture, arguments, 20.0) as run:
+        run.stdout.read(1)
+        (reader,) = readers()
+        assert psutil.Process(reader).rlimit(psutil.RLIMIT_AS) == (tshark.MEMORY_BYTES, tshark.MEMORY_BYTES)
+        run.enough = True

@@ -87,6 +87,12 @@ def test_meter_has_a_reason_when_the_value_is_lost(reads: tuple[Any, ...], field
     assert word in lost.reason
 
 
+@pytest.mark.parametrize("raw", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("kind", ["counter", "gauge", "power"])
+def test_meter_refuses_what_is_no_number(raw: float, kind: str) -> None:
+    assert meter(1.0, raw, 3.0, kind=kind).reason == "it is no number"
+
+
 def test_meter_refuses_a_wrapping_counter_that_was_read_too_rarely() -> None:
     assert "more than once" in meter(10, 20, gap_s=LONGEST_GAP_S + 1, wraps_at=100).reason
     assert meter(10, 20, gap_s=LONGEST_GAP_S + 1).value == 10

@@ -32,7 +32,7 @@ def test_it_writes_the_files_that_a_host_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../outside", "/var/rankwire-outside", "sub/file", "..", ".", "", "nul\0byte", "x" * 256, 7]
+    "name", ["../outside", "/var/rankwire-outside", "sub/file", "..", ".", "", "nul\0byte", "x" * 256, "\ud800", 7]
 )
 def test_it_fails_the_trial_whose_host_names_another_place(tmp_path: Path, name: object) -> None:
     target = tmp_path / "trial" / "work"
@@ -52,10 +52,11 @@ def test_it_takes_from_subdirectories_what_is_requested_and_nothing_odd(tmp_path
         "run1/../../rates.csv",
         ".ssh/rates.csv",
         "run1/other",
+        "run1/\ud800/rates.csv",
         7,
     ]
     host = StrangeHost({"rates.csv": [b"1"]}, names=odd, answers="nested")
-    fetch(host, WORK, tmp_path / "trial" / "work", deep=["*/rates.csv", "*.log"])
+    fetch(host, WORK, tmp_path / "trial" / "work", deep=["*/rates.csv", "*/*/rates.csv", "*.log"])
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "trial/work/run1/rates.csv"]
 
 

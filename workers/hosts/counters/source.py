@@ -5,6 +5,7 @@ Standard library and Python 3.9 only: this travels with the agent.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -98,6 +99,8 @@ class Meter:
         self.reads += 1
         if raw is None:
             self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
+        elif not -math.inf < raw < math.inf:
+            self.reason = "it is no number"
         elif raw >= NO_VALUE:  # a float of it is 2^64
             self.reason = "the device reports no value (2^64 - 1)"
         elif raw == self.quantity.sticks_at:
