@@ -117,14 +117,13 @@ class _Values:
         everywhere = [positions[trial.pk] for trial in trials] if all(t.pk in positions for t in trials) else None
         values: dict[str, Any] = {}
         order: dict[str, Any] = {}
-        columns = zip(
-            self.metrics, self.numbers[rows].T.copy(), is_known.any(axis=0), is_known.all(axis=0), strict=True
-        )
-        for column, (metric, numbers, is_measured, is_complete) in enumerate(columns):
-            if not is_measured:
+        counts: list[int] = np.sum(is_known, axis=0, dtype=np.int64).tolist()
+        columns = zip(self.metrics, self.numbers[rows].T.copy(), counts, strict=True)
+        for column, (metric, numbers, count) in enumerate(columns):
+            if not count:
                 continue
             places = everywhere
-            if not is_complete:
+            if count < len(rows):
                 is_present = is_known[:, column]
                 numbers = numbers[is_present]
                 places = None if places is None else [places[index] for index in np.flatnonzero(is_present)]

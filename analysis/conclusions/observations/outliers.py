@@ -89,7 +89,7 @@ class _Removals:
 
     positions: np.ndarray
     squares: np.ndarray
-    """What each value added to the scatter."""
+    """Contributions of the values to the scatter."""
     sizes: np.ndarray
     """Numbers of values of each value's point, itself included."""
 
