@@ -111,12 +111,12 @@ def run(data: dict[str, Any], cluster: str) -> tuple[float, Any]:
     from experiments.models import Cluster
     from experiments.selectors.diagnosis import diagnosis_of
     from experiments.specification import parse
-    from workers import queue, tasks
+    from workers import queue, rounds, tasks
 
     experiment = queue.submit(parse(data), project=load_defaults())
     while experiment.rounds.filter(outcome="").exists():
         tasks.work(Cluster.objects.get(slug=cluster).pk)
-        tasks.rounds.decide_due()
+        rounds.decide_due()
     for row in experiment.rounds.all():
         print(f"round {row.number}, {row.phase or 'trials'}, {row.queued}: {row.outcome}. {row.reason}")
     ends = experiment.trials.aggregate(first=Min("preparing_at"), last=Max("ended_at"))
