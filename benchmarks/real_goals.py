@@ -104,7 +104,7 @@ def main() -> int:
 
 
 def run(data: dict[str, Any], cluster: str) -> tuple[float, Any]:
-    """Run an experiment to its end; return the time from first to last trial and the answer."""
+    """Run an experiment to its end; return its seconds and its answer."""
     from django.db.models import Count, Max, Min
 
     from experiments.library import load_defaults
