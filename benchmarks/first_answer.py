@@ -41,7 +41,7 @@ def main() -> int:
     os.environ["RANKWIRE_LOG_LEVEL"] = "ERROR"
     rows: list[dict[str, dict[str, Any]]] = []
     with laboratory():
-        run("warm-up", {"repetitions": 1})
+        run("warm-up", {"repetitions": 1}, most_extensions=0)
         names = list(DESIGNS)
         for _ in range(options.pairs):
             names.reverse()
@@ -64,7 +64,7 @@ def main() -> int:
     return 0
 
 
-def run(name: str, changes: dict[str, Any]) -> dict[str, Any]:
+def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIONS) -> dict[str, Any]:
     """Run the demonstration to a conclusive answer; return its time and trials."""
     from django.db.models import Max, Min
 
@@ -82,7 +82,7 @@ def run(name: str, changes: dict[str, Any]) -> dict[str, Any]:
     while True:
         tasks.work(cluster)
         made = diagnosis_of(experiment)
-        is_final = made.answer.strength == "firm" or "goal" in changes or extensions == MOST_EXTENSIONS
+        is_final = made.answer.strength == "firm" or "goal" in changes or extensions == most_extensions
         if is_final or not (more := plan_points(experiment, made.suggested)):
             break
         extensions += bool(queue.add_points(experiment, more))

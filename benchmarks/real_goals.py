@@ -104,19 +104,19 @@ def main() -> int:
 
 
 def run(data: dict[str, Any], cluster: str) -> tuple[float, Any]:
-    """Run an experiment to its end; return the time from first to last trial and the answer."""
+    """Run an experiment to its end; return its seconds and its answer."""
     from django.db.models import Count, Max, Min
 
     from experiments.library import load_defaults
     from experiments.models import Cluster
     from experiments.selectors.diagnosis import diagnosis_of
     from experiments.specification import parse
-    from workers import queue, tasks
+    from workers import queue, rounds, tasks
 
     experiment = queue.submit(parse(data), project=load_defaults())
     while experiment.rounds.filter(outcome="").exists():
         tasks.work(Cluster.objects.get(slug=cluster).pk)
-        tasks.rounds.decide_due()
+        rounds.decide_due()
     for row in experiment.rounds.all():
         print(f"round {row.number}, {row.phase or 'trials'}, {row.queued}: {row.outcome}. {row.reason}")
     ends = experiment.trials.aggregate(first=Min("preparing_at"), last=Max("ended_at"))

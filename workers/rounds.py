@@ -188,7 +188,7 @@ def _within_part(
 
 
 def _repetitions(experiment: Experiment, decision: Decision, budget: Budget, spent: Spent) -> dict[str, int]:
-    """Return the repetitions of the next round within a budget; empty if it has no room."""
+    """Return the next repetitions within a budget; empty without room."""
     fitting = affordable(experiment.workload, decision.more, budget, spent)
     return fitting if not decision.is_whole or sum(fitting.values()) == decision.trials else {}
 

@@ -162,7 +162,7 @@ def _to_new_sizes(question: ExperimentQuestion, at_least: int, sizes: Sequence[i
 
 
 def _has_failed(point: Point) -> bool:
-    """Return whether trials of a point ended without a result; cancelled ones did not end."""
+    """Return whether trials of a point failed; cancelled ones did not."""
     return bool(set(point.excluded) - {"cancelled"})
 
 

@@ -1,4 +1,4 @@
-"""Parts of stored specifications, which other versions of Rankwire may have written."""
+"""Parts of stored specifications, of any version of Rankwire."""
 
 from __future__ import annotations
 
