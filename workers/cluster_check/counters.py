@@ -41,7 +41,7 @@ def counters(session: Session) -> list[Step]:
 
 
 def _idle_power(reports: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the median power of the hosts' packages and memory, while no trial has them."""
+    """Return the median power of packages and memory without a trial."""
     watts = []
     for report in reports:
         rows = [row for row in report.get("values", ()) if row["total"] in ("package_j", "dram_j")]

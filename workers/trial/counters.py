@@ -317,7 +317,7 @@ def _has(report: Mapping[str, Any], total: str) -> bool:
 
 
 def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[float, str]:
-    """Return the energy of a host's GPUs whose use was not 0, or why it is not known."""
+    """Return the energy of a host's used GPUs, or why it is unknown."""
     for source in _GPUS:
         report = reports.get(source, {})
         if report.get("state") != "ready":
@@ -342,6 +342,6 @@ def _devices(report: Mapping[str, Any], meters: Iterable[str]) -> list[str]:
 
 
 def _use(report: Mapping[str, Any], device: str) -> float:
-    """Return the highest use of a device; 1 if it is not known."""
+    """Return the highest use of a device; 1 if it is unknown."""
     rows = (row for row in report["values"] if row["device"] == device and row["total"] == "gpu_share")
     return next((float(row["peak"]) for row in rows if "absent" not in row), 1.0)

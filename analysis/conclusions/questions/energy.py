@@ -18,7 +18,7 @@ _MOST: Final = 2
 
 
 def with_energy(curve: SizeGrid, answer: Answer) -> Answer:
-    """Add the size of least energy, if a time or rate decides and every trial has its energy."""
+    """Add the size of least energy, if a time or rate decides and all have energy."""
     question = curve.question
     is_rate = question.deciding.higher_is_better
     deciding = PER_RESULT if is_rate else ENERGY

@@ -109,7 +109,7 @@ def _table(
 def _choices(
     measured: Measured, rows: Sequence[ConfigurationRow], points: Sequence[Compromise]
 ) -> list[dict[str, Any]]:
-    """Return the metrics that may decide: the configuration with the least, and those that may be as good."""
+    """Return the metrics that may decide, with the configuration of the least."""
     experiment = measured.main.experiment
     chosen = deciding_metric(experiment.workload, experiment.specification)
     metrics = [metric for metric in (TIME, ENERGY, DELAY) if all(row.values.get(metric) for row in rows)]
@@ -148,7 +148,7 @@ def _states(rows: Sequence[ConfigurationRow], names: Sequence[str]) -> Figure | 
 
 
 def _power(rows: Sequence[ConfigurationRow], swept: Sequence[str], cluster: Cluster | None) -> Figure | None:
-    """Return the mean power of one host over the number of hosts, and that without a trial."""
+    """Return the mean power of a host over the hosts, and that without a trial."""
     rows = [row for row in rows if row.hosts and row.values.get(POWER)]
     if "hosts" not in swept or not rows:
         return None

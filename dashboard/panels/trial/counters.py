@@ -113,7 +113,7 @@ def _busiest(counted: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def rate_limits(trial: Trial) -> dict[str, float]:
-    """Return the rate of a host's links by quantity of its samples, if all hosts have the same."""
+    """Return the rate of a host's links by quantity, if all hosts have the same."""
     counted = read_counters(trial) or {}
     limits = {}
     for source, (*totals, _) in _NETWORKS.items():
@@ -226,7 +226,7 @@ def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _first_up(reason: str) -> str:
-    """Return a reason as a sentence; names of devices and programs keep their letters."""
+    """Return a reason as a sentence; names of devices and programs stay."""
     first, _, _ = reason.partition(" ")
     is_name = first in _PROGRAMS or any(letter.isdigit() or letter in "_/" for letter in first)
     return reason if is_name else reason[:1].upper() + reason[1:]

@@ -352,7 +352,7 @@ def test_ports_can_send_their_rate_without_line_coding(tmp_path: Path, layer: st
 
 
 def own_names(device: str, layer: str, **counts: int) -> Values:
-    """Return the tree of a port without `counters`, of a driver that has names of its own."""
+    """Return the tree of a port whose driver has names of its own."""
     folder = f"sys/class/infiniband/{device}/ports/1"
     files = {f"{folder}/hw_counters/{name}": count for name, count in counts.items()}
     state = {"state": "4: ACTIVE", "link_layer": layer, "rate": "100 Gb/sec (4X EDR)"}

@@ -97,8 +97,8 @@ def test_the_factor_that_was_made_is_in_the_split_and_the_findings(
     product = two["instruction_scalability"] * two["ipc_scalability"] * two["frequency_scalability"]
     assert product * two["core_scalability"] == pytest.approx(two["computation_scalability"])
     findings = browser.get(f"{address}/findings/").json()["findings"]
-    found = {finding["rule"]: finding for finding in findings if finding["rule"] in RULES.values()}
-    assert RULES[factor] in found
-    first, last = (row["value"] for row in found[RULES[factor]]["evidence"])
+    by_rule = {finding["rule"]: finding for finding in findings if finding["rule"] in RULES.values()}
+    assert RULES[factor] in by_rule
+    first, last = (row["value"] for row in by_rule[RULES[factor]]["evidence"])
     assert (first / last if factor == "instruction_scalability" else last / first) == pytest.approx(truth, rel=0.03)
-    assert factor == "frequency_scalability" or set(found) == {RULES[factor]}, "an idle factor has no finding"
+    assert factor == "frequency_scalability" or set(by_rule) == {RULES[factor]}, "an idle factor has no finding"

@@ -22,7 +22,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 class Nfs(Source):
     """NFS mounts of the host.
 
-    Mounts of one export share a superblock, whose counters each of them repeats: the first stands for all. What an
+    Mounts of one export share a superblock, whose counters each of them repeats: the first one is read. What an
     automounter mounts while the program runs is counted from 0, where its counters begin.
     """
 
