@@ -162,6 +162,11 @@
   document.addEventListener("htmx:beforeRequest", e => { if (e.target.matches("form[hx-trigger], form [hx-trigger]")) unanswered.add(e.target); });
   document.addEventListener("htmx:afterRequest", e => { if (e.detail.successful) unanswered.delete(e.target); });
 
+  /* htmx logs an aborted request as an error: a newer one that replaces it is none. */
+  const latest = new WeakMap();
+  document.addEventListener("htmx:beforeRequest", e => latest.set(e.detail.elt, e.detail));
+  document.addEventListener("htmx:abort", e => { const request = latest.get(e.detail.elt); if (request) request.error = ""; }, true);
+
   /* The same address adds no history entry. */
   document.addEventListener("htmx:beforeHistoryUpdate", e => {
     if (e.detail.history.path === location.pathname + location.search) e.detail.history.type = "replace";

@@ -151,7 +151,7 @@ def _without_link(parameters: Mapping[str, Any]) -> str:
 
 
 def _transfer_s(point: ConfigurationPlan, traffic: Mapping[str, list[float]]) -> float:
-    """Return the least time in which the ports of all hosts send what past trials sent."""
+    """Return the least time in which all ports send what past trials sent."""
     bandwidth, sent = point.parameters.get("link.bandwidth"), traffic.get(_without_link(point.parameters))
     return 8 * median(sent) / point.hosts / bandwidth if bandwidth and sent else 0.0
 

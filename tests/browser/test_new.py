@@ -116,3 +116,37 @@ def test_form_and_start_follow_the_typed_yaml(page):
     page.get_by_role("button", name="Discard edits").click()
     expect(yaml).to_have_value(re.compile("name: From YAML"))
     expect(page.locator("#steps")).to_have_js_property("inert", False)
+
+
+def test_requests_that_newer_ones_replace_are_no_errors_of_the_console(page):
+    errors, previews = [], []
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto("/experiments/new/")
+    page.wait_for_load_state("networkidle")
+    page.route("**/experiments/new/preview/", lambda route: previews.append(route))
+    for text in ("One", "Two"):
+        with page.expect_request("**/experiments/new/preview/"):
+            page.locator("[name=name]").fill(text)
+    assert previews[0].request.failure is not None
+    page.unroute("**/experiments/new/preview/")
+    previews[1].continue_()
+    expect(page.locator("#yaml")).to_have_value(re.compile("name: Two"))
+    assert errors == []
+
+
+def test_all_errors_are_marked_at_once_and_the_panel_names_their_labels(page):
+    page.goto("/experiments/new/")
+    page.locator("[name=name]").fill("")
+    page.locator("[name=sweep_values]").fill("1, zwei, 4")
+    expect(page.locator("#err-sweep-0")).to_contain_text("not a whole number")
+    expect(page.locator("#err-name")).to_contain_text("enter a name")
+    expect(page.locator("#count-0")).to_have_text("–")
+    expect(page.locator("#preview b")).to_have_text(["Name", "Sweep, Hosts"])
+
+
+def test_what_a_goal_or_a_workload_is_shows_before_it_is_chosen(page):
+    page.goto("/experiments/new/")
+    page.locator("label[for=g1]").hover()
+    expect(page.locator("#explanation")).to_have_text("Adds rounds until the answer is conclusive")
+    page.locator("label[for=wl-hpl]").hover()
+    expect(page.locator("#explanation")).to_contain_text("Linpack")

@@ -82,9 +82,10 @@ def header_of(user: Any) -> dict[str, Any]:
     current = {row["experiment_id"]: row["current"] for row in rows}
     running, queued = (sum(row[name] for row in rows) for name in ("running", "queued"))
     newest = max((row["newest"] for row in rows), default=0)  # a trial may end while another is queued
-    header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}-{newest}"}
+    header: dict[str, Any] = {"running": running, "queued": queued, "seen": f"{running}-{queued}"}
     if not current:
         return header
+    header["seen"] += f"-{newest}"
     ahead = _ahead_of(current.keys())
     total = sum(ahead.trials.get(pk, 0) for pk in current)
     return {**header, "total": total, "over": max(0, total - sum(current.values())), "left_s": ahead.latest_s(current)}

@@ -64,8 +64,8 @@ def test_a_link_that_past_traffic_cannot_pass_within_the_time_limit_is_noted(pag
 
 def test_errors_are_marked_at_once_and_named_by_their_labels(page):
     html = preview(page, name="", sweep_values=["1, zwei, 4", "1500, 9000"], **{"parameters.molecules": "many"})
-    for place in ("err-name", "err-sweep-0", "err-parameters-molecules"):
-        assert "</span>" in html.partition(f' id="{place}"')[2].partition("</p>")[0]
+    for element in ("err-name", "err-sweep-0", "err-parameters-molecules"):
+        assert "</span>" in html.partition(f' id="{element}"')[2].partition("</p>")[0]
     assert all(f"<b>{label}</b>" in html for label in ("Name", "Sweep, Hosts", "Molecules"))
     assert "parameters.molecules</b>" not in html
     assert ">–</span>" in html.partition('id="count-0"')[2][:60]
