@@ -126,7 +126,7 @@ def autocorrelation(counts: Counts) -> Values:
 
 
 def _transformed_size(least: int) -> int:
-    """Return the smallest size of 2, 3, 5 and 15 times a power of 2, which transforms fast."""
+    """Return the smallest fast size: a power of 2, times 1, 3, 5 or 15."""
     return min(factor << (-(-least // factor) - 1).bit_length() for factor in (1, 3, 5, 15))
 
 

@@ -41,7 +41,10 @@ class Page:
 
 
 def read(text: str, resolve: Resolve) -> Page:
-    """Render ``text``. Lines that are a comment are removed, other HTML is escaped; ``resolve`` maps links and pictures."""
+    """Render ``text``; ``resolve`` maps links and pictures.
+
+    Lines that are a comment are removed, other HTML is escaped.
+    """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", _table_open)
     parser.add_render_rule("table_close", _table_close)

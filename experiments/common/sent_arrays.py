@@ -21,5 +21,5 @@ def numbers_of(sent: bytes, count: int) -> npt.NDArray[np.float64]:
 
 
 def keys_text(keys: Iterable[int]) -> str:
-    """Return keys as the text of a bigint array: psycopg quotes each element of a list."""
+    """Return keys as a bigint array in text: psycopg quotes each item of a list."""
     return f"{{{','.join(map(str, keys))}}}"

@@ -117,7 +117,7 @@ class _Values:
         everywhere = [positions[trial.pk] for trial in trials] if all(t.pk in positions for t in trials) else None
         values: dict[str, Any] = {}
         order: dict[str, Any] = {}
-        counts: list[int] = np.sum(is_known, axis=0, dtype=np.int64).tolist()
+        counts = np.count_nonzero(is_known, axis=0)
         columns = zip(self.metrics, self.numbers[rows].T.copy(), counts, strict=True)
         for column, (metric, numbers, count) in enumerate(columns):
             if not count:

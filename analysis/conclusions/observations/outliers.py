@@ -101,9 +101,9 @@ class _Removals:
         """
         order = np.lexsort((logs, np.repeat(np.arange(len(sizes)), sizes)))
         values = logs[order]
-        low = np.cumsum(sizes) - sizes  # places of each point's smallest and largest value that remain
+        low = np.cumsum(sizes) - sizes  # positions of each point's smallest and largest value that remain
         high, n = low + sizes - 1, sizes
-        rank, place = np.full(len(sizes), -np.inf), np.full(len(sizes), -1)
+        rank, position = np.full(len(sizes), -np.inf), np.full(len(sizes), -1)
         steps: list[tuple[np.ndarray, ...]] = []
         best = np.zeros(0)
         while len(n):
@@ -112,16 +112,16 @@ class _Removals:
             removed = np.where(is_low, low, high)
             squares, positions = np.where(is_low, below, above) * n / (n - 1), order[removed]
             # A value that adds more than an earlier one of its point follows that one directly.
-            is_next = (-squares > rank) | ((-squares == rank) & (positions > place))
-            rank, place = np.where(is_next, -squares, rank), np.where(is_next, positions, place)
-            steps.append((positions, squares, n, rank, place, np.full(len(n), len(steps))))
+            is_next = (-squares > rank) | ((-squares == rank) & (positions > position))
+            rank, position = np.where(is_next, -squares, rank), np.where(is_next, positions, position)
+            steps.append((positions, squares, n, rank, position, np.full(len(n), len(steps))))
             best = np.r_[best, rank]
             if len(best) > most:
                 best = np.partition(best, most - 1)[:most]
             remains = (n > 2) & (rank <= (best.max() if len(best) == most else np.inf))
             means = ((means * n - values[removed]) / (n - 1))[remains]
             n, low, high = (n - 1)[remains], (low + is_low)[remains], (high - ~is_low)[remains]
-            rank, place = rank[remains], place[remains]
+            rank, position = rank[remains], position[remains]
         positions, squares, counts, *keys = (np.concatenate(column) for column in zip(*steps, strict=True))
         merged = np.lexsort(keys[::-1])[:most]
         merged = merged[: np.argmax(np.r_[squares[merged], 0.0] == 0)]

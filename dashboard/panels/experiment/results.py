@@ -124,11 +124,13 @@ class Results:
         return sections
 
     def panels(self) -> list[Section]:
-        """Return the sections with one chart per metric: reports and REST also know the second name of the deciding one."""
+        """Return the sections with one chart per metric.
+
+        Reports and REST also know the second name of the deciding one.
+        """
         sections = self.sections()
-        decides = {chart.metric for section in sections for chart in section.charts if chart.element == "deciding"} - {
-            ""
-        }
+        charts = [chart for section in sections for chart in section.charts]
+        decides = {chart.metric for chart in charts if chart.element == "deciding" and chart.metric}
         rest = [(s, [c for c in s.charts if c.element == "deciding" or c.metric not in decides]) for s in sections]
         return [replace(section, charts=charts) for section, charts in rest if charts]
 

@@ -464,7 +464,7 @@ class Form:
     @property
     def labelled_errors(self) -> list[tuple[str, str]]:
         """Return every error with the label of its field."""
-        labels = _GROUP_LABELS | {entry.path: entry.label for entry in self._all_fields}
+        labels = {**_GROUP_LABELS, **{entry.path: entry.label for entry in self._all_fields}}
         labels |= {f"sweep.{name}": f"Sweep, {label}" for name, label in self.sweepable}
         labels |= {path: labels["zip"] for path in self.errors if path.startswith("zip.")}
         return [(labels.get(error.path, error.path), error.message) for error in self.all_errors]
