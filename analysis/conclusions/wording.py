@@ -174,7 +174,10 @@ def change_words(ratio: float) -> str:
 
 
 def repetitions_words(more: Range, names: str) -> str:
-    """Return "3 to 8 more repetitions at 2 and 4 hosts"; without an upper end, what is queued first."""
+    """Return "3 to 8 more repetitions at 2 and 4 hosts".
+
+    Without an upper end it begins with the number that is queued.
+    """
     if more.high is None:
         least = "" if more.low == MOST_REPETITIONS else f"{more.low} may be enough, "
         return f"{MOST_REPETITIONS} more repetitions at {names}: {least}over {MOST_REPETITIONS} may be needed"

@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentAnswer:
-    """What one experiment of the comparison answers on its own."""
+    """Answer of one experiment of the comparison."""
 
     member: Member
     verdict: str
@@ -70,7 +70,7 @@ def experiment_answers(compared: Compared, answers: Mapping[int, conclusions.Ans
 
 
 def unpaired(compared: Compared) -> str:
-    """Return the measured points that only some members have: "Not compared ...: 4 hosts (A)", or ""."""
+    """Return the measured points that only some members have, in words, or ""."""
     common = set(compared.points)
     sides: dict[Point, list[str]] = {}
     for member in compared.members:
