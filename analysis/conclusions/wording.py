@@ -176,7 +176,7 @@ def change_words(ratio: float) -> str:
 def repetitions_words(more: Range, names: str) -> str:
     """Return "3 to 8 more repetitions at 2 and 4 hosts".
 
-    Without an upper end, the number that is queued first.
+    Without an upper end it begins with the number that is queued.
     """
     if more.high is None:
         least = "" if more.low == MOST_REPETITIONS else f"{more.low} may be enough, "

@@ -149,8 +149,10 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str, enough: X | None) 
         return
     best = min(medians, key=lambda pair: pair[0])[1]
     layout = figure["layout"]
-    both = [best] if enough in (None, best) or enough not in line.x else [best, enough]
-    layout["shapes"] = [level_line("x", x, color="--mark", width=1.5) for x in both]
+    marked = [best]
+    if enough is not None and enough != best and enough in line.x:
+        marked.append(enough)
+    layout["shapes"] = [level_line("x", x, color="--mark", width=1.5) for x in marked]
     # On a logarithmic axis annotations use the exponent, shapes the value.
     last = _ordered([x for _, x in medians])[-1]
     layout["annotations"] = [
@@ -162,7 +164,7 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str, enough: X | None) 
             "xanchor": "right" if x == last else "left",
             "text": f"&nbsp;{word}: {_at(x, parameter)}&nbsp;",
         }
-        for word, x, y in zip(("fastest", "enough"), both, (1, 0.9), strict=False)
+        for word, x, y in zip(("fastest", "enough"), marked, (1, 0.9), strict=False)
     ]
 
 

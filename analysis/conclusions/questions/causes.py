@@ -73,7 +73,7 @@ def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: floa
 
 
 def _causes(question: ExperimentQuestion, divided: Division, bad: Point, ideal_from: Point | None) -> tuple[Cause, ...]:
-    """Return the causes of a change, or of that above ideal scaling from a point."""
+    """Return the causes of a change, perhaps above ideal scaling from a point."""
     if not divided.is_explained:
         missed_s = next(part.change_s for part in divided.parts if part.name == UNEXPLAINED)
         return (Cause(words.not_explained(missed_s), None, "s", _CHART),)

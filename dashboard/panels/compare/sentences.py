@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentAnswer:
-    """Answer of one experiment of the comparison on its own."""
+    """Answer of one experiment of the comparison."""
 
     member: Member
     verdict: str
@@ -70,7 +70,7 @@ def experiment_answers(compared: Compared, answers: Mapping[int, conclusions.Ans
 
 
 def unpaired(compared: Compared) -> str:
-    """Return the points of some members only: "Not compared ...: 4 hosts (A)"."""
+    """Return the measured points that only some members have, in words, or ""."""
     common = set(compared.points)
     sides: dict[Point, list[str]] = {}
     for member in compared.members:

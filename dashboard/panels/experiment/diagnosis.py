@@ -178,10 +178,7 @@ def _part_names(answer: Answer) -> Mapping[str, str]:
 
 
 def _base(answer: Answer, metric: str) -> str:
-    """Return the base of the sum if the answer's values are without a drift.
-
-    The parts are as measured.
-    """
+    """Return ", without drift" for the sum of such parts, or ""."""
     decides = any(figure.name == described(metric).label for figure in answer.figures)
     return ", without drift" if answer.is_without_drift and decides else ""
 
@@ -320,7 +317,7 @@ def _fit(fit: FittedModel, model: Model, unit: str, axis: str) -> dict[str, Any]
 
 
 def _compares(results: Results, answer: Answer) -> str:
-    """Return what the answer compares, unless it is the measured elapsed time."""
+    """Return what the answer compares, if not the measured elapsed time, or ""."""
     if results.deciding is None:
         return ""
     base = ", without drift" if answer.is_without_drift else ""
