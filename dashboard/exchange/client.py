@@ -26,9 +26,9 @@ _WHEEL: Final = "Wheel-Version: 1.0\nGenerator: rankwire\nRoot-Is-Purelib: true\
 @login_not_required
 @require_safe
 def wheel(request: HttpRequest, name: str) -> HttpResponse:
-    """Download the wheel.
+    """Download the wheel, without signing in.
 
-    It is open to all, because pip has no session and the sources are public.
+    pip has no session, and the sources are public.
     """
     if name != wheel_name():
         raise Http404(f"the wheel is {wheel_name()}")

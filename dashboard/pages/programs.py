@@ -60,7 +60,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 def _new_cautions(definition: Mapping[str, Any], latest: Program | None) -> list[str]:
-    """Return cautions that the latest version does not have. Raise InvalidSpec."""
+    """Return the cautions that the latest version does not have. Raise InvalidSpec."""
     accepted = cautions_in(latest.definition) if latest else []
     return [caution for caution in cautions_in(read_definition(definition).to_dict()) if caution not in accepted]
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor, Scatter, kind_of, pooled
-from analysis.conclusions.context import EQUAL
+from analysis.conclusions.context import EQUAL, QuestionKind
 from analysis.conclusions.goals import share_of
 from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
 from analysis.scaling import DISTURBED, Point, Study
@@ -22,6 +22,7 @@ from experiments.selectors.designs import are_networks, is_ladder, is_number, lo
 from experiments.selectors.goals import goal_of
 from experiments.selectors.searches import searched_of, searching_spec
 from experiments.specification import ExperimentSpec
+from experiments.specification.design import Design
 from experiments.specification.parameters import unit_of
 from experiments.workloads import LoadTest, WorkloadDefinition
 
@@ -79,6 +80,31 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         equal=equal,
     )
     return replace(result, points=_without_disturbed(result)) if kind_of(result) == "network" else result
+
+
+def planned_question(spec: ExperimentSpec, plan: Design) -> tuple[QuestionKind, Deciding]:
+    """Return the question of a design that has no trials yet, and its deciding metric."""
+    written = spec.to_dict()
+    metric = find(deciding_metric(spec.workload, written), written)
+    deciding = Deciding(metric.id, metric.label, metric.unit, metric.direction == "higher")
+    if spec.optimised:
+        return "best settings", deciding
+    points = [Point(dict(point.parameters), {}) for point in plan.configurations]
+    workload = workloads.find(spec.workload, spec.parameters)
+    names = _varying(points)
+    steps, networks = is_ladder(points), are_networks(points)
+    independent = names if steps else _without_followers(points, names, networks=networks)
+    factors = [_factor(name, points, workload, networks=networks) for name in independent]
+    question = ExperimentQuestion(
+        points=points,
+        deciding=deciding,
+        factors=factors,
+        weak=spec.scaling == "weak",
+        steps=steps and not any(factor.role == "scale" for factor in factors),
+        load_test=workload is not None and workload.load_test is not None,
+        against=_against(points, deciding, workload),
+    )
+    return kind_of(question), deciding
 
 
 def _of_search(

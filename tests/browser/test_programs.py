@@ -162,3 +162,40 @@ def test_list_of_workloads_is_short_on_every_screen(page: Page) -> None:
     assert len(page.locator("body").inner_text().split()) <= 250
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollHeight") < 3000
+
+
+def test_a_refused_form_leads_to_its_first_error_and_offers_the_output_before_the_button(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/workloads/new/")
+    output, button = page.get_by_label("Paste an output"), page.get_by_role("button", name="Register program")
+    above, below = output.bounding_box(), button.bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] < below["y"]
+    page.locator("[name=name]").fill("heat")
+    page.locator("[name=program]").fill("heat {n} | tee out")
+    page.locator("[name='extract.0.name']").fill("time_s")
+    page.locator("[name='extract.0.regex']").fill("(x)")
+    button.click()
+    expect(page.locator("#refused")).to_contain_text("Not saved: 1 field has errors.")
+    expect(page.locator("[name=program]")).to_be_focused()
+    page.locator("[name=program]").fill("heat | tee out")
+    button.click()
+    refused = page.locator("#refused")
+    expect(refused).to_contain_text("No shell runs the command: the program gets |")
+    expect(refused).to_contain_text("heat is not in the PATH of this server")
+    assert violations(page) == []
+    page.get_by_role("button", name="Register all the same").click()
+    page.wait_for_url("**/workloads/heat/")
+    expect(page.get_by_role("region", name="Versions of heat")).to_contain_text("heat '|' tee out")
+    assert violations(page) == []
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto("/workloads/heat/edit/")
+    wide, form = button_of(page).bounding_box(), page.locator(".facts-form").bounding_box()
+    assert wide is not None
+    assert form is not None
+    assert 0 <= wide["y"] - (form["y"] + form["height"]) < 60
+
+
+def button_of(page: Page) -> Locator:
+    return page.get_by_role("button", name="Save program")

@@ -86,10 +86,10 @@ def test_notebook_installs_the_client_that_its_server_offers(
     client: Client, experiment: Experiment, live_server: Any, tmp_path: Path
 ) -> None:
     introduction = notebook_of(experiment, live_server)["cells"][0]["source"]
-    link = re.search(r"'rankwire-client\[polars\] @ (\S+)'", introduction)
-    assert link is not None
-    answer = httpx.get(link[1])  # pip has no session
-    file = tmp_path / link[1].rpartition("/")[2]
+    match = re.search(r"'rankwire-client\[polars\] @ (\S+)'", introduction)
+    assert match is not None
+    answer = httpx.get(match[1])  # pip has no session
+    file = tmp_path / match[1].rpartition("/")[2]
     file.write_bytes(answer.content)
     target = tmp_path / "installed"
     pip = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile", "--target", target, file]

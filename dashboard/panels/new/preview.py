@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from analysis.conclusions.context import ASKS
 from analysis.conclusions.forecast import Forecast
 from analysis.conclusions.searching import CANDIDATES
 from analysis.numbers import between, duration, grouped, plural, significant
@@ -13,6 +14,7 @@ from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.models import Cluster, ClusterTest
+from experiments.selectors.question import planned_question
 from experiments.specification import ExperimentSpec, design
 from experiments.specification.parameters import canonical, display_value
 from workers import preview as launch
@@ -58,6 +60,8 @@ class Preview:
     notes: list[str]
     goal: list[str]
     """Rules of later rounds; empty without a goal."""
+    question: str
+    """Question of the design and the deciding metric."""
 
     @property
     def everything(self) -> int:
@@ -103,6 +107,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster, times)],
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times)), *_later_rounds(spec)],
+        question=_question_words(spec, plan),
     )
 
 
@@ -125,6 +130,12 @@ def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]
         f"{between(*forecast.seconds, 's')}, {between(least, most)} host hours."
     )
     return [likely, latest]
+
+
+def _question_words(spec: ExperimentSpec, plan: design.Design) -> str:
+    kind, deciding = planned_question(spec, plan)
+    better = "higher" if deciding.higher_is_better else "lower"
+    return f"{ASKS[kind]} {deciding.label} decides, {better} is better."
 
 
 def _range(ends: tuple[int, int], noun: str) -> str:

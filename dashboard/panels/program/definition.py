@@ -214,7 +214,10 @@ def _given_twice(texts: Texts, field: str) -> Iterator[FieldError]:
 def _errors_in(
     model: type[BaseModel], values: Mapping[str, Any], row_column: str, columns: Mapping[str, str]
 ) -> list[FieldError]:
-    """Return errors of a row at their columns, of the whole at ``row_column``."""
+    """Return the errors of a row at their columns.
+
+    Those of the whole row are at ``row_column``.
+    """
     try:
         model.model_validate(values)
     except ValidationError as error:

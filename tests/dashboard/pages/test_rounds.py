@@ -209,6 +209,30 @@ def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment) -> 
     assert client.get(address).json()["status"] == "finished"
 
 
+@pytest.mark.parametrize(
+    ("more", "question"),
+    [
+        ({}, "Where should I stop, and why? Loop time decides, lower is better."),
+        ({"scaling": "weak", "grows_with_hosts": "molecules"}, "Does it keep its efficiency? "),
+        ({"goal.kind": "optimise", "goal.optimise": "elapsed_s"}, "Which settings are best, and by how much? "),
+        (
+            {"sweep_name": "link.delay", "sweep_values": "0, 1 ms, 2 ms"},
+            "What does the program need from the network? ",
+        ),
+    ],
+)
+def test_preview_states_the_question_and_the_deciding_metric(
+    library: Any, page: Client, more: dict[str, str], question: str
+) -> None:
+    form = {"name": "goal", "workload": "water", "goal.kind": "until", "goal.budget.trials": "60", "repetitions": "3"}
+    form |= {"sweep_name": "hosts", "sweep_values": "1, 2, 4", **more}
+    if "scaling" in more:
+        form |= {"sweep_name": ["hosts", "molecules"], "sweep_values": ["1, 2, 4", "64, 128, 256"], "combine": "zip"}
+    response = page.post(reverse("new-preview"), form)
+    assert response.context["preview"].question.startswith(question)
+    assert "unknown yet" in response.content.decode()
+
+
 def test_preview_forecasts_rounds_from_the_scatter_of_past_trials(library: Any, page: Client) -> None:
     form = {"name": "goal", "workload": "water", "goal.kind": "until", "goal.budget.trials": "60", "repetitions": "3"}
     form |= {"sweep_name": "hosts", "sweep_values": "1, 2, 4", "parameters.molecules": "64"}

@@ -192,7 +192,11 @@ def test_command_refuses_a_wrong_definition_at_its_field(wrong, right, path, wor
 @pytest.mark.parametrize(
     ("field", "written", "refusal"),
     [
-        ("placeholders", "{hosts: {}}", "'hosts' cannot be the name of a parameter"),
+        (
+            "placeholders",
+            "{hosts: {}}",
+            "'hosts' cannot be the name of a parameter: use lower-case letters, digits and _, and no name such as hosts",
+        ),
         ("placeholders", "{x: 3}", "must be a mapping of names to values, not 3"),
         ("placeholders", "[a]", "must be a mapping of names to values, not ['a']"),
         ("extract", "x", "must be a valid list, not 'x'"),
