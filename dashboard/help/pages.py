@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
 from dashboard.help.guides import INDEX, MOST_HITS, guides, search
+from dashboard.help.version import version
 from dashboard.requests.lookup import query_value
 
 _FORMER: Final = ("user-guide", "administrator")
@@ -27,6 +28,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "most": MOST_HITS,
         "index": guides()[INDEX],
         "decisions": decisions,
+        "version": version(),
     }
     return render(request, "help/index.html", context)
 
