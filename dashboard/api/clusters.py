@@ -43,8 +43,8 @@ class StepSerializer(serializers.Serializer[Any]):
 class ClusterTestSerializer(RowSerializer[ClusterTest]):
     """The last check of a cluster; `ended_at` is null until it ends.
 
-    `begun_at` is null while it waits for the hosts. `seen`, `remedy` and `commands` are empty for users without the
-    right to check clusters."""
+    `begun_at` is null while it waits for the hosts. `seen`, `remedy` and `commands` are empty without the right to check
+    clusters."""
 
     steps = StepSerializer(many=True, read_only=True)
     outdated = serializers.BooleanField(source="is_outdated", read_only=True)

@@ -20,6 +20,7 @@ FOLDER: Final = settings.BASE_DIR / "docs"
 PICTURES: Final = FOLDER / "images"
 INDEX: Final = "index"
 """Name of the document that lists the others."""
+CHANGELOG: Final = settings.BASE_DIR / "CHANGELOG.md"
 SEARCH_WORDS: Final = "search-words"
 """Name of the table of words that users type, and the pages that answer them."""
 MOST_HITS: Final = 40
@@ -49,16 +50,16 @@ class Hit:
 
 @cache
 def guides() -> dict[str, Guide]:
-    """Return all documents by the names of their files, which are unique."""
+    """Return all documents and the changelog by the unique names of their files."""
     return {
-        path.stem: Guide(path.stem, path.parent.name, read(path.read_text(encoding="utf-8"), address))
+        path.stem.lower(): Guide(path.stem.lower(), path.parent.name, read(path.read_text(encoding="utf-8"), address))
         for path in _paths()
     }
 
 
 @cache
 def _paths() -> tuple[Path, ...]:
-    return tuple(sorted(FOLDER.rglob("*.md")))
+    return (*sorted(FOLDER.rglob("*.md")), CHANGELOG)
 
 
 def address(target: str) -> str | None:
@@ -68,7 +69,7 @@ def address(target: str) -> str | None:
     path, _, anchor = target.partition("#")
     file = PurePosixPath(path)
     if file.suffix == ".md" and any(document.name == file.name for document in _paths()):
-        return url_of(file.stem) + (f"#{anchor}" if anchor else "")
+        return url_of(file.stem.lower()) + (f"#{anchor}" if anchor else "")
     if file.parent.name == PICTURES.name and (PICTURES / file.name).is_file():
         return static(f"guides/{file.name}")
     return None
@@ -98,7 +99,7 @@ def search(text: str) -> list[Hit]:
     answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():
         for section in guide.page.sections:
-            if guide.name == SEARCH_WORDS or id(section) in answering:
+            if guide.name in (SEARCH_WORDS, CHANGELOG.stem.lower()) or id(section) in answering:
                 continue
             title, whole = section.title.casefold(), f"{section.title} {section.text}".casefold()
             if all(word in whole for word in words):
@@ -125,7 +126,7 @@ def _by_search_words() -> dict[str, list[Hit]]:
 
 def _linked(target: str, sentence: str) -> Hit:
     path, _, anchor = target.partition("#")
-    guide = guides()[PurePosixPath(path).stem]
+    guide = guides()[PurePosixPath(path).stem.lower()]
     section = next(section for section in guide.page.sections if not anchor or section.anchor == anchor)
     return Hit(guide, section, sentence or _around(text_of(section), []))
 
@@ -138,7 +139,9 @@ def _plain_words(text: str) -> str:
 def text_of(section: Section) -> str:
     """Return the text of a section; of a defining row without id and label."""
     label = section.title.removesuffix(f" ({section.anchor})")
-    return section.text if section.level else section.text.removeprefix(f"{section.anchor} {label}").strip()
+    return (
+        section.text if section.level else section.text.removeprefix(section.anchor).strip().removeprefix(label).strip()
+    )
 
 
 def _around(text: str, words: list[str]) -> str:

@@ -41,9 +41,9 @@ class Page:
 
 
 def read(text: str, resolve: Resolve) -> Page:
-    """Render ``text``; ``resolve`` maps links and pictures.
+    """Render ``text``. HTML is escaped; ``resolve`` maps links and pictures.
 
-    Lines that are a comment are removed, other HTML is escaped.
+    Lines that are one comment are removed.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("table_open", _table_open)
@@ -64,7 +64,8 @@ def _anchor(tokens: list[Token]) -> list[Section]:
     """Add anchors to headings and defining rows; return the section of each."""
     sections: dict[str, tuple[int, str, list[str]]] = {}
     heading = here = ""
-    tables = 0
+    tables = column = 0
+    header: list[str] = []
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
             title = plain(tokens[number + 1])
@@ -74,13 +75,20 @@ def _anchor(tokens: list[Token]) -> list[Section]:
         elif token.type == "table_open":
             tables += 1
             token.meta["label"] = f"Table {tables}"
+            header = []
         elif token.type == "tr_open" and (identifier := _defined(tokens, number)) and identifier not in sections:
             here = identifier
             token.attrSet("id", identifier)
             label = plain(tokens[number + 5])
-            sections[here] = (0, f"{label} ({identifier})" if len(label) < 80 else identifier, [])
+            names = header[1] != "default" and len(label) < 80
+            sections[here] = (0, f"{label} ({identifier})" if names else identifier, [])
         elif token.type == "tr_close":
             here = heading
+        elif token.type == "th_open":
+            header.append(plain(tokens[number + 1]))
+        elif token.type == "td_open":
+            column = 0 if tokens[number - 1].type == "tr_open" else column + 1
+            token.attrSet("data-name", header[column])
         elif here and token.type in {"inline", "fence", "code_block"} and tokens[number - 1].type != "heading_open":
             sections[here][2].append(plain(token) if token.type == "inline" else token.content)
     return [Section(level, title, anchor, " ".join(texts)) for anchor, (level, title, texts) in sections.items()]

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from dashboard.help.guides import INDEX, MOST_HITS, guides, search, with_address
+from dashboard.help.version import version
 from dashboard.requests.lookup import query_value
 
 _FORMER: Final = ("user-guide", "administrator")
@@ -28,6 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "most": MOST_HITS,
         "index": guides()[INDEX],
         "decisions": decisions,
+        "version": version(),
     }
     return render(request, "help/index.html", context)
 

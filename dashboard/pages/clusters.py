@@ -209,10 +209,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the steps of a check.
-
-    Consecutive ones that were not tried for one reason are one.
-    """
+    """Return the steps of a check, those not tried for one reason as one."""
     rows: list[dict[str, Any]] = []
     for step in steps:
         last = rows[-1] if rows else None

@@ -24,6 +24,9 @@ _THEN: Final = {
 """Effects of reached limits."""
 
 
+_LITTLE: Final = 0.01
+
+
 @require_GET
 def quotas(request: HttpRequest) -> HttpResponse:
     """Show a row for each project of the user."""
@@ -44,6 +47,8 @@ def answer_words(rows: Sequence[tuple[Project, Sequence[Quota]]]) -> str:
         return f"{project.name} has used up {_of(quota)}: {_THEN[quota.name]}{more}."
     if limited:
         project, quota = max(limited, key=lambda pair: pair[1].used / pair[1].most)
+        if quota.used < _LITTLE * quota.most:
+            return "No quota is used up: all usage is below 1 %."
         return (
             f"No quota is used up. {project.name} is nearest to one with {_of(quota)}; beyond it {_THEN[quota.name]}."
         )

@@ -15,7 +15,7 @@ _UNSET: Final = "not set"
 
 
 def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
-    """Return (label, before, after) of changed fields, and of keys of JSON objects."""
+    """Return (label, before, after) of each changed field, or key of an object."""
     stored = {name: [str(value) for value in values] for name, values in entry.changes_dict.items() if name in _OBJECTS}
     rows = [
         (label, before, after)

@@ -10,6 +10,7 @@ from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
@@ -39,6 +40,7 @@ KINDS: Final = {
     "superusers": ("superusers", Q(is_superuser=True)),
     "closed": ("closed accounts", Q(is_active=False)),
 }
+_LINK_DAYS: Final = settings.PASSWORD_RESET_TIMEOUT // (24 * 3600)
 User = get_user_model()
 Response = TypeVar("Response", bound=HttpResponse)
 
@@ -46,7 +48,13 @@ Response = TypeVar("Response", bound=HttpResponse)
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
     """A new account; its user chooses the password through a link."""
 
-    project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False, empty_label="none")
+    project = forms.ModelChoiceField(
+        Project.objects.none(),
+        to_field_name="slug",
+        required=False,
+        empty_label="none",
+        help_text="Without one, the user sees published studies and clusters, and runs nothing.",
+    )
     role = forms.ChoiceField(
         choices=Membership.Role.choices, initial=Membership.Role.SUBMITTER, help_text="In that project."
     )
@@ -239,7 +247,7 @@ def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **overr
     locks = locked(user.get_username() for user in page)
     for user in page:
         user.locked = locks.get(user.get_username(), [])
-    context = {"place": "projects", "page": page, "words": words, "kind": kind, "form": form}
+    context = {"place": "projects", "page": page, "words": words, "kind": kind, "form": form, "link_days": _LINK_DAYS}
     context["kinds"] = [(name, title) for name, (title, _) in KINDS.items()]
     return render(request, "people/people.html", context | overrides, status=status)
 
@@ -247,5 +255,5 @@ def _list(request: HttpRequest, form: AccountForm, *, status: int = 200, **overr
 def _person(request: HttpRequest, user: Any, **overrides: Any) -> HttpResponse:
     user.locked = _locks(user)
     possible = {name: change for name, change in CHANGES.items() if change.is_possible(user)}
-    context = {"place": "projects", "person": user, "changes": possible}
+    context = {"place": "projects", "person": user, "changes": possible, "link_days": _LINK_DAYS}
     return render(request, "people/person.html", context | overrides)

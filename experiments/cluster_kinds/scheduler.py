@@ -62,7 +62,7 @@ class SchedulerKind(ClusterKind):
     """Options of the submit command that a further one would contradict."""
 
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
-        """Refuse unreadable time limits, and options that Rankwire sets itself."""
+        """Return an unreadable time limit, and options that Rankwire sets itself."""
         errors, limit = [], settings.get("time_limit")
         if isinstance(limit, str) and not re.fullmatch(self.time_limit_pattern, limit.strip(), re.IGNORECASE):
             errors.append(

@@ -159,7 +159,7 @@ class ClusterTest(models.Model):
 
 
 def without_details(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return steps without details, which name accounts and files of the hosts."""
+    """Return steps without the texts that name accounts and files of hosts."""
     return [{**step, "seen": "", "remedy": "", "commands": []} for step in steps]
 
 

@@ -57,7 +57,7 @@ def checked(url: str) -> tuple[str, str, int, str]:
 
 
 def refuse_private(host: str, allowed: Iterable[Any] = ()) -> None:
-    """Raise Refused if ``host`` is an IP address, neither public nor ``allowed``.
+    """Raise Refused if ``host`` is an IP address that is not permitted.
 
     Names are judged when they are contacted: their addresses change.
     """

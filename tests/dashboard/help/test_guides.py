@@ -11,6 +11,7 @@ from lxml import html
 from analysis.catalogue import METRICS
 from dashboard.help.guides import FOLDER, INDEX, address, guides, search, url_of
 from dashboard.help.markdown import read
+from dashboard.help.version import version
 
 
 def content(client: Client, at: str) -> html.HtmlElement:
@@ -74,6 +75,18 @@ def test_comments_of_a_document_are_not_shown() -> None:
     assert "rows" not in html_text
     assert html_text.count("<td") == 2
     assert [name for name, guide in guides().items() if "&lt;!--" in guide.page.html] == []
+
+
+def test_cells_of_a_table_name_their_column() -> None:
+    table = read("# A\n\n| a | b `c` |\n|---|---|\n| 1 | 2 |\n", address).html
+    document = html.fromstring(table)
+    assert document.xpath("//td/@data-name") == ["a", "b c"]
+
+
+def test_help_shows_the_version_and_the_changelog_has_a_page(page: Client) -> None:
+    assert version() in content(page, reverse("help")).text_content()
+    assert "0.1.0" in content(page, "/help/changelog/").text_content()
+    assert address("../../CHANGELOG.md") == "/help/changelog/"
 
 
 def test_headings_of_one_name_differ_in_their_anchors() -> None:

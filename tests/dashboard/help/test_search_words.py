@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from dashboard.help.guides import SEARCH_WORDS, search
+from dashboard.help.guides import SEARCH_WORDS, guides, search
 from experiments.models import Experiment
 
 FIRST_HITS = {
@@ -69,6 +69,17 @@ FIRST_HITS = {
     "oversubscription": "terms#finding.oversubscribed",
     "time limit": "specification",
     "PDF": "share-a-report",
+    "ofed": "measure-on-infiniband",
+    "memlock": "measure-on-infiniband#before-the-first-trial",
+    "munge": "add-a-cluster#slurm",
+    "trial pending": "states#states-of-a-trial",
+    "queue stuck": "states#states-of-a-trial",
+    "uninstall": "install#remove-rankwire",
+    "license": "install#remove-rankwire",
+    "delete old captures": "settings#RANKWIRE_CAPTURE_RETENTION_DAYS",
+    "retention": "settings#RANKWIRE_CAPTURE_RETENTION_DAYS",
+    "health": "run-the-server#outages-and-monitoring",
+    "changelog": "changelog",
     "how do I delete an experiment": "find-trials#change-many-experiments",
 }
 
@@ -86,6 +97,17 @@ def test_search_words_are_unique_and_lead_once_to_a_section() -> None:
     assert "Not supported" in search("Kubernetes")[0].excerpt
     sections = [id(hit.section) for hit in search("upgrade")]
     assert len(sections) == len(set(sections))
+
+
+def test_search_for_ports_finds_those_of_clusters_too() -> None:
+    assert "add-a-cluster#ports" in [f"{hit.guide.name}#{hit.section.anchor}" for hit in search("firewall")]
+
+
+def test_settings_are_titled_by_their_names_and_not_by_their_defaults() -> None:
+    sections = guides()["settings"].page.sections
+    assert {section.title for section in sections if section.anchor.startswith("RANKWIRE_")} == {
+        section.anchor for section in sections if section.anchor.startswith("RANKWIRE_")
+    }
 
 
 def test_header_search_without_an_experiment_opens_help(page: Client, submit: Callable[..., Experiment]) -> None:

@@ -34,6 +34,15 @@ def test_members_see_only_quotas_of_their_projects(experiment: Experiment, setti
     assert answer[0]["quotas"][0] == {"name": "queued_trials", "unit": "trials", "used": 4.0, "most": 4}
 
 
+def test_little_usage_is_near_to_no_quota(experiment: Experiment, settings) -> None:
+    settings.QUOTA_QUEUED_TRIALS = 4 * 1000
+    page = Reader()
+    page.force_login(experiment.owner)
+    assert page.get(reverse("quotas")).context["answer"] == "No quota is used up: all usage is below 1 %."
+    settings.QUOTA_QUEUED_TRIALS = 5
+    assert "is nearest to one with 4 of 5 trials" in page.get(reverse("quotas")).context["answer"]
+
+
 def test_superusers_are_led_from_quotas_to_the_projects_that_hold_them(experiment: Experiment) -> None:
     page = Reader()
     page.force_login(factories.person("root", is_superuser=True))
