@@ -48,9 +48,9 @@ class Section:
 
     @property
     def overlaid(self) -> str:
-        """Return "on" if a chart shows published values, "off" if all hide them, or ""."""
+        """Return what shows the published values of the charts; "" without any."""
         states = {chart.published for chart in self.charts} - {None}
-        return "on" if True in states else "off" if states else ""
+        return "Diamonds" if True in states else "Press Published to see diamonds" if states else ""
 
     @property
     def is_wide(self) -> bool:
