@@ -57,9 +57,15 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
         fields = super().to_representation(test)
         if test.is_waiting:
             return fields | {"begun_at": None, "ended_at": None, "steps": []}
-        if not may_test_clusters(self.context["request"].user):
+        if not self._may_test():
             fields["steps"] = without_details(test.steps)
         return fields
+
+    def _may_test(self) -> bool:
+        """Return whether the user may check clusters, decided once a request."""
+        if "may_test" not in self.context:
+            self.context["may_test"] = may_test_clusters(self.context["request"].user)
+        return bool(self.context["may_test"])
 
 
 class ClusterSerializer(RowSerializer[Cluster]):

@@ -60,7 +60,9 @@ def page(request: HttpRequest) -> HttpResponse:
         "compared": compared,
         "members": members,
         "answer": answer(compared),
-        "experiment_answers": experiment_answers(compared, answers_of([m.experiment for m in compared.members])),
+        "experiment_answers": experiment_answers(
+            compared, answers_of([m.experiment for m in compared.members if m.token.startswith("e:")])
+        ),
         "unpaired": unpaired(compared),
         "settings": _differences(compared, compared.settings),
         "environment": _differences(compared, compared.environment),

@@ -22,7 +22,7 @@ from dashboard.panels.experiment.running import ended_among, header_of, running_
 from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
-from experiments.access import visible_experiments, visible_trials
+from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
 from experiments.library import FIRST_STUDY
 from experiments.models import Artifact, Cluster, Event, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
@@ -88,6 +88,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "recent": (rows := experiment_rows(recent, answers)),
         "activity": _newest_first(news["happened"], rows),
         "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
+        "may_submit": not counts["of_user"] and may_submit_somewhere(user),
         "demonstration": None if counts["of_user"] else visible.filter(_DEMONSTRATION, published=False).first(),
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.

@@ -54,7 +54,7 @@ def register(request: HttpRequest, name: str = "") -> HttpResponse:
     except InvalidSpec as error:
         return _form(request, latest, texts, at_rows(error, texts))
     messages.success(request, f"{program.slug} is registered, version {program.version}.", extra_tags="ok")
-    if "start" in request.POST:
+    if "start" in request.POST or request.POST.get("anyway") == "start":
         return redirect(f"{reverse('new')}?workload={program.slug}")
     return redirect("workload", program.slug)
 

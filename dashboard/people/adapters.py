@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.utils import filter_users_by_username
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -22,7 +23,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.people.backends import give_roles
+from dashboard.people.backends import folded, give_roles
 from dashboard.people.invitations import accept, expired, invitation_of
 
 log = structlog.get_logger()
@@ -35,11 +36,22 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     error_messages: ClassVar = {
         **DefaultAccountAdapter.error_messages,
         "username_taken": NAME_TAKEN,
+        "username_form": "Write the name in plain letters: some of these are other forms of letters.",
         "email_taken": "Another account has this e-mail address.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.SIGN_UP) or invitation_of(request) is not None
+
+    def clean_username(self, username: str, shallow: bool = False) -> str:
+        """Refuse another form of a name: both would share a count of wrong passwords."""
+        username = super().clean_username(username, shallow)
+        plain = folded(username)
+        if plain != username.casefold():
+            raise self.validation_error("username_form")
+        if not shallow and filter_users_by_username(plain).exists():
+            raise self.validation_error("username_taken")
+        return username
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account")

@@ -9,7 +9,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import Any, Final
 
 from axes.handlers.proxy import AxesProxyHandler
@@ -41,13 +41,16 @@ def plain_name(name: str) -> str:
 def counted_name(request: HttpRequest, credentials: Mapping[str, Any] | None) -> str:
     """Return the name whose wrong passwords axes counts: one for all of its forms."""
     name = credentials.get("username") if credentials else request.POST.get("username")
-    return _folded(str(name or ""))
+    return folded(str(name or ""))
 
 
 def counted_address(request: HttpRequest) -> str:
     """Return the address that axes counts by: of IPv6 the network of a site."""
     address = str(request.META.get("REMOTE_ADDR") or "")
-    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
+    if ":" not in address:
+        return address
+    mapped = IPv6Address(address).ipv4_mapped  # a server that listens on :: has visitors of both
+    return str(mapped or ip_network(f"{address}/64", strict=False))
 
 
 class AccountBackend(ModelBackend):
@@ -111,19 +114,20 @@ def unlock(name: str) -> int:
     """Unlock ``name`` for all addresses; return how many were locked."""
     addresses = locked([name]).get(name, [])
     for address in addresses:
-        AxesProxyHandler.reset_attempts(ip_address=address, username=_folded(name))
+        AxesProxyHandler.reset_attempts(ip_address=address, username=folded(name))
     cache.delete(_key(name))
     return len(addresses)
 
 
 def _is_locked(name: str, address: str) -> bool:
-    keys = get_client_cache_keys(AccessAttempt(username=_folded(name), ip_address=address))
+    keys = get_client_cache_keys(AccessAttempt(username=folded(name), ip_address=address))
     return any(count >= settings.AXES_FAILURE_LIMIT for count in cache.get_many(keys).values())
 
 
 def _key(name: str) -> str:
-    return f"locked-out:{hashlib.sha256(_folded(name).encode()).hexdigest()}"
+    return f"locked-out:{hashlib.sha256(folded(name).encode()).hexdigest()}"
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return one form of all names that a directory takes for the same."""
     return plain_name(name).casefold()

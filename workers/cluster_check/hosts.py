@@ -75,13 +75,13 @@ def launch_command(session: Session, launch: Launch) -> Step:
     if without:
         return problem(
             name,
-            f"No {program} on {', '.join(without)}",
-            f"{program} is not in the PATH of the login there, or may not be executed.",
+            f"Missing on {plural(len(without), 'host')}",
+            f"{program} is not in the PATH of the login on {', '.join(without)}, or may not be executed.",
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
             *(("sudo apt install openmpi-bin",) if launch.launcher == MPIRUN else ()),
         )
     version = session.version(program) if isinstance(session, RemoteSession) else None
-    return ok(name, program, f"{version}." if version else "")
+    return ok(name, Path(program).name, f"{version}." if version else "")
 
 
 def equal_hosts(session: Session, environment: Mapping[str, Any]) -> Step:

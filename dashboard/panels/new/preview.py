@@ -135,7 +135,8 @@ def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]
 def _question_words(spec: ExperimentSpec, plan: design.Design) -> str:
     kind, deciding = planned_question(spec, plan)
     better = "higher" if deciding.higher_is_better else "lower"
-    return f"{ASKS[kind]} {deciding.label} decides, {better} is better."
+    where = "the metric under Goal" if spec.optimised else "the deciding metric under Filter and study type"
+    return f"{ASKS[kind]} {deciding.label} decides, {better} is better; change {where}."
 
 
 def _range(ends: tuple[int, int], noun: str) -> str:

@@ -116,7 +116,8 @@ def test_a_host_without_python_is_reported(ssh_hosts: SshHosts) -> None:
 
 def test_a_missing_launch_command_is_reported_with_its_host(ssh_hosts: SshHosts) -> None:
     steps = steps_by_name("ssh", ssh_hosts.settings(mpirun="mpirun-9"))
-    assert steps["Launch command"].value == "No mpirun-9 on n1, n2, n3"
+    assert steps["Launch command"].value == "Missing on 3 hosts"
+    assert "on n1, n2, n3" in steps["Launch command"].seen
     assert "“Launch command”" in steps["Launch command"].remedy
     assert steps["MPI hello across two hosts"].state == "skipped"
     assert steps["Link"].state == "ok"
