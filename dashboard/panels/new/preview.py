@@ -129,14 +129,15 @@ def forecast_words(spec: ExperimentSpec, forecast: Forecast | None) -> list[str]
         f"Likely {_range(forecast.rounds, 'round')} and {_range(forecast.trials, 'trial')}: "
         f"{between(*forecast.seconds, 's')}, {between(least, most)} host hours."
     )
+    if budget.time is not None and forecast.seconds[0] > budget.time:
+        likely = f"{likely} The budget ends before."
     return [likely, latest]
 
 
 def _question_words(spec: ExperimentSpec, plan: design.Design) -> str:
     kind, deciding = planned_question(spec, plan)
     better = "higher" if deciding.higher_is_better else "lower"
-    where = "the metric under Goal" if spec.optimised else "the deciding metric under Filter and study type"
-    return f"{ASKS[kind]} {deciding.label} decides, {better} is better; change {where}."
+    return f"{ASKS[kind]} {deciding.label} decides, {better} is better."
 
 
 def _range(ends: tuple[int, int], noun: str) -> str:

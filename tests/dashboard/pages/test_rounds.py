@@ -212,7 +212,7 @@ def test_rest_lists_rounds_and_runs_one_more(person: Any, ended: Experiment) -> 
 @pytest.mark.parametrize(
     ("more", "question"),
     [
-        ({}, "Where should I stop, and why? Loop time decides, lower is better;"),
+        ({}, "Where should I stop, and why? Loop time decides, lower is better."),
         ({"scaling": "weak", "grows_with_hosts": "molecules"}, "Does it keep its efficiency? "),
         ({"goal.kind": "optimise", "goal.optimise": "elapsed_s"}, "Which settings are best, and by how much? "),
         (
