@@ -81,6 +81,7 @@ PAGES: Final = (
     Page("help", "/help/"),
     Page("help-search", "/help/?q=retransmissions"),
     Page("guide", "/help/first-experiment/"),
+    Page("guide-server", "/help/run-the-server/"),
     Page("account", "/account/", (Picture("account", height=600),)),
     Page("people", "/people/"),
     Page("projects", "/projects/"),
