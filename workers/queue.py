@@ -20,6 +20,7 @@ from experiments.common.storable import is_storable_text
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, Cluster, ClusterTest, Experiment, Prediction, Program, Project, State, Trial
 from experiments.selectors import predictions, quotas
+from experiments.selectors.goals import goal_of, why_no_time
 from experiments.specification import ExperimentSpec
 from experiments.specification.yaml_lines import YamlDocument
 from experiments.workloads.template import text_paths
@@ -162,6 +163,7 @@ def rerun_failed(experiment: Experiment) -> int:
     """Queue every trial without a result again; return how many."""
     with quotas.within_quotas(experiment.project):
         queued = experiment.rerun_failed()
+        _reopen_rounds(experiment, queued)
     return _wake_if_queued(experiment, queued)
 
 
@@ -169,9 +171,16 @@ def run_again(trial: Trial) -> Trial:
     """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.within_quotas(trial.experiment.project):
         attempt = trial.queue_attempt()
-        trial.experiment.reopen_rounds(1)
+        _reopen_rounds(trial.experiment, 1)
     _wake_if_queued(trial.experiment, 1)
     return attempt
+
+
+def _reopen_rounds(experiment: Experiment, queued: int) -> None:
+    """Open a round of trials that run again, unless its budget would cancel them."""
+    goal = goal_of(experiment)
+    if goal is None or not why_no_time(experiment, goal.budget):
+        experiment.reopen_rounds(queued)
 
 
 def _wake_if_queued(experiment: Experiment, queued: int) -> int:

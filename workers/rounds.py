@@ -25,7 +25,7 @@ from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Kind, Round, State
 from experiments.models.round import round_seed
 from experiments.selectors import quotas
-from experiments.selectors.goals import Spent, affordable, spent_of
+from experiments.selectors.goals import Spent, affordable, spent_of, why_no_time
 from experiments.selectors.question import question_of
 from experiments.selectors.searches import first_version, search_of
 from experiments.selectors.study import study_of
@@ -281,8 +281,7 @@ def _cancel_over_budget(experiment: Experiment, goal: Goal) -> None:
     """Cancel the waiting trials of a round that used up its time; the round then ends."""
     if experiment.hold in BLOCKING or not experiment.trials.filter(state=State.QUEUED).exists():
         return
-    limits = goal.budget.model_copy(update={"trials": None})
-    if (used := spent_of(experiment).reached(limits)) and (
+    if (used := why_no_time(experiment, goal.budget)) and (
         cancelled := experiment.trials.filter(state=State.QUEUED).cancel()
     ):
         log.info("trials_cancelled", experiment=experiment.pk, trials=cancelled, reason=f"budget spent: {used}")

@@ -323,7 +323,6 @@ class Experiment(OfProject, models.Model):
             self.wait_for_others()
             self.release_hold()
             queued = self.trials.without_result().order_by("position").queue_attempts()
-            self.reopen_rounds(queued)
             note(self, "trials run again", str(queued))
             return queued
 

@@ -72,6 +72,11 @@ def spent_of(experiment: Experiment) -> Spent:
     return Spent(time_s, trials, host_s / 3600, {digest: median(values) for digest, values in times.items()})
 
 
+def why_no_time(experiment: Experiment, budget: Budget) -> str:
+    """Return the limit of time or host hours that is reached in words, or ""."""
+    return spent_of(experiment).reached(budget.model_copy(update={"trials": None}))
+
+
 def affordable(
     workload: str, more: Iterable[tuple[Mapping[str, Any], int]], budget: Budget, spent: Spent
 ) -> dict[str, int]:

@@ -112,7 +112,10 @@ def _wrong_values(data: Mapping[str, Any], refused: Sequence[FieldError]) -> Ite
     if wrong & {"workload", "parameters", "sweep", "zip"}:
         return
     values = {name: data[name] for name in ("workload", "parameters", "sweep", "zip") if name in data}
-    spec = ExperimentSpec.model_validate({"name": "without the refused fields", **values})
+    try:
+        spec = ExperimentSpec.model_validate({"name": "without the refused fields", **values})
+    except ValidationError:  # their errors are beyond the reported ones
+        return
     workload = workloads.find(spec.workload)
     if workload is not None:
         yield from islice(_check_values(spec, workload), MOST_ERRORS)

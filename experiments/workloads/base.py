@@ -222,6 +222,7 @@ class WorkloadDefinition:
             with budget.seconds(READING_CPU_S):
                 first = self.parse(output, files)
         except budget.Exhausted:
+            budget.check()  # the time of the request may be used up instead
             raise OutputError(f"reading it takes more than {READING_CPU_S:.0f} s of CPU time") from None
         compared = [(self._contradictions(parsed, requested), parsed) for parsed in (first, *first.others)]
         contradictions, parsed = min(compared, key=lambda pair: len(pair[0]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, F
 
 from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
@@ -287,6 +287,28 @@ def test_failed_trials_that_run_again_are_decided(db: None) -> None:
     assert queue.rerun_failed(experiment) == 9
 
     assert run_to_end(experiment)[-1].outcome == "answered"
+
+
+@pytest.mark.parametrize("budget", [{"time": "10 s"}, {"host_hours": 0.001}])
+@pytest.mark.parametrize("is_single", [False, True], ids=["all", "one"])
+def test_failed_trials_run_again_beyond_the_time_of_the_budget(
+    db: None, budget: dict[str, Any], is_single: bool
+) -> None:
+    experiment = submit({"until": "answered", "budget": budget})
+    while experiment.trials.filter(state=State.QUEUED).exists():
+        Experiment.objects.update(hold=Hold.RELEASED)
+        factories.running().fail("the program ended with status 1")
+    experiment.trials.update(preparing_at=F("ended_at") - timedelta(seconds=10))
+    rounds.decide_round(experiment.pk)
+    assert experiment.rounds.get().outcome
+
+    if is_single:
+        queue.run_again(experiment.trials.earliest("pk"))
+    else:
+        queue.rerun_failed(experiment)
+
+    assert rounds.decide_due() == 0
+    assert experiment.trials.filter(state=State.QUEUED).count() == (1 if is_single else 9)
 
 
 @pytest.mark.parametrize("goal", ["answered", ["answered"], {"budget": "30 min"}])

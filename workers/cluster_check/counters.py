@@ -45,7 +45,7 @@ def _idle_power(reports: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     watts = []
     for report in reports:
         rows = [row for row in report.get("values", ()) if row["total"] in ("package_j", "dram_j")]
-        if any("absent" in row or row["seconds"] < IDLE_S / 2 for row in rows):
+        if not rows or any("absent" in row or row["seconds"] < IDLE_S / 2 for row in rows):
             continue
         watts.append(sum(row["value"] / row["seconds"] for row in rows))
     middle = median(watts) if watts else 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import structlog
@@ -104,7 +103,9 @@ def _key_file(launcher: Launcher) -> Step | None:
     """
     login = getattr(launcher.settings, "login", None) or launcher.settings
     key = login.key if isinstance(login, Login) else None
-    if key is None or "%" in key or "$" in key or os.access(Path(key).expanduser(), os.R_OK):
+    if key is None or "%" in key or "$" in key:
+        return None
+    if os.access(os.path.expanduser(key), os.R_OK):  # noqa: PTH111 - that of Path raises for unknown users
         return None
     return warning(
         "Settings",

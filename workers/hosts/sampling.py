@@ -181,8 +181,10 @@ def _counted(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence
         after[total][1] - before[total][1] if total in before and total in after else None
         for total in ("fabric_wait_ticks", "fabric_sent_bytes")
     )
-    if waits is not None and data is not None and waits + data > 0:
-        row[WAITING] = waits / (waits + data / BYTES_PER_TICK)
+    if waits is not None and data is not None and waits >= 0 and data >= 0:
+        ticks = waits + data / BYTES_PER_TICK
+        if ticks > 0:
+            row[WAITING] = waits / ticks
     return row
 
 

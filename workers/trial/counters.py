@@ -318,22 +318,26 @@ def _has(report: Mapping[str, Any], total: str) -> bool:
 
 def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[float, str]:
     """Return the energy of a host's used GPUs, or why it is unknown."""
+    reason = ""
     for source in _GPUS:
         report = reports.get(source, {})
         if report.get("state") != "ready":
             continue
         if "values" not in report:
-            return 0.0, f"{report['title']}: it did not answer after the program's end"
+            reason = reason or f"{report['title']}: it did not answer after the program's end"
+            continue
         meters = {row["device"]: row for row in report["values"] if row["total"] == "gpu_j"}
         used = [device for device in _devices(report, meters) if _use(report, device) > 0]
+        without_meter = next((device for device in used if device not in meters), None)
+        if without_meter is not None:
+            reason = reason or f"{report['title']}: {without_meter} was used and reports no energy"
+            continue
         for device in used:
-            if device not in meters:
-                return 0.0, f"{report['title']}: {device} was used and reports no energy"
             if "absent" in meters[device]:
                 return 0.0, f"{report['title']}: {meters[device]['name']}: {meters[device]['absent']}"
         if meters:  # other sources read the same ones
             return sum(float(meters[device]["value"]) for device in used), ""
-    return 0.0, ""
+    return 0.0, reason
 
 
 def _devices(report: Mapping[str, Any], meters: Iterable[str]) -> list[str]:

@@ -55,7 +55,12 @@ def _label(name: str) -> str:
 
 
 def _base(answer: Answer, figure: Figure, factors: Sequence[Factor]) -> str:
-    """Return ", without drift" for amounts that charts show as measured, or ""."""
+    """Return ", without drift" for amounts that charts show as measured, or "".
+
+    Energies next to a deciding time or rate are as measured.
+    """
+    if figure.unit == "J" and answer.figure("least energy") is not None:
+        return ""
     is_amount = figure.unit not in ("", "1", *_SHARES, *(factor.plural for factor in factors))
     return ", without drift" if answer.is_without_drift and is_amount else ""
 

@@ -150,6 +150,12 @@ def test_parse_reports_several_errors_at_once() -> None:
     }
 
 
+def test_parse_refuses_more_wrong_tags_than_reported_errors() -> None:
+    with pytest.raises(InvalidSpec) as error:
+        parse({"name": "x", "tags": [1] * 120})
+    assert len(error.value.errors) == 100
+
+
 def test_parse_refuses_more_trials_than_the_limit() -> None:
     errors = errors_of(max_trials=5, sweep={"hosts": "1..3"}, repetitions=2)
     assert errors == {"sweep": ["more than the limit of 5 trials; take fewer values or fewer repetitions"]}

@@ -303,6 +303,12 @@ def test_reading_of_an_output_ends_at_its_limit(monkeypatch, extractor, text):
         workload.read(text, {}, {})
 
 
+def test_reading_of_an_output_ends_at_the_limit_of_its_request():
+    workload = get("command", {"program": ["p"], "extract": [{"name": "x", "regex": "x(1)"}]})
+    with budget.seconds(1e-6), pytest.raises(budget.Exhausted):
+        workload.read("1\n" * 1000, {}, {})
+
+
 @pytest.mark.parametrize(
     ("extractor", "text"),
     [

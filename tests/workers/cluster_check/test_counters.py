@@ -54,6 +54,9 @@ def test_meters_state_the_power_of_a_host_without_a_trial() -> None:
     assert step.facts == {"idle_watts_per_host": 148.0}, "the median: a busy host moves it little"
     (lost,) = counters(cast(Session, Counted(n1={"rapl": meter(140.0, absent="it was reset")})))
     assert lost.facts == {}
+    cores = {**ready("RAPL"), "values": [{"total": "core_j", "value": 60.0, "seconds": 1.5}]}
+    (partly,) = counters(cast(Session, Counted(n1={"rapl": meter(140.0)}, n2={"rapl": cores})))
+    assert partly.facts == {"idle_watts_per_host": 148.0}, "a host without these meters is skipped"
 
 
 def test_counters_that_all_hosts_have_are_well() -> None:

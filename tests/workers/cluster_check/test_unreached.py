@@ -26,6 +26,11 @@ def test_a_missing_key_is_reported_before_and_once_for_all_hosts(tmp_path: Path)
     assert reach.seen.endswith("The same holds for 127.0.0.2.")
 
 
+def test_a_key_of_an_unknown_user_is_reported() -> None:
+    steps = steps_of("ssh", {**NO_SSHD, "key": "~no-such-user/key"}, lambda trying, steps: None)
+    assert (steps[0].state, steps[0].value) == ("warning", "No private key")
+
+
 def test_hosts_that_fail_for_different_reasons_have_steps_with_one_fix_each() -> None:
     hosts = [*NO_SSHD["hosts"], "no-such-host.invalid"]  # type: ignore[misc]
     steps = steps_of("ssh", {**NO_SSHD, "hosts": hosts}, lambda trying, steps: None)

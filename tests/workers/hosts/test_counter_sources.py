@@ -525,6 +525,15 @@ def test_nfs_counts_what_is_mounted_while_the_program_runs(tmp_path: Path) -> No
     assert (values["/home/ada read"], values["/data read"], values["/data time"]) == (0, 900, 0.1)
 
 
+def test_nfs_counts_a_mount_above_the_automounter_of_its_path(tmp_path: Path) -> None:
+    infos = {"proc/self/mountinfo": info("/data", "0:40", "autofs") + info("/data", "0:60")}
+    automounter = "device systemd-1 mounted on /data with fstype autofs\n"
+    first = {"proc/self/mountstats": automounter + mount("/data", 10)}
+    source = Nfs(str(write(tmp_path, {**infos, **first})))
+    values = measured(source, {"proc/self/mountstats": automounter + mount("/data", 4106)})
+    assert values["/data read"] == 4096
+
+
 @pytest.mark.parametrize(
     ("where", "kind"), [("/home", AbsentNow), ("/proc/sys/fs/binfmt_misc", Absent)], ids=["home", "of the kernel"]
 )

@@ -52,6 +52,18 @@ def test_ports_that_wait_have_a_share_of_the_ticks() -> None:
     assert "fabric_wait_share" not in still
 
 
+@pytest.mark.parametrize(("waits", "sent"), [(-1.0, 4.0), (-1.0, 8.0), (8.0, -4.0)])
+def test_counters_that_restarted_have_no_share_of_the_ticks(waits: float, sent: float) -> None:
+    before, after = (
+        HostSample(
+            "n1", 1.0, 1.0, 1, 1, counters={"fabric_wait_ticks": (at_s, ticks), "fabric_sent_bytes": (at_s, size)}
+        )
+        for at_s, ticks, size in ((1.0, 100.0, 100.0), (2.0, 100.0 + waits, 100.0 + sent))
+    )
+    (row,) = shares([sample(1.0, before), sample(2.0, after)])
+    assert "fabric_wait_share" not in row
+
+
 def test_a_single_sample_or_an_empty_interval_gives_no_rate() -> None:
     host = HostSample("n1", 1.0, 1.0, 1, 1)
     assert shares([sample(1.0, host)]) == []

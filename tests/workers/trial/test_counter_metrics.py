@@ -75,6 +75,33 @@ def test_gpus_of_a_cray_node_are_judged_by_their_use() -> None:
     assert metrics({"a": {"cray": cray}})[0]["energy_j"] == 150
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "energy_j", "reason"),
+    [
+        ((row("gpu_share", 0.5, device="0", peak=0.9),), (row("gpu_j", 30.0, device="0"),), 130.0, ""),
+        (None, (row("gpu_j", 30.0, device="0"),), 130.0, ""),
+        (
+            (row("gpu_share", 0.5, device="0", peak=0.9),),
+            (row("gpu_share", 0.5, device="card0", peak=0.9),),
+            None,
+            "T: 0 was used and reports no energy",
+        ),
+        (None, None, None, "it did not answer after the program's end"),
+    ],
+    ids=["without a meter", "without an answer", "both without a meter", "both without an answer"],
+)
+def test_energy_of_gpus_is_that_of_the_source_with_meters(
+    first: tuple[Report, ...] | None, second: tuple[Report, ...] | None, energy_j: float | None, reason: str
+) -> None:
+    gpus = {
+        source: {"state": "ready", "title": "T"} if rows is None else ready(*rows)
+        for source, rows in (("nvml", first), ("rocm", second))
+    }
+    values, reasons = metrics({"a": {"rapl": ready(row("package_j", 100.0)), **gpus}})
+    assert values.get("energy_j") == energy_j
+    assert reason in reasons.get("energy_j", "")
+
+
 def test_a_total_of_some_hosts_is_absent_with_the_number_of_hosts() -> None:
     values, reasons = metrics(
         {"a": {"rapl": ready(row("package_j", 1.0))}, "b": {"rapl": absent("readable by root only")}}

@@ -74,7 +74,8 @@ class Nfs(Source):
                 _, superblock = superblocks.get(mount, ("", mount))
                 is_counted = kind.startswith("nfs") and superblock not in seen
                 at, is_operation = mount if is_counted else "", False
-                seen.add(superblock)
+                if is_counted:  # an automounter may be mounted on the same path
+                    seen.add(superblock)
             elif words[:1] == ["bytes:"] and at and len(words) > _SERVER_WRITTEN + 1:
                 mounts[at] = [float(words[1 + _SERVER_READ]), float(words[1 + _SERVER_WRITTEN]), 0.0]
             elif words[:1] == ["per-op"]:

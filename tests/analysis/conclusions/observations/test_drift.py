@@ -227,3 +227,19 @@ def test_values_without_a_drift_name_their_base() -> None:
     names = [name for name, _ in key_figures(result, [HOSTS])]
     assert "Elapsed time, without drift" in names
     assert "Elapsed time" in [name for name, _ in key_figures(other, [HOSTS])]
+
+
+def test_energies_beside_values_without_a_drift_are_named_as_measured() -> None:
+    times = {1: 4.0, 2: 2.1, 4: 1.4, 8: 1.3}
+    question = experiment("interleaved", drift=SLOPE * 3, times=times, sd=0.1)
+    for point in question.points:
+        point.values["energy_j"] = [50.0 * point.parameters["hosts"] for _ in question.values(point)]
+
+    result = answered(question)
+
+    assert result.is_without_drift
+    names = [name for name, _ in key_figures(result, [HOSTS])]
+    assert [name for name in names if name.startswith(("Elapsed time", "Energy"))] == [
+        "Elapsed time, without drift",
+        "Energy",
+    ]
