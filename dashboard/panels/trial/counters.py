@@ -53,6 +53,7 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
         "sources": len(keys),
         "networks": networks,
         "energy": _energy(counted, values),
+        "per_result": values.get("energy_per_result_j"),
         "by_host": _by_host(counted),
         "others": [
             {"id": name, "label": metric.label, "unit": metric.unit, "value": values[name]}

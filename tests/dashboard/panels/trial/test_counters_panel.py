@@ -58,6 +58,7 @@ def counted(submit, run) -> Trial:
     values = {
         "energy_j": 440.0,
         "energy_package_j": 400.0,
+        "energy_per_result_j": 2.2,
         "ethernet_mpi_share": 0.4,
         "memory_mpi_share": 0.6,
         "mpi_sent_bytes": 2e6,
@@ -79,6 +80,7 @@ def test_panel_sums_devices_and_compares_hosts(counted):
         ("energy_j", 440, 44),
         ("energy_package_j", 400, 40),
     ]
+    assert panel["per_result"] == 2.2
     assert panel["by_host"] == [("n2", 33), ("n1", 11)]
     assert [row["id"] for row in panel["others"]] == [
         *("memory_mpi_share", "mpi_between_hosts_bytes", "networks_per_mpi_byte", "nfs_read_bytes")
