@@ -205,6 +205,7 @@ ADDRESSES: Final = {
     "first-experiment": (
         "/sign-in/",
         "/experiments/new/?tour=1",
+        "/experiments/SLUG/",
         "templates/new/_preview.html",
         "templates/home/_first_visit.html",
         "analysis/conclusions/text.py",

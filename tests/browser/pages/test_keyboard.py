@@ -58,7 +58,7 @@ EXPERIMENT = """
   - toolbar "Loop time":
     - button "Show table"
   - figure:
-    - img /the same numbers are in the table/
+    - paragraph: /No counted trial has measured this/
 """
 TRIAL = """
 - heading /Trial at 1 host, repetition 1 of 5/ [level=1]:
