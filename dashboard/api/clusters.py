@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django.db.models import Count, Max, Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
@@ -63,9 +63,10 @@ class ClusterTestSerializer(RowSerializer[ClusterTest]):
 
     def _may_test(self) -> bool:
         """Return whether the user may check clusters, decided once a request."""
-        if "may_test" not in self.context:
-            self.context["may_test"] = may_test_clusters(self.context["request"].user)
-        return bool(self.context["may_test"])
+        context = cast("dict[str, Any]", self.context)
+        if "may_test" not in context:
+            context["may_test"] = may_test_clusters(context["request"].user)
+        return bool(context["may_test"])
 
 
 class ClusterSerializer(RowSerializer[Cluster]):

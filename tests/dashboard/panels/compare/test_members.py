@@ -102,7 +102,7 @@ def test_one_experiment_is_offered_its_relatives_and_others_of_its_workload(two,
     assert context["chosen"].slug == chosen.removeprefix("e:")
     assert set(offered[:2]) == {"newest", "plain", "jumbo"} - {chosen.removeprefix("e:")}
     assert offered[0] == ("jumbo" if chosen == "e:plain" else "plain")
-    link = f"of={chosen},e:{offered[0]}"
+    link = "of=e:plain,e:jumbo"  # the older one is the baseline
     assert link in page.get(ADDRESS, {"of": chosen}).content.decode()
     assert page.get(f"{ADDRESS}?{link}").context["compared"].baseline.token == chosen
 
