@@ -23,7 +23,7 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.people.backends import folded, give_roles
+from dashboard.people.backends import give_roles, plain_name
 from dashboard.people.invitations import accept, expired, invitation_of
 
 log = structlog.get_logger()
@@ -46,10 +46,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def clean_username(self, username: str, shallow: bool = False) -> str:
         """Refuse another form of a name: both would share a count of wrong passwords."""
         username = super().clean_username(username, shallow)
-        plain = folded(username)
-        if plain != username.casefold():
+        if plain_name(username) != username:
             raise self.validation_error("username_form")
-        if not shallow and filter_users_by_username(plain).exists():
+        if not shallow and filter_users_by_username(username.casefold()).exists():
             raise self.validation_error("username_taken")
         return username
 

@@ -104,7 +104,7 @@ def test_one_experiment_is_offered_its_relatives_and_others_of_its_workload(two,
     assert offered[0] == ("jumbo" if chosen == "e:plain" else "plain")
     link = "of=e:plain,e:jumbo"  # the older one is the baseline
     assert link in page.get(ADDRESS, {"of": chosen}).content.decode()
-    assert page.get(f"{ADDRESS}?{link}").context["compared"].baseline.token == chosen
+    assert page.get(f"{ADDRESS}?{link}").context["compared"].baseline.token == "e:plain"
 
 
 def test_compare_pairs_no_truth_with_a_number(two, person):
