@@ -126,7 +126,7 @@ def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
             (job.workdir / "hello.py").write_bytes(HELLO.read_bytes())
             times_s[transport] = min(small_s(session, job) for _ in range(5))  # others may hold a core for milliseconds
         transports[transport] = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
-    assert 5 * times_s["native"] < times_s["tcp"]
+    assert 2 * times_s["native"] < times_s["tcp"]  # with MPICH 3.9 times where TCP takes 5 us
     assert transports["native"].shared_memory
     assert not transports["native"].tcp_bytes
     assert not transports["tcp"].shared_memory
