@@ -99,6 +99,11 @@ ON_A_REAL_MACHINE = ("tests/workers/", "tests/script/", "tests/browser/")
 """Tests of clocks, links, processes and pages: they start first."""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if _takes_the_machine(item.nodeid):
+        item.add_marker("machine")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):  # one of several processes, which all have the same order
