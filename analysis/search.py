@@ -23,6 +23,10 @@ _ATTEMPTS: Final = 60
 """Proposals for each one that is wanted; measured and impossible ones are refused."""
 _STARTUP: Final = 10
 """Results before which proposals are random (TPE's usual number)."""
+_FEWEST_AROUND: Final = 6
+"""Results from which on a half of the proposals are one step from the best ones."""
+_BEST: Final = 2
+"""Best combinations around which a search looks."""
 
 Settings = Mapping[str, Any]
 
@@ -62,8 +66,9 @@ def propose(
 ) -> list[dict[str, Any]]:
     """Return up to ``count`` new combinations, fewer at the end of the space.
 
-    Tree-structured Parzen estimators (Bergstra et al. 2011), all parameters together; results of one round are guessed while
-    its other combinations are proposed (constant liar).
+    Up to a half are one step from the best results. The others are from tree-structured Parzen estimators (Bergstra et al.
+    2011), all parameters together; results of one round are guessed while its other combinations are proposed (constant
+    liar). The estimators alone see too few results of a small budget to find a narrow optimum.
     """
     seen = {key_of(result.settings) for result in results}
     unseen = [row for row in space.combinations() if key_of(row) not in seen] if space.size <= MOST_LISTED else None
@@ -71,6 +76,12 @@ def propose(
         return unseen
     study, distributions = _study(space, results, seed=seed, higher_is_better=higher_is_better)
     proposals: list[dict[str, Any]] = []
+    for settings in _around_best(space, results, seed=seed, higher_is_better=higher_is_better):
+        if len(proposals) == count // 2:
+            break
+        if key_of(settings) not in seen and space.is_possible(settings):
+            seen.add(key_of(settings))
+            proposals.append(settings)
     for _ in range(_ATTEMPTS * count):
         if len(proposals) == count:
             break
@@ -86,6 +97,30 @@ def propose(
             if len(proposals) == count:
                 break
     return proposals
+
+
+def _around_best(
+    space: Space, results: Sequence[Result], *, seed: int, higher_is_better: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield combinations one step from the best results, those of the best first."""
+    measured = [(result.value, result.settings) for result in results if result.value is not None]
+    if len(measured) < _FEWEST_AROUND:
+        return
+    measured.sort(key=lambda row: row[0], reverse=higher_is_better)
+    ordered = _ordered(space)
+    for _, best in measured[:_BEST]:
+        settings = {name: best[name] for name in ordered}
+        steps = [{**settings, name: value} for name in ordered for value in _next_to(best[name], ordered[name])]
+        random.Random(seed).shuffle(steps)  # noqa: S311 (a stored seed makes the proposals repeatable; nothing secret)
+        yield from steps
+
+
+def _next_to(value: Any, values: Sequence[Any]) -> list[Any]:
+    """Return the numbers below and above a value; all other words."""
+    position = values.index(value)
+    if not all(isinstance(v, int | float) for v in values):
+        return [*values[:position], *values[position + 1 :]]
+    return [*values[max(0, position - 1) : position], *values[position + 1 : position + 2]]
 
 
 def _in_random_order(space: Space, seed: int) -> Iterator[dict[str, Any]]:

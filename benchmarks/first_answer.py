@@ -1,11 +1,11 @@
 """Time and trials to a conclusive answer: fixed design against `until: answered`.
 
-    python -m benchmarks.first_answer [--pairs 6] [--json FILE]
+    python -m benchmarks.first_answer [--pairs 6] [--matters "25 %"] [--json FILE]
 
 Runs the built-in demonstration on the test-bed as a fixed design (`repetitions: 5`) and with a goal, in changing order. If the fixed
-design ends without a conclusive answer, its recommended next trials are queued, as users do, up to four times. Time is that from the
-start of the first trial to the end of the last one. Reported are medians, and the median of the ratios with its 95 % interval by
-ranks.
+design ends without a conclusive answer, its recommended next trials are queued, as users do, up to four times. A fixed design counts
+sizes within 25 % as equal: with a smaller `matters` the goal answers a harder question. Time is that from the start of the first
+trial to the end of the last one. Reported are medians, and the median of the ratios with its 95 % interval by ranks.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from typing import Any, Final
 import yaml
 from scipy import stats
 
+from analysis.conclusions.context import EQUAL
 from benchmarks.private import laboratory
+from experiments.common.quantities import FRACTION
 
 MOST_EXTENSIONS: Final = 4
 DESIGNS: Final[dict[str, dict[str, Any]]] = {
     "fixed": {"repetitions": 5},
     "answered": {
         "repetitions": {"at_least": 3, "at_most": 30},
-        "goal": {"until": "answered", "budget": {"time": "10 min"}},
+        "goal": {"until": "answered", "matters": FRACTION.format(EQUAL - 1), "budget": {"time": "10 min"}},
     },
 }
 
@@ -36,8 +38,10 @@ DESIGNS: Final[dict[str, dict[str, Any]]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=6)
+    parser.add_argument("--matters", default=DESIGNS["answered"]["goal"]["matters"])
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    DESIGNS["answered"]["goal"]["matters"] = options.matters
     os.environ["RANKWIRE_LOG_LEVEL"] = "ERROR"
     rows: list[dict[str, dict[str, Any]]] = []
     with laboratory():
@@ -72,6 +76,8 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
     from experiments.models import Cluster
     from experiments.revision import plan_points
     from experiments.selectors.diagnosis import diagnosis_of
+    from experiments.selectors.question import question_of
+    from experiments.selectors.study import study_of
     from experiments.specification import parse
     from workers import queue, tasks
 
@@ -89,6 +95,7 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         experiment.refresh_from_db()
     ended = experiment.trials.filter(ended_at__isnull=False)
     ends = ended.aggregate(first=Min("preparing_at"), last=Max("ended_at"))
+    question = question_of(experiment, study_of(experiment, with_traffic=False))
     return {
         "seconds": round((ends["last"] - ends["first"]).total_seconds(), 1),
         "trials": ended.count(),
@@ -97,6 +104,7 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         "rounds": experiment.rounds.count(),
         "strength": made.answer.strength,
         "answer": made.answer.sentence,
+        "values": {str(point.parameters["hosts"]): question.values(point) for point in question.measured()},
         "load": round(os.getloadavg()[0], 1),
     }
 

@@ -178,12 +178,7 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     result = answer(question)
     numbers = _numbers(result)
     if result.strength == "firm" and result.missing is None:
-        top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
-        are_failed = any(point.parameters["hosts"] > top for point in question.points)
-        than = f"than {plural(top, 'host')}"
-        why = f"No trial of more {than} gave a result." if are_failed else f"More {than} were not run: the time rises."
-        beyond = f" {why}" if sizes and top < sizes[-1] else ""
-        return Decision("answered", f"{result.sentence}{beyond}", numbers)
+        return Decision("answered", f"{result.sentence}{_why_no_larger(question, sizes)}", numbers)
     if result.missing is None and _drifts(result):
         return Decision("undecided", f"{result.sentence} The trials drift: more of them would not decide it.", numbers)
     n = {key_of(p.parameters): (p, len(question.values(p))) for p in question.measured()}
@@ -192,6 +187,16 @@ def _to_answer(question: ExperimentQuestion, at_most: int, sizes: Sequence[int])
     if not more:
         return Decision("at_most", f"{result.sentence} All open points have {at_most} repetitions.", numbers)
     return Decision("continue", result.sentence, numbers, more)
+
+
+def _why_no_larger(question: ExperimentQuestion, sizes: Sequence[int]) -> str:
+    """Return why the largest sizes that may be chosen have no result, or ""."""
+    top = max((p.parameters["hosts"] for p in question.measured()), default=0) if sizes else 0
+    if not sizes or top >= sizes[-1]:
+        return ""
+    than = f"than {plural(top, 'host')}"
+    are_failed = any(point.parameters["hosts"] > top for point in question.points)
+    return f" No trial of more {than} gave a result." if are_failed else f" More {than} were not run: the time rises."
 
 
 def _drifts(result: Answer) -> bool:

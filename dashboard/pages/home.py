@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from dashboard.pages.lists.trials import COUNTED
 from dashboard.panels.cluster.rows import ClusterRow
 from dashboard.panels.experiment.list_rows import ExperimentRow, experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
+from dashboard.panels.new.proposal import first_study
 from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
@@ -35,8 +37,6 @@ MOST_LISTED = 8
 MOST_SQUARES = 60
 MOST_AWAITED = 50
 """Experiments in one request for their end."""
-_DEMONSTRATION = Q(slug=FIRST_STUDY.stem)
-"""The study that the first start queues."""
 
 
 @require_GET
@@ -68,11 +68,21 @@ def ended(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"ended": ended_among(request.user, slugs)})
 
 
+@cache
+def _is_demonstration() -> Q:
+    """Return the condition of the study that the first start queues, unchanged.
+
+    Only that one is stored under the name of the file with an owner and its own name: experiments of users are stored under
+    their names, those of `script/run` have no owner, imported ones have an origin.
+    """
+    return Q(slug=FIRST_STUDY.stem, name=first_study()["name"], owner__isnull=False, origin={})
+
+
 def _laboratory(user: Any) -> dict[str, Any]:
     visible, news = visible_experiments(user), feed(user)
     counts = visible.aggregate(
         experiments=Count("pk", filter=Q(published=False)),
-        of_user=Count("pk", filter=Q(published=False, owner=user) & ~_DEMONSTRATION),
+        of_user=Count("pk", filter=Q(published=False, owner=user) & ~_is_demonstration()),
         published=Count("pk", filter=Q(published=True)),
     )
     listed = {e.pk: e for row in news["happened"] if (e := row["event"].experiment) is not None}
@@ -89,7 +99,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "activity": _newest_first(news["happened"], rows),
         "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
         "may_submit": not counts["of_user"] and may_submit_somewhere(user),
-        "demonstration": None if counts["of_user"] else visible.filter(_DEMONSTRATION, published=False).first(),
+        "demonstration": None if counts["of_user"] else visible.filter(_is_demonstration(), published=False).first(),
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.
         "trials": visible_trials(user, by_keys=True).filter(experiment__published=False)[: COUNTED + 1].count(),

@@ -85,7 +85,9 @@ def fields(request: HttpRequest) -> HttpResponse:
     """Render the form for another workload, with the values that both have."""
     draft = without_foreign_figures(draft_from_post(request.POST))
     if is_first_study(draft):  # its link and repetitions are chosen for its own program
-        draft = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
+        goal = {"goal": draft["goal"]} if "goal" in draft else {}
+        proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
+        draft = {**proposed, **goal}
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")

@@ -108,8 +108,9 @@ def test_budget_of_trials_bounds_every_round(db: None) -> None:
     assert experiment.trials.count() == 11
 
 
-def test_spent_time_cancels_waiting_trials_and_ends_the_rounds(db: None) -> None:
-    experiment = submit({"until": "answered", "budget": {"time": "10 s"}})
+@pytest.mark.parametrize("budget", [{"time": "10 s"}, {"host_hours": 0.001, "trials": 100}])
+def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(db: None, budget: dict[str, Any]) -> None:
+    experiment = submit({"until": "answered", "budget": budget})
     trial = factories.analysing()
     Trial.objects.filter(pk=trial.pk).update(preparing_at=trial.queued_at - timedelta(seconds=20))
     trial.refresh_from_db()
@@ -119,6 +120,21 @@ def test_spent_time_cancels_waiting_trials_and_ends_the_rounds(db: None) -> None
 
     assert experiment.trials.filter(state=State.CANCELLED).count() == 8
     assert experiment.rounds.get().outcome == "budget"
+
+
+@pytest.mark.parametrize("order", ["interleaved", "randomised"])
+def test_rounds_keep_the_order_of_the_design(db: None, order: str) -> None:
+    experiment = submit({"until": "0.5 %"}, repetitions={"at_least": 8, "at_most": 60}, order=order)
+    end_trials(experiment, sd=0.1)
+    assert rounds.decide_round(experiment.pk)
+
+    added = (
+        experiment.trials.filter(state=State.QUEUED).order_by("position").values_list("configuration__hosts", flat=True)
+    )
+    repetitions = [list(added[start : start + 3]) for start in range(0, len(added), 3)]
+    assert all(sorted(hosts) == [1, 2, 4] for hosts in repetitions)
+    alternating = [[1, 2, 4], [4, 2, 1]]
+    assert (repetitions == [alternating[number % 2] for number in range(len(repetitions))]) == (order == "interleaved")
 
 
 def test_open_round_keeps_the_experiment_running_and_its_end_is_one_event(db: None) -> None:

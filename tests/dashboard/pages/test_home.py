@@ -13,9 +13,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from experiments.library import FIRST_STUDY
+from experiments.library import FIRST_STUDY, load_defaults
 from experiments.models import Event, Experiment, Trial
+from experiments.specification import parse_yaml
 from tests.experiments import factories
+from workers import queue
 
 TOUR = f'href="{reverse("new")}?tour=1"'
 
@@ -46,6 +48,25 @@ def test_the_owner_of_the_demonstration_has_run_nothing_either(
 ) -> None:
     Experiment.objects.filter(pk=demonstration.pk).update(owner=person)
     assert TOUR in page.get(reverse("home")).content.decode()
+
+
+@pytest.mark.parametrize("origin", ["name", "command line"])
+def test_another_experiment_with_its_slug_is_not_the_demonstration(
+    page: Client, person: User, library: Any, origin: str
+) -> None:
+    spec = parse_yaml(FIRST_STUDY.read_text())
+    if origin == "name":
+        spec = spec.model_copy(update={"name": FIRST_STUDY.stem})
+        experiment = queue.submit(spec, project=load_defaults(), owner=person)
+    else:  # script/run stores it under the name of the file
+        experiment = queue.submit(spec, project=load_defaults(), slug=FIRST_STUDY.stem)
+    assert experiment.slug == FIRST_STUDY.stem
+
+    response = page.get(reverse("home"))
+
+    assert response.context["demonstration"] is None
+    assert response.context["counts"]["of_user"] == (origin == "name")
+    assert (TOUR in response.content.decode()) == (origin != "name")
 
 
 def test_activity_is_one_list_by_time(page: Client, submit: Callable[..., Experiment], run: Any) -> None:
