@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -30,9 +31,11 @@ def main(words: list[str]) -> int:
         parser.error(f"--root: {options.root} is no directory")
     if not 0 < options.seconds < float("inf"):
         parser.error("--seconds: at least a moment, such as 5")
+    began_s = time.monotonic()
     sources, cost = recorded(options.root, options.seconds)
     if options.json:
-        report_of = {"kernel": os.uname().release, "sources": sources, "seconds": options.seconds, "cost": cost}
+        seconds = min(options.seconds, time.monotonic() - began_s)  # Ctrl-C ends early
+        report_of = {"kernel": os.uname().release, "sources": sources, "seconds": seconds, "cost": cost}
         sys.stdout.write(json.dumps(report_of, indent=1) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in report(sources, cost))
@@ -44,7 +47,10 @@ def recorded(root: str, seconds: float) -> tuple[dict[str, Any], dict[str, float
     before = _cpu_s(resource.RUSAGE_CHILDREN)
     recorder = Recorder({"here": root}, networks=True)
     recorder.await_begin()
-    time.sleep(seconds)
+    began_s = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        time.sleep(seconds)
+    seconds = time.monotonic() - began_s
     recorder.end()
     deadline_s = time.monotonic() + 5.0
     while not recorder.is_done and time.monotonic() < deadline_s:

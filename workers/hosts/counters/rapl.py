@@ -7,6 +7,8 @@ from pathlib import Path
 from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, text_of, text_or_nothing
 
 OPEN = "sudo chmod o+r /sys/class/powercap/intel-rapl:*/energy_uj"
+MOST_W = 5000.0
+"""More than any package or its memory draws: a counter that seems to wrap faster was reset."""
 _TOTALS = {"core": "core_j", "uncore": "uncore_j", "dram": "dram_j"}
 
 
@@ -36,7 +38,8 @@ class Rapl(Source):
                 continue
             name = domain if total == "package_j" else f"{domain} of {zone.name}"
             name = f"{name} ({zone.name})" if name in self.quantities else name
-            self.add(Quantity(name, total, "J", scale=1e-6, wraps_at=number_of(zone / "max_energy_range_uj")))
+            range_uj = number_of(zone / "max_energy_range_uj")
+            self.add(Quantity(name, total, "J", scale=1e-6, wraps_at=range_uj, most_per_s=MOST_W * 1e6))
             self._files[name] = file
         packages = sum(quantity.total == "package_j" for quantity in self.quantities.values())
         if not packages:
