@@ -129,7 +129,9 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout
     report = json.loads(said)
     assert report["sources"]["rapl"]["details"] == "1 package, without memory"
-    assert report["cost"]["cpu_s"] > 0
+    cost = report["cost"]
+    assert cost["cpu_s"] > cost["start_and_end_s"] > 0
+    assert cost["cpu_s"] == pytest.approx(cost["start_and_end_s"] + 0.2 * cost["share_of_a_core"], rel=0.2)
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "package-0: 0 J" in lines
     keys = list(report["sources"])

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, text_of, text_or_nothing
+from workers.hosts.counters.source import (
+    Absent,
+    Quantity,
+    Source,
+    counted,
+    number_of,
+    numbers_of,
+    text_of,
+    text_or_nothing,
+)
 
 OPEN = "sudo chmod o+r /sys/class/powercap/intel-rapl:*/energy_uj"
 MOST_W = 5000.0
@@ -45,9 +54,7 @@ class Rapl(Source):
         if not packages:
             raise Absent("RAPL has no readable package")
         memory = any(quantity.total == "dram_j" for quantity in self.quantities.values())
-        self.details = (
-            f"{packages} {'package' if packages == 1 else 'packages'}, {'with' if memory else 'without'} memory"
-        )
+        self.details = f"{counted(packages, 'package')}, {'with' if memory else 'without'} memory"
 
     def read(self) -> dict[str, float]:
         return numbers_of(self._files.items())
