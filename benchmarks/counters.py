@@ -54,13 +54,13 @@ def host(root: Path) -> Path:
 def main(seconds: float) -> None:
     """Print reads and CPU time."""
     with tempfile.TemporaryDirectory() as folder:
-        short, long = (recorded(str(host(Path(folder))), length_s) for length_s in (1.0, seconds))
-    for source in long[0].values():
+        sources, cost = recorded(str(host(Path(folder))), seconds)
+    for source in sources.values():
         if source["state"] == "ready":
             sys.stdout.write(f"{source['title']}: {source['read_s'] * 1e3:.2f} ms per read, {source['details']}\n")
-    cpu_s = (long[1]["cpu_s"] - short[1]["cpu_s"]) / (seconds - 1)
+    start_ms = cost["start_and_end_s"] * 1e3
     sys.stdout.write(
-        f"All at 1 Hz: {cpu_s:.2%} of one core; start, first and last read: {short[1]['cpu_s'] * 1e3:.0f} ms\n"
+        f"All at 1 Hz: {cost['share_of_a_core']:.2%} of one core; start, first and last read: {start_ms:.0f} ms\n"
     )
 
 

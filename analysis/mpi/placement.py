@@ -120,6 +120,24 @@ def findings(rows: Sequence[Row], machines: Sequence[Machine], threads: int = 1)
     return {name: _first(sentences) for name, sentences in found.items()}
 
 
+def sharing_ranks(rows: Sequence[Row], machines: Sequence[Machine]) -> frozenset[int]:
+    """Return the ranks that were on a core of another rank when they were last seen."""
+    shared: set[int] = set()
+    for machine, ranks in by_machine(rows, machines):
+        shared.update(row["rank"] for those in _at(machine, ranks).values() if len(those) > 1 for row in those)
+    return frozenset(shared)
+
+
+def _at(machine: Machine, ranks: Sequence[Row]) -> dict[int, list[Row]]:
+    """Return the ranks of a machine by the core where they were last seen."""
+    core_of = machine.core_of
+    at: dict[int, list[Row]] = defaultdict(list)
+    for row in ranks:
+        if row.get("cpu") in core_of:
+            at[core_of[row["cpu"]]].append(row)
+    return at
+
+
 def _first(sentences: Sequence[str]) -> str:
     others = len(sentences) - 1
     return sentences[0] + (f", and {plural(others, 'other host')} likewise" if others else "")
@@ -212,11 +230,7 @@ def pictures(rows: Sequence[Row], machines: Sequence[Machine]) -> list[Picture]:
     """Return one picture of all machines that look the same, in the order of hosts."""
     alike: dict[tuple[Any, ...], list[tuple[Machine, dict[int, list[Row]]]]] = defaultdict(list)
     for machine, ranks in by_machine(rows, machines):
-        core_of = machine.core_of
-        at: dict[int, list[Row]] = defaultdict(list)
-        for row in ranks:
-            if row.get("cpu") in core_of:
-                at[core_of[row["cpu"]]].append(row)
+        at = _at(machine, ranks)
         counts = tuple(sorted((core, len(those)) for core, those in at.items()))
         alike[machine.cores, machine.allowed, counts].append((machine, at))
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -75,11 +75,17 @@ def requested_matrix(pairs: Sequence[Sequence[int]], *, leads: str = "") -> Figu
 
 
 def dot_per_rank(
-    ranks: Sequence[int], hosts: Sequence[str], values: Sequence[float], *, quantity: str, unit: str
+    ranks: Sequence[int],
+    hosts: Sequence[str],
+    values: Sequence[float],
+    *,
+    quantity: str,
+    unit: str,
+    sharing: Collection[int] = (),
 ) -> Figure:
     """Draw a quantity of each rank; dotted lines divide the hosts.
 
-    ``hosts``: of each rank; ``unit``: base unit.
+    ``hosts``: of each rank; ``unit``: base unit; ``sharing``: ranks on a core of another one, drawn as squares.
     """
     scale, whole = Scale.of(values, unit), {"dtick": 1} if len(ranks) <= _FEW_RANKS else {}
     ends = [at for at in range(1, len(ranks)) if hosts[at] != hosts[at - 1]]
@@ -92,21 +98,29 @@ def dot_per_rank(
     ]
     note = {"yref": "paper", "y": 0, "yanchor": "bottom"}
     names = [{**note, "x": (ranks[a] + ranks[b - 1]) / 2, "text": hosts[a]} for a, b in runs if is_named]
-    words = f"rank %{{x}} on %{{customdata[0]}}: {hover('y', scale.unit)}<extra></extra>"
-    dots = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": quantity,
-        "x": list(ranks),
-        "y": [short(scale(value)) for value in values],
-        "customdata": [[host] for host in hosts],
-        "marker": {"size": 6, "color": "--s1"},
-        "hovertemplate": words,
-    }
+    words = f"rank %{{x}} on %{{customdata[0]}}: {hover('y', scale.unit)}"
+    rows = list(zip(ranks, hosts, values, strict=True))
+    traces = {"Own core" if sharing else quantity: [row for row in rows if row[0] not in sharing]}
+    traces["Shared core"] = [row for row in rows if row[0] in sharing]
+    marks = ({"size": 6, "color": "--s1"}, {"size": 10, "color": "--s2", "symbol": "square"})
+    dots = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": name,
+            "x": [rank for rank, _, _ in members],
+            "y": [short(scale(value)) for _, _, value in members],
+            "customdata": [[host] for _, host, _ in members],
+            "marker": mark,
+            "hovertemplate": f"{words}{', shared core' if mark is marks[1] else ''}<extra></extra>",
+        }
+        for (name, members), mark in zip(traces.items(), marks, strict=True)
+        if members
+    ]
     return {
-        "data": [dots],
+        "data": dots,
         "layout": {
-            "showlegend": False,
+            "showlegend": bool(sharing),
             "hovermode": "closest",
             "xaxis": {"title": axis_title("Rank", ""), "range": [min(ranks) - 0.5, max(ranks) + 0.5], **whole},
             "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},

@@ -103,10 +103,15 @@ class CounterMetrics:
     provenance: Mapping[str, Provenance]
 
     def by_source(self) -> dict[str, dict[str, Any]]:
-        """Return trust and metrics of each source, as trials store them."""
+        """Return trust and metrics of each source, as trials store them.
+
+        What a source measures and what it estimates are two of them.
+        """
         sources: dict[str, dict[str, Any]] = {}
-        for metric, origin in self.provenance.items():
-            sources.setdefault(origin.source, {"trust": origin.trust, "metrics": []})["metrics"].append(metric)
+        for metric, (name, trust) in ((metric, (of.source, of.trust)) for metric, of in self.provenance.items()):
+            is_other = sources.get(name, {"trust": trust})["trust"] != trust
+            of_trust = sources.setdefault(f"{name}, {trust}" if is_other else name, {"trust": trust, "metrics": []})
+            of_trust["metrics"].append(metric)
         return sources
 
 
@@ -180,8 +185,9 @@ def counter_metrics(
     if not counted:
         absent = {name: reasons.get(name, NOT_READ) for name in _IDENTIFIERS if name not in metrics}
         return CounterMetrics(metrics, absent, provenance)
+    meters = _meters(totals)
     for name, (total, sources) in _SUMS.items():
-        if (value := totals.sum(total, sources)) is not None:
+        if (value := totals.sum(total, meters if sources == METERS else sources)) is not None:
             metrics[name], provenance[name] = value, totals.used[total]
         reasons[name] = totals.reasons.get(total, "")
     for name, (of_totals, sources, field, joined) in _OTHERS.items():
@@ -196,17 +202,20 @@ def counter_metrics(
         metrics["energy_job_estimated_j"] = job["value"]
         provenance["energy_job_estimated_j"] = Provenance("Energy, job (Slurm)", ESTIMATED)
     reasons["energy_job_estimated_j"] = _no_job_energy(counted)
-    waits, energy = _waits(totals), _energy(totals, elapsed_s, rate)
+    waits, (energy, energy_from) = _waits(totals), _energy(totals, meters, elapsed_s, rate)
     metrics |= waits | energy
     provenance |= {
         name: totals.used["fabric_errors" if name.endswith("errors") else "fabric_wait_ticks"] for name in waits
     }
-    provenance |= dict.fromkeys(energy, totals.used.get("package_j", _OF_RANKS))
+    provenance |= energy_from
     reasons |= {name: reasons["fabric_sent_bytes"] or totals.reasons.get("fabric_wait_ticks", "") for name in _OF_PORTS}
-    shares = mpi_shares(tables, {name: metrics.get(sent) for name, sent in _NETWORKS.items()})
+    uncounted = _uncounted(totals, metrics)
+    sent_by = {name: None if uncounted else metrics.get(sent) for name, sent in _NETWORKS.items()}
+    shares = mpi_shares(tables, sent_by)
     metrics |= shares
     provenance |= {name: _FROM_CALLS if name in _OF_CALLS else _APPORTIONED for name in shares}
     reasons |= dict.fromkeys(_OF_MPI, "the bytes of messages, or of the networks between hosts, are not known")
+    reasons |= dict.fromkeys(set(_OF_MPI) - set(_OF_CALLS), uncounted) if uncounted else {}
     no_energy = totals.reasons.get("package_j") or totals.reasons.get("dram_j", "")
     absent = {name: reasons.get(name) or no_energy for name in _IDENTIFIERS if name not in metrics}
     if "energy_per_result_j" in absent and "energy_j" in metrics:
@@ -276,48 +285,73 @@ def _input_output(usages: Sequence[RankUsage]) -> tuple[dict[str, float], dict[s
     return metrics, {"io_wait_s": _NO_DELAYS}
 
 
-def _energy(totals: Totals, elapsed_s: float, rate: float | None) -> dict[str, float]:
+def _meters(totals: Totals) -> tuple[str, ...]:
+    """Return the meters of processors; one that meters memory too comes first."""
+
+    def is_partial(source: str) -> bool:
+        reports = [of_host.get(source, {}) for of_host in totals.counted.values()]
+        return not all(_rows(report, total)[0] for report in reports for total in ("package_j", "dram_j"))
+
+    return tuple(sorted(METERS, key=is_partial))
+
+
+def _uncounted(totals: Totals, metrics: Mapping[str, float]) -> str:
+    """Return why the bytes of a network that hosts have are not known; "" if they are."""
+    for sent in _NETWORKS.values():
+        total, sources = _SUMS[sent]
+        reports = [of_host.get(source, {}) for of_host in totals.counted.values() for source in sources]
+        if sent not in metrics and any(report.get("state") == "ready" or "read_s" in report for report in reports):
+            return totals.reasons[total]
+    return ""
+
+
+def _energy(
+    totals: Totals, meters: Sequence[str], elapsed_s: float, rate: float | None
+) -> tuple[dict[str, float], dict[str, Provenance]]:
     """Return the deciding energy: packages, memory if it has a meter, and used GPUs."""
-    meters = [(source, totals.by_host("package_j", (source,))) for source in METERS]
-    source, packages = next((meter for meter in meters if meter[1]), ("", {}))
+    of_packages = ((source, totals.by_host("package_j", (source,))) for source in meters)
+    source, packages = next((meter for meter in of_packages if meter[1]), ("", {}))
     if not packages:
-        return {}
+        return {}, {}
     memory = totals.by_host("dram_j", (source,))
     if not memory and any(_has(reports.get(source, {}), "dram_j") for reports in totals.counted.values()):
         totals.reasons["package_j"] = totals.reasons[
             "dram_j"
         ]  # a sum of hosts with and without it compares with nothing
-        return {}
-    gpus_j = 0.0
-    for reports in totals.counted.values():
-        joules_of_host, reason = _used_gpus(reports)
+        return {}, {}
+    gpus: dict[str, list[Mapping[str, Any]]] = {}
+    sources = [totals.used["package_j"].source]
+    for host, reports in totals.counted.items():
+        gpus[host], title, reason = _used_gpus(reports)
         if reason:
             totals.reasons["package_j"] = reason
-            return {}
-        gpus_j += joules_of_host
+            return {}, {}
+        sources += [title] if gpus[host] else []
     power = {}
     for host, rows in packages.items():
         joules = [*rows, *memory.get(host, ())]
         power[host] = sum(row["value"] for row in joules) / rows[0]["seconds"]
-    energy = sum(row["value"] for of in (packages, memory) for rows in of.values() for row in rows)
-    energy += gpus_j
+    parts = (packages, memory, gpus)
+    energy = sum(row["value"] for of in parts for rows in of.values() for row in rows)
     seconds = max(rows[0]["seconds"] for rows in packages.values())
-    return {
+    of_hosts = {"power_host_max_w": max(power.values()), "power_host_min_w": min(power.values())}
+    of_all = {
         "energy_j": energy,
         "power_mean_w": energy / seconds,
         "energy_delay_js": energy * elapsed_s,
         **({"energy_per_result_j": energy / seconds / rate} if rate else {}),
-        "power_host_max_w": max(power.values()),
-        "power_host_min_w": min(power.values()),
     }
+    trust = ESTIMATED if ESTIMATED in map(_least_sure, parts) else MEASURED
+    provenance = dict.fromkeys(of_all, Provenance("; ".join(dict.fromkeys(sources)), trust))
+    return of_all | of_hosts, provenance | dict.fromkeys(of_hosts, totals.used["package_j"])
 
 
 def _has(report: Mapping[str, Any], total: str) -> bool:
     return any(row["total"] == total for row in report.get("values", ()))
 
 
-def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[float, str]:
-    """Return the energy of a host's used GPUs, or why it is unknown."""
+def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], str, str]:
+    """Return energies of a host's used GPUs and their source, or why none is known."""
     reason = ""
     for source in _GPUS:
         report = reports.get(source, {})
@@ -334,10 +368,10 @@ def _used_gpus(reports: Mapping[str, Mapping[str, Any]]) -> tuple[float, str]:
             continue
         for device in used:
             if "absent" in meters[device]:
-                return 0.0, f"{report['title']}: {meters[device]['name']}: {meters[device]['absent']}"
+                return [], "", f"{report['title']}: {meters[device]['name']}: {meters[device]['absent']}"
         if meters:  # other sources read the same ones
-            return sum(float(meters[device]["value"]) for device in used), ""
-    return 0.0, reason
+            return [meters[device] for device in used], report["title"], ""
+    return [], "", reason
 
 
 def _devices(report: Mapping[str, Any], meters: Iterable[str]) -> list[str]:

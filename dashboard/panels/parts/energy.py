@@ -19,7 +19,7 @@ from dashboard.panels.experiment.scaling import MOST_BARS, TIME, WINDOW, seconds
 from dashboard.panels.experiment.tables import Column
 from dashboard.panels.parts.measured import Measured
 from experiments.metrics import deciding_metric, find
-from experiments.models import Cluster
+from experiments.models import METRIC_SOURCES, Cluster, Trial
 from experiments.selectors import ConfigurationRow, swept_parameters
 from experiments.selectors.diagnosis import intervals_of
 
@@ -46,9 +46,22 @@ def energy_part(measured: Measured, targets: Mapping[str, str]) -> dict[str, Any
         "table": _table(rows, points, intervals, choices),
         "states": _states(rows[:MOST_BARS], [point.name for point in points[:MOST_BARS]]),
         "power": _power(rows, swept, measured.main.experiment.cluster),
+        "sources": _sources(rows),
         "trials": sum(len(row.values[ENERGY]) for row in rows),
         "of": sum(len(row.values.get(TIME, ())) for row in measured.main.rows),
     }
+
+
+def _sources(rows: Sequence[ConfigurationRow]) -> str:
+    """Return the sources of the trials' energy with their trust; "" if unknown."""
+    trials = Trial.objects.filter(pk__in=[pk for row in rows for pk in row.trial_ids[ENERGY]])
+    sources = {
+        f"{name} ({source['trust']})": None
+        for of_trial in trials.order_by("pk").values_list(f"conditions__{METRIC_SOURCES}", flat=True)
+        for name, source in (of_trial or {}).items()
+        if ENERGY in source["metrics"]
+    }
+    return "; ".join(sources)
 
 
 def _points(

@@ -11,22 +11,26 @@ from analysis.conclusions.rules.counters import LEAST_PER_MPI_BYTE, MOST_OF_HEAD
 from analysis.numbers import SHARE
 from experiments.files import read_counters
 from experiments.models import Trial
+from experiments.models.states import METRIC_SOURCES
+from workers.hosts.counters.source import ESTIMATED, MEASURED
 from workers.hosts.sampling import RATES
 
 _ENERGY: Final = (
-    ("energy_j", "Packages, memory, used GPUs"),
-    ("energy_package_j", "Packages"),
-    ("energy_dram_j", "Memory"),
-    ("energy_gpu_j", "GPUs, idle ones included"),
-    ("energy_host_j", "Whole hosts"),
-    ("energy_host_estimated_j", "Whole hosts"),
-    ("energy_job_estimated_j", "Whole job, by Slurm"),
+    ("energy_j", "package_j", "Packages, memory, used GPUs"),
+    ("energy_package_j", "package_j", "Packages"),
+    ("energy_dram_j", "dram_j", "Memory"),
+    ("energy_gpu_j", "gpu_j", "GPUs, idle ones included"),
+    ("energy_host_j", "host_j", "Whole hosts"),
+    ("energy_host_estimated_j", "host_estimated_j", "Whole hosts"),
+    ("energy_job_estimated_j", "job_estimated_j", "Whole job, by Slurm"),
 )
+"""Metric, the total whose reads give its seconds, and label."""
 _NETWORKS: Final[Mapping[str, tuple[str, str, str]]] = {
     "ports": ("fabric_sent_bytes", "fabric_received_bytes", "fabric_mpi_share"),
     "slingshot": ("slingshot_sent_bytes", "slingshot_received_bytes", "slingshot_mpi_share"),
     "ethernet": ("ethernet_sent_bytes", "ethernet_received_bytes", "ethernet_mpi_share"),
 }
+_METERS: Final = ("rapl", "cray")
 _LISTED: Final = ("fabric", "processor", "gpu", "files")
 _PROGRAMS: Final = ("ipmitool", "sacct", "ethtool", "rocm-smi", "likwid-perfctr")
 _SEEN: Final = 0.01
@@ -45,14 +49,14 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
     networks, payload = _networks(counted, values), trial.measurements.filter(scope="mpi", metric="payload_bytes")
     in_tables = {name for of_network in _NETWORKS.values() for name in of_network}
     return {
-        "verdict": _verdict(values, networks),
+        "verdict": _verdict(values, networks, is_counted=not _lost(counted)),
         "cross_check": _cross_check(values, payload.values_list("value", flat=True).first()),
         "busiest": _busiest(counted),
         "hosts": len(counted),
         "ready": len(keys) - sum(row["everywhere"] for row in absent),
         "sources": len(keys),
         "networks": networks,
-        "energy": _energy(counted, values),
+        "energy": _energy(counted, values, trial.conditions.get(METRIC_SOURCES, {})),
         "per_result": values.get("energy_per_result_j"),
         "by_host": _by_host(counted),
         "others": [
@@ -64,8 +68,19 @@ def counters_panel(trial: Trial) -> dict[str, Any] | None:
     }
 
 
-def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]]) -> str:
-    """Return which networks carried the messages, the largest first."""
+def _lost(counted: Mapping[str, Any]) -> bool:
+    """Return whether a network of a host lost the bytes that it sent."""
+    sent = {of_network[0] for of_network in _NETWORKS.values()}
+    reports = [reports.get(source, {}) for reports in counted.values() for source in _NETWORKS]
+    rows = [row for report in reports for row in report.get("values", ()) if row["total"] in sent]
+    return any("absent" in row for row in rows) or any(sent & set(report.get("missing", ())) for report in reports)
+
+
+def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]], *, is_counted: bool) -> str:
+    """Return which networks carried the messages, the largest first.
+
+    ``is_counted``: whether all networks of the hosts have their bytes.
+    """
     sent, within = values.get("mpi_sent_bytes"), values.get("memory_mpi_share")
     if not sent or within is None:
         return ""
@@ -76,7 +91,7 @@ def _verdict(values: Mapping[str, float], networks: Sequence[Mapping[str, Any]])
         row["name"]: row["share"] / (1 - within) for row in networks if row.get("sent") and row["share"] is not None
     }
     named = sorted(((share, name) for name, share in over.items() if share >= _SEEN), reverse=True)
-    way = "over a network without counters"
+    way = "over a network without counters" if is_counted else "over networks whose counters are not complete"
     if len(named) == 1:
         way = f"over {named[0][1]}"
     elif named:
@@ -144,8 +159,12 @@ def _networks(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[d
         devices: dict[str, dict[str, Any]] = {}
         for total, field in ((sent, "sent"), (received, "received")):
             for _, row in _rows(counted, source, total):
-                device = devices.setdefault(row["device"], {"sent": 0.0, "received": 0.0, "peak": 0.0})
+                device = devices.setdefault(
+                    row["device"], {"sent": 0.0, "received": 0.0, "peak": 0.0, "trust": MEASURED}
+                )
                 device[field] += row["value"]
+                if row.get("trust") == ESTIMATED:
+                    device["trust"] = ESTIMATED
                 if row["limit"]:
                     device["peak"] = max(device["peak"], row["peak"] / row["limit"])
         details = next((r[source].get("details", "") for r in counted.values() if source in r), "")
@@ -154,7 +173,6 @@ def _networks(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[d
         rows += [
             {
                 "name": name,
-                "trust": "measured",
                 "share": None if of_all is None or not total else of_all * device["sent"] / total,
                 "details": details,
                 **device,
@@ -164,40 +182,51 @@ def _networks(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[d
     return rows
 
 
-def _energy(counted: Mapping[str, Any], values: Mapping[str, float]) -> list[dict[str, Any]]:
-    seconds = [
-        row["seconds"]
-        for reports in counted.values()
-        for report in reports.values()
-        for row in report.get("values", ())
-        if row["total"].endswith("_j") and "value" in row
-    ]
+def _energy(
+    counted: Mapping[str, Any], values: Mapping[str, float], sources: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return joules and watts of each metric of energy.
+
+    ``sources``: trust and metrics by source.
+    """
+    trusts = {metric: source["trust"] for source in sources.values() for metric in source["metrics"]}
+    seconds: dict[str, float] = {}
+    for reports in counted.values():
+        for row in (row for report in reports.values() for row in report.get("values", ()) if "value" in row):
+            seconds[row["total"]] = max(seconds.get(row["total"], 0.0), row["seconds"])
     return [
         {
             "id": name,
             "label": label,
             "joules": values[name],
-            "watts": values[name] / max(seconds),
-            "trust": "estimated" if "estimated" in name else "measured",
+            "watts": values[name] / seconds[total],
+            "trust": trusts.get(name, ESTIMATED if "estimated" in name else MEASURED),
         }
-        for name, label in _ENERGY
-        if name in values and seconds
+        for name, total, label in _ENERGY
+        if name in values and seconds.get(total)
     ]
 
 
 def _by_host(counted: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the mean power of packages and memory of each host, the largest first."""
+    """Return the mean power of packages and memory of each host, the largest first.
+
+    They are of the meter that has both on all hosts; else of RAPL, and of pm_counters on hosts without it.
+    """
+    packages, memory = (
+        {source: _watts(counted, source, f"{part}_j") for source in _METERS} for part in ("package", "dram")
+    )
+    complete = [source for source in _METERS if len(packages[source]) == len(memory[source]) == len(counted)]
     watts: dict[str, float] = {}
-    for source in ("cray", "rapl"):  # RAPL where both are
-        for total in ("package_j", "dram_j"):
-            sums: dict[str, float] = {}
-            for host, row in _rows(counted, source, total):
-                sums[host] = sums.get(host, 0.0) + row["value"] / row["seconds"]
-            if total == "package_j":
-                watts |= sums
-            else:
-                watts |= {host: watts[host] + power for host, power in sums.items() if host in watts}
+    for source in complete[:1] or reversed(_METERS):
+        watts |= {host: power + memory[source].get(host, 0.0) for host, power in packages[source].items()}
     return sorted(watts.items(), key=lambda item: -item[1]) if len(watts) > 1 else []
+
+
+def _watts(counted: Mapping[str, Any], source: str, total: str) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for host, row in _rows(counted, source, total):
+        sums[host] = sums.get(host, 0.0) + row["value"] / row["seconds"]
+    return sums
 
 
 def _absent(counted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

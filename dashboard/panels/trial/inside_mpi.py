@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from analysis import numbers
+from analysis.mpi.placement import machines_of
 from dashboard.charts.ranks import inside_over_time, message_sizes, requested_matrix, time_per_rank
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.placement import placement
@@ -91,7 +92,7 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
         "waits": waits_table(profile),
         "placement": placement(profile, trial.conditions),
         "files": rank_files(ranks),
-        "counters": rank_counters(ranks, trial.not_available),
+        "counters": rank_counters(ranks, trial.not_available, machines_of(profile.get("machines", []))),
         "has_calls": trial.artifacts.filter(name=MPI_CALLS_NAME, removed_at=None).exists(),
         "ends": [_end(rank) for rank in ranks if rank["end"] in _FAILED_END],
     }

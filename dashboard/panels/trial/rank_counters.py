@@ -9,6 +9,7 @@ from analysis import numbers
 from analysis.catalogue import METRICS
 from analysis.mpi.counters import CPU_TIME
 from analysis.mpi.counters import METRICS as OF_RANKS
+from analysis.mpi.placement import Machine, sharing_ranks
 from dashboard.charts.parts import Figure
 from dashboard.charts.ranks import dot_per_rank
 from dashboard.panels.trial.placement import MOST_ROWS
@@ -16,10 +17,12 @@ from dashboard.panels.trial.placement import MOST_ROWS
 _MISSES_PER: Final = 1000
 
 
-def rank_counters(ranks: Sequence[Mapping[str, Any]], absent: Mapping[str, str]) -> dict[str, Any] | None:
+def rank_counters(
+    ranks: Sequence[Mapping[str, Any]], absent: Mapping[str, str], machines: Sequence[Machine] = ()
+) -> dict[str, Any] | None:
     """Return rows of counted ranks, and why metrics are absent; None of older trials.
 
-    ``absent``: reasons by metric.
+    ``absent``: reasons by metric; ``machines``: of the trial, for the ranks that share cores.
     """
     if not any("counters" in rank for rank in ranks):
         return None
@@ -31,13 +34,13 @@ def rank_counters(ranks: Sequence[Mapping[str, Any]], absent: Mapping[str, str])
     return {
         "rows": [_row(rank, rank["counters"]) for rank in counted[:MOST_ROWS]],
         "has_hardware": any("instructions" in rank["counters"] or "cycles" in rank["counters"] for rank in counted),
-        "views": _views(counted),
+        "views": _views(counted, sharing_ranks(ranks, machines)),
         "rows_left_out": max(0, len(counted) - MOST_ROWS),
         "absent": [{"labels": ", ".join(labels), "reason": reason} for reason, labels in reasons.items()],
     }
 
 
-def _views(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Figure]]:
+def _views(ranks: Sequence[Mapping[str, Any]], sharing: frozenset[int]) -> list[tuple[str, Figure]]:
     """Return charts of IPC and clock, one dot for each rank that has them."""
     quantities = {
         "IPC": ("Instructions per cycle", "", "instructions", "cycles"),
@@ -49,7 +52,8 @@ def _views(ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str, Figure]]:
         if len(rows) > 1:
             values = [rank["counters"][over] / rank["counters"][under] for rank in rows]
             numbers_of, hosts = [int(rank["rank"]) for rank in rows], [str(rank["host"]) for rank in rows]
-            views.append((name, dot_per_rank(numbers_of, hosts, values, quantity=quantity, unit=unit)))
+            figure = dot_per_rank(numbers_of, hosts, values, quantity=quantity, unit=unit, sharing=sharing)
+            views.append((name, figure))
     return views
 
 

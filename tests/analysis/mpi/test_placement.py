@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from analysis.mpi.placement import Core, Machine, findings, machines_of, pictures, stored
+from analysis.mpi.placement import Core, Machine, findings, machines_of, pictures, sharing_ranks, stored
 
 # two sockets of four cores with two hardware threads each: CPU 8 is the second one of core 0
 SMT = tuple(Core(number // 4, number // 4, (number, number + 8)) for number in range(8))
@@ -62,6 +62,12 @@ def test_findings_name_ranks_cores_and_sockets() -> None:
     assert findings(ranks("0-3", "0-3"), [machine(cores=PLAIN)]) == {
         "idle_socket": "ranks 0-1 of n1 ran on socket 0, and socket 1 had none"
     }
+
+
+def test_sharing_ranks_are_those_on_one_core_of_one_machine() -> None:
+    rows = ranks("0", "8", "4") + ranks("1", "9,1", "5", host="n2", first=3)
+    assert sharing_ranks(rows, [machine(), machine("n2")]) == {0, 1, 3, 4}
+    assert sharing_ranks(rows, []) == frozenset()
 
 
 def test_findings_judge_the_cpuset_of_the_job() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.charts.ranks import time_per_rank
+from dashboard.charts.ranks import dot_per_rank, time_per_rank
 
 RANK = {
     "rank": 0, "host": "n1", "window_s": 10.0, "computing_s": 4.0, "no_core_s": 3.0, "on_cpu_s": 2.0, "blocked_s": 1.0,
@@ -29,3 +29,19 @@ def test_the_parts_of_a_rank_add_up_to_its_window(ranks, names):
     assert [bar["name"] for bar in bars] == names
     assert sum(bar["y"][0] for bar in bars) == pytest.approx(10.0)
     assert len({bar["marker"]["line"]["color"] for bar in bars}) == len(names)
+
+
+def test_ranks_that_share_a_core_are_squares_of_their_own_trace():
+    facts = {"quantity": "Instructions per cycle", "unit": ""}
+    ranks, hosts, values = [0, 1, 2, 3], ["n1", "n1", "n2", "n2"], [1.5, 0.9, 1.6, 0.8]
+    figure = dot_per_rank(ranks, hosts, values, sharing={1, 3}, **facts)
+    alone, shared = figure["data"]
+    assert (alone["name"], alone["x"], alone["y"]) == ("Own core", [0, 2], [1.5, 1.6])
+    assert (shared["name"], shared["x"], shared["y"]) == ("Shared core", [1, 3], [0.9, 0.8])
+    assert (alone["marker"].get("symbol"), shared["marker"]["symbol"]) == (None, "square")
+    assert "shared core" in shared["hovertemplate"]
+    assert figure["layout"]["showlegend"]
+    (every_rank,) = dot_per_rank(ranks, hosts, values, **facts)["data"]
+    assert every_rank["name"] == "Instructions per cycle"
+    (squares,) = dot_per_rank(ranks, hosts, values, sharing=set(ranks), **facts)["data"]
+    assert squares["name"] == "Shared core"

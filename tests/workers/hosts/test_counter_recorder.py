@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.workers.hosts.trees import rapl, write
+from workers.hosts.counters.__main__ import main
 from workers.hosts.counters.recorder import BEGIN_LIMIT_S, END_LIMIT_S, MissingSources, Recorder
 from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source
 from workers.hosts.counters.sources import SOURCES
@@ -125,7 +129,9 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     said = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout
     report = json.loads(said)
     assert report["sources"]["rapl"]["details"] == "1 package, without memory"
-    assert report["cost"]["cpu_s"] > 0
+    cost = report["cost"]
+    assert cost["cpu_s"] > cost["start_and_end_s"] > 0
+    assert cost["cpu_s"] == pytest.approx(cost["start_and_end_s"] + 0.2 * cost["share_of_a_core"], rel=0.2)
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "package-0: 0 J" in lines
     keys = list(report["sources"])
@@ -133,6 +139,42 @@ def test_command_prints_what_every_source_is(tmp_path: Path) -> None:
     for wrong in (["--root", str(tmp_path / "none")], ["--seconds", "0"]):
         refused = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
         assert (refused.returncode, wrong[0] in refused.stderr.splitlines()[-1]) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--root", "/proc/version"], "--root: /proc/version is no directory"),
+        (["--seconds", "-1"], "--seconds: at least a moment"),
+        (["--seconds", "nan"], "--seconds: at least a moment"),
+        (["--seconds", "inf"], "--seconds: at least a moment"),
+        (["--seconds", "soon"], "--seconds: invalid float value: 'soon'"),
+        (["--seconds"], "--seconds: expected one argument"),
+        (["--jsonn"], "unrecognized arguments: --jsonn"),
+        (["/sys"], "unrecognized arguments: /sys"),
+    ],
+)
+def test_command_refuses_wrong_input(wrong: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(wrong)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_command_prints_what_was_read_until_it_is_interrupted(tmp_path: Path) -> None:
+    write(tmp_path, rapl("0", "package-0", 0))
+    argv = [sys.executable, "-m", "workers.hosts.counters", "--root", str(tmp_path), "--seconds", "600", "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():
+            time.sleep(0.02)
+        time.sleep(4 * BEGIN_LIMIT_S)
+        process.send_signal(signal.SIGINT)
+        said, complaint = process.communicate(timeout=30)
+    assert (process.returncode, complaint) == (0, "")
+    report = json.loads(said)
+    assert 0 < report["seconds"] < 60
+    assert report["sources"]["rapl"]["values"][0]["seconds"] < 60
 
 
 def test_recorder_probes_a_missing_source_once(tmp_path: Path, monkeypatch: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -98,6 +99,16 @@ def test_meter_refuses_a_wrapping_counter_that_was_read_too_rarely() -> None:
     assert meter(10, 20, gap_s=LONGEST_GAP_S + 1).value == 10
 
 
+def test_meter_takes_a_step_that_no_device_can_make_for_a_reset() -> None:
+    fields = {"wraps_at": 1_000_000, "most_per_s": 500.0}
+    assert meter(999_900, 300, **fields).value == 400, "a wrap at a possible rate"
+    assert "reset" in meter(600_000, 10, **fields).reason, "less than half a range, and too much of a second"
+    assert meter(600_000, 10, gap_s=50.0, **{**fields, "most_per_s": 10_000.0}).value == 400_010
+    counter_32_bit = {"may_have_32_bits": True, "most_per_s": 250e6}
+    assert "reset" in meter(3_500_000_000, 1000, **counter_32_bit).reason
+    assert meter((1 << 32) - 1000, 1000, **counter_32_bit).value == 2000
+
+
 def test_meter_weighs_gauges_by_time_and_adds_up_power() -> None:
     assert meter(10, 20, 30, kind="gauge").value == 20
     assert meter(100, 300, gap_s=2.0, kind="power").value == 400
@@ -127,6 +138,16 @@ def test_rapl_wraps_more_than_once_in_a_trial(tmp_path: Path) -> None:
     assert measured(source, {file: 30}, {file: 70}, {file: 10}) == pytest.approx({"package-0": 120e-6})
 
 
+def test_rapl_tells_a_restart_of_the_meter_from_a_wrap(tmp_path: Path) -> None:
+    """From 200 kJ to 0 in a range of 262 kJ would be a wrap of 62 kW."""
+    zones = {**rapl("0", "package-0", 200_000_000_000), **rapl("1", "package-1", RANGE_UJ - 50_000_000)}
+    values = measured(
+        Rapl(str(write(tmp_path, zones))),
+        {str(energy(Path(), "0")): 3_000_000, str(energy(Path(), "1")): 30_000_000},
+    )
+    assert values == {"package-0": "the counter was reset while the trial ran", "package-1": pytest.approx(80.0)}
+
+
 def test_rapl_names_the_fix_when_only_root_may_read() -> None:
     script = (
         "import os, sys; os.getuid() or os.setuid(65534)\n"
@@ -147,7 +168,7 @@ def test_rapl_loses_a_zone_that_vanishes(tmp_path: Path) -> None:
     source.probe()
     source.begin()
     energy(tmp_path, "1").unlink()
-    assert [row.get("absent", "") for row in source.end()] == ["", "it vanished while the trial ran"]
+    assert [row.get("absent", "") for row in source.end()] == ["", "it vanished or became unreadable in the trial"]
 
 
 def test_cray_meters_must_move(tmp_path: Path) -> None:
@@ -243,6 +264,40 @@ def test_drivers_report_pauses_discards_and_marks_under_known_names(tmp_path: Pa
     assert "known name" in why_absent(Drivers(str(tmp_path)))
 
 
+def test_drivers_of_intel_have_names_with_prefix_or_ending(tmp_path: Path) -> None:
+    """As i40e and ice print them; sent pauses and their ends are other counters."""
+    i40e = (
+        "port.link_xoff_rx: 3\\n     port.link_xoff_tx: 90\\n     port.rx_priority_3_xoff: 4\\n     rx_missed_errors: 5"
+    )
+    ice = "link_xoff_rx.nic: 7\\n     link_xon_rx.nic: 70\\n     rx_priority_0_xoff.nic: 1\\n     rx_dropped.nic: 2"
+    write(tmp_path, {**interface("eth0"), **interface("eth1")})
+    command(
+        tmp_path, "ethtool", f'[ $2 = eth0 ] && printf "NIC statistics:\\n     {i40e}\\n" || printf "     {ice}\\n"'
+    )
+    source = Drivers(str(tmp_path))
+    source.probe()
+    assert source.read() == {
+        "eth0 ethernet_pauses": 7,
+        "eth0 ethernet_discards": 5,
+        "eth1 ethernet_pauses": 8,
+        "eth1 ethernet_discards": 2,
+    }
+
+
+def test_ethernet_tells_a_reset_from_a_wrap_by_the_speed(tmp_path: Path) -> None:
+    trees = {
+        **interface("eth0", tx_bytes=3_500_000_000, tx_packets=3_000_000_000),
+        **interface("eth1", rx_bytes=1 << 40),
+    }
+    source = Ethernet(str(write(tmp_path, trees)))
+    steps = {f"{NET}/statistics/tx_bytes": 9, f"{NET}/statistics/tx_packets": 9}
+    values = measured(source, {**steps, "sys/class/net/eth1/statistics/rx_bytes": 9})
+    lost = {name: value for name, value in values.items() if value}
+    assert lost == dict.fromkeys(
+        ("eth0 tx_bytes", "eth0 tx_packets", "eth1 rx_bytes"), "the counter was reset while the trial ran"
+    )
+
+
 def test_amdgpu_reads_each_card_and_estimates_its_energy(tmp_path: Path) -> None:
     assert why_absent(Amdgpu(str(tmp_path))) == "this host has no AMD GPU"
     cards = {"hwmon3/name": "amdgpu", "hwmon3/power1_average": 200_000_000, "hwmon3/device/gpu_busy_percent": 50}
@@ -313,6 +368,19 @@ def test_ports_find_the_transport_s_counters_at_port_or_device(tmp_path: Path, f
     values = measured(source, {f"{folder}/hw_counters/packet_seq_err": 13, f"{folder}/hw_counters/rp_cnp_handled": 4})
     transport = {name.split()[1]: value for name, value in values.items() if "packet_seq" in name or "cnp" in name}
     assert transport == {"packet_seq_err": 10, "rp_cnp_handled": 4}
+
+
+def test_ports_wait_at_the_end_until_the_device_repeats_no_values(tmp_path: Path) -> None:
+    """Values of hw_counters are those of up to ``lifespan`` milliseconds ago."""
+    counter = f"{PORT}/hw_counters/packet_seq_err"
+    source = Ports(str(write(tmp_path, {**port(), f"{PORT}/hw_counters/lifespan": 80, counter: 3})))
+    source.probe()
+    source.begin()
+    refresh = threading.Timer(0.03, replace, (tmp_path / counter, 13))
+    refresh.start()
+    rows = {row["name"]: row["value"] for row in source.end()}
+    refresh.join()
+    assert rows["mlx5_0/1 packet_seq_err"] == 10
 
 
 def test_ports_count_what_a_device_has_at_port_and_device_once(tmp_path: Path) -> None:
@@ -396,8 +464,8 @@ def test_ports_without_any_bytes_name_the_reason(tmp_path: Path) -> None:
 
 def test_slingshot_reads_octets_under_known_names(tmp_path: Path) -> None:
     folder = "sys/class/cxi/cxi0/device/telemetry"
-    write(tmp_path, {f"{folder}/hni_sts_strange": "5@1.0"})
-    assert "known name" in why_absent(Slingshot(str(tmp_path)))
+    write(tmp_path, {f"{folder}/{name}": "5@1.0" for name in ("hni_sts_strange", "pct_octets_new")})
+    assert why_absent(Slingshot(str(tmp_path))).endswith("under a known name, but pct_octets_new, hni_sts_strange")
     write(tmp_path, {f"{folder}/hni_tx_ok_octets": "100@1.0"})
     assert measured(Slingshot(str(tmp_path)), {f"{folder}/hni_tx_ok_octets": "900@2.0"}) == {
         "cxi0 hni_tx_ok_octets": 800

@@ -124,6 +124,31 @@ def test_memory_of_some_hosts_alone_gives_no_energy() -> None:
     assert "1 of 2 hosts" in reasons["energy_j"]
 
 
+def test_energy_is_of_the_meter_that_has_memory_too() -> None:
+    """As on nodes of HPE Cray with AMD processors: RAPL has packages alone there."""
+    rapl, cray = ready(row("package_j", 61.0)), ready(row("package_j", 60.0), row("dram_j", 6.0))
+    hosts = {host: {"rapl": {**rapl, "title": "RAPL"}, "cray": {**cray, "title": "Cray"}} for host in "ab"}
+    made = of_counters(hosts)
+    assert (made.values["energy_j"], made.values["energy_package_j"], made.values["energy_dram_j"]) == (132, 120, 12)
+    assert made.provenance["energy_j"].source == "Cray"
+    hosts["b"]["cray"] = absent("this host has no /sys/cray/pm_counters")
+    assert (metrics(hosts)[0]["energy_j"], metrics(hosts)[0].get("energy_dram_j")) == (122, None)
+
+
+def test_energy_is_as_sure_as_its_least_sure_part() -> None:
+    gpus = (
+        row("gpu_j", 30.0, device="0", trust="estimated"),
+        row("gpu_share", 0.5, device="0", peak=0.9, trust="measured"),
+    )
+    rapl = {**ready(row("package_j", 100.0, trust="measured")), "title": "RAPL"}
+    made = of_counters({"a": {"rapl": rapl, "amdgpu": {**ready(*gpus), "title": "AMD"}}})
+    assert made.provenance["energy_j"] == Provenance("RAPL; AMD", "estimated")
+    assert made.provenance["power_host_max_w"] == Provenance("RAPL", "measured")
+    sources = made.by_source()
+    assert sources["AMD"] == {"trust": "estimated", "metrics": ["energy_gpu_j"]}
+    assert sources["AMD, measured"] == {"trust": "measured", "metrics": ["gpu_used_share"]}
+
+
 def test_node_meters_are_no_part_of_the_energy() -> None:
     cray = ready(row("host_j", 500.0), row("package_j", 60.0), row("dram_j", 6.0))
     values, _ = metrics({"a": {"rapl": absent("none"), "cray": cray, "ipmi": ready(row("host_estimated_j", 700.0))}})
@@ -173,6 +198,26 @@ def test_bytes_of_networks_are_compared_with_those_of_calls() -> None:
     assert mpi_shares(tables, {"fabric_mpi_share": 1_030_000.0})["networks_per_mpi_byte"] == pytest.approx(1.03)
     assert mpi_shares(tables, {"ethernet_mpi_share": 5_000.0})["networks_per_mpi_byte"] == pytest.approx(0.005)
     assert "networks_per_mpi_byte" not in mpi_shares(tables, {"fabric_mpi_share": None})
+
+
+@pytest.mark.parametrize(
+    ("ports", "is_known"),
+    [
+        (absent("this host has no InfiniBand, RoCE or Omni-Path device"), True),
+        (ready(row("fabric_sent_bytes", None, device="p1")), False),
+        (ready(fabric_sent_bytes="p1 does not count port_xmit_data"), False),
+        ({**absent("the meters failed"), "read_s": 0.001}, False),
+    ],
+    ids=["no fabric", "a stuck counter", "no counter", "failed in the trial"],
+)
+def test_shares_need_the_bytes_of_all_networks_of_the_hosts(ports: Report, *, is_known: bool) -> None:
+    """Files over Ethernet must not pass for messages over an uncounted fabric."""
+    tables = {"ranks": [{"sent_bytes": 1_000_000}, {"sent_bytes": 0}], "between_hosts_bytes": 800_000}
+    hosts = {host: {"ports": ports, "ethernet": ready(row("ethernet_sent_bytes", 5e8))} for host in "ab"}
+    values, reasons = metrics(hosts, tables=tables)
+    assert ("ethernet_mpi_share" in values, "networks_per_mpi_byte" in values) == (is_known, is_known)
+    assert values["memory_mpi_share"] == pytest.approx(0.2)
+    assert is_known or reasons["ethernet_mpi_share"] == reasons["fabric_sent_bytes"] != ""
 
 
 def test_every_metric_names_its_source_and_trust() -> None:

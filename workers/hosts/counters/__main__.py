@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -30,9 +31,11 @@ def main(words: list[str]) -> int:
         parser.error(f"--root: {options.root} is no directory")
     if not 0 < options.seconds < float("inf"):
         parser.error("--seconds: at least a moment, such as 5")
+    began_s = time.monotonic()
     sources, cost = recorded(options.root, options.seconds)
     if options.json:
-        report_of = {"kernel": os.uname().release, "sources": sources, "seconds": options.seconds, "cost": cost}
+        seconds = min(options.seconds, time.monotonic() - began_s)  # Ctrl-C ends early
+        report_of = {"kernel": os.uname().release, "sources": sources, "seconds": seconds, "cost": cost}
         sys.stdout.write(json.dumps(report_of, indent=1) + "\n")
     else:
         sys.stdout.writelines(f"{line}\n" for line in report(sources, cost))
@@ -40,11 +43,17 @@ def main(words: list[str]) -> int:
 
 
 def recorded(root: str, seconds: float) -> tuple[dict[str, Any], dict[str, float]]:
-    """Return what every source reported, and the CPU time of reading them."""
-    before = _cpu_s(resource.RUSAGE_CHILDREN)
+    """Return what every source reported, and the CPU time of reading them.
+
+    A trial's program runs between start and end, beside ``share_of_a_core`` alone.
+    """
+    before = _of_children()
     recorder = Recorder({"here": root}, networks=True)
     recorder.await_begin()
-    time.sleep(seconds)
+    began_s = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        time.sleep(seconds)
+    seconds = time.monotonic() - began_s
     recorder.end()
     deadline_s = time.monotonic() + 5.0
     while not recorder.is_done and time.monotonic() < deadline_s:
@@ -52,16 +61,17 @@ def recorded(root: str, seconds: float) -> tuple[dict[str, Any], dict[str, float
         time.sleep(0.01)
     recorder.close()
     os.waitpid(recorder.pid, 0)
-    cpu_s = _cpu_s(resource.RUSAGE_CHILDREN) - before
+    spent_s = _of_children() - before
     reports = recorder.sources["here"]
     return {source.key: reports[source.key] for source in SOURCES if source.key in reports}, {
-        "cpu_s": cpu_s,
-        "share_of_a_core": cpu_s / seconds,
+        "cpu_s": spent_s,
+        "start_and_end_s": spent_s - recorder.sampling_s,
+        "share_of_a_core": recorder.sampling_s / seconds,
     }
 
 
-def _cpu_s(who: int) -> float:
-    used = resource.getrusage(who)
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
@@ -82,7 +92,10 @@ def report(sources: dict[str, Any], cost: dict[str, float]) -> list[str]:
             trust = "" if value.get("trust") in (None, MEASURED) else f", {value['trust']}"
             said = f"{value['value']:.6g}{unit}{trust}" if "value" in value else f"absent: {value['absent']}"
             lines.append(f"    {value['name']}: {said}")
-    lines.append(f"Cost: {cost['cpu_s'] * 1e3:.1f} ms of CPU time, {cost['share_of_a_core']:.2%} of one core")
+    lines.append(
+        f"Cost: {cost['share_of_a_core']:.2%} of one core, and {cost['start_and_end_s'] * 1e3:.1f} ms of CPU time for"
+        " start and end"
+    )
     return lines
 
 

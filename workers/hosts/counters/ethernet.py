@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
 from workers.hosts.counters.source import Absent, AbsentNow, Quantity, Source, number_of, numbers_of, output
 
 _ETHERNET = 1  # ARPHRD_ETHER; IPoIB is 32 and counted by its port
+_LEAST_FRAME_BYTES = 64
+_MOST_OF_SPEED = 2
+"""Times the speed that a step may show: statistics of some drivers are those of a second ago."""
 _UNKNOWN_SPEEDS = ((1 << 16) - 1, (1 << 32) - 1)  # of older kernels; newer ones show -1
 _STATISTICS = (
     ("tx_bytes", "ethernet_sent_bytes", "B"),
@@ -19,13 +23,22 @@ _STATISTICS = (
     ("tx_errors", "ethernet_errors", "1"),
     ("rx_errors", "ethernet_errors", "1"),
 )
-# mlx5, ixgbe and ice, bnxt_en, then the names of older drivers
+# mlx5; i40e and ice, whose names have a prefix or an ending; bnxt_en; igb, ixgbe and older drivers
 _DRIVERS_NAMES = {
-    "ethernet_pauses": r"rx_pause_ctrl_phy|rx_prio\d_pause|rx_l?xo(?:n|ff)_rx|(?:link_)?xoff_rx|rx_pause_frames|rx_flow_control_xoff",
-    "ethernet_discards": r"[rt]x_discards_phy|rx_out_of_buffer|rx_missed_errors|rx_no_dma_resources|rx_total_discard_pkts",
-    "ethernet_ecn_marks": r"rx_ecn_mark|rx_ecn_marked_pkts",
+    "ethernet_pauses": (
+        *("rx_pause_ctrl_phy", r"rx_prio\d_pause", r"(?:port\.)?link_xoff_rx(?:\.nic)?"),
+        *(r"(?:port\.)?rx_priority_\d_xoff(?:\.nic)?", r"rx_l?xo(?:n|ff)_rx|xoff_rx"),
+        *("rx_pause_frames", "rx_flow_control_xoff"),
+    ),
+    "ethernet_discards": (
+        *("[rt]x_discards_phy", "rx_out_of_buffer", r"rx_dropped\.nic"),
+        *("rx_missed_errors", "rx_no_dma_resources", "rx_total_discard_pkts"),
+    ),
+    "ethernet_ecn_marks": ("rx_ecn_mark", "rx_ecn_marked_pkts"),
 }
-_LINES = {total: re.compile(rf"^\s*(?:{names}): (\d+)", re.MULTILINE) for total, names in _DRIVERS_NAMES.items()}
+_LINES = {
+    total: re.compile(rf"^\s*(?:{'|'.join(names)}): (\d+)", re.MULTILINE) for total, names in _DRIVERS_NAMES.items()
+}
 
 
 class Ethernet(Source):
@@ -48,9 +61,11 @@ class Ethernet(Source):
             for file, total, unit in _STATISTICS:
                 name = f"{interface.name} {file}"
                 is_known = speed_mbps > 0 and speed_mbps not in _UNKNOWN_SPEEDS
-                limit = speed_mbps * 125_000.0 if unit == "B" and is_known else 0.0
-                device = interface.name
-                self.add(Quantity(name, total, unit, may_have_32_bits=True, device=device, limit=limit))
+                bytes_per_s = speed_mbps * 125_000.0 if is_known else 0.0
+                limit = bytes_per_s if unit == "B" else 0.0
+                most_per_s = _MOST_OF_SPEED * bytes_per_s / (1 if unit == "B" else _LEAST_FRAME_BYTES)
+                quantity = Quantity(name, total, unit, may_have_32_bits=True, device=interface.name, limit=limit)
+                self.add(dataclasses.replace(quantity, most_per_s=most_per_s))
                 self._files[name] = interface / "statistics" / file
         self.details = ", ".join(interface.name for interface in interfaces)
 

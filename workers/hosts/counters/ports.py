@@ -167,6 +167,10 @@ def _data_rate_bps(port: Path) -> float:
     return float(rate[1]) * (100e6 if is_coded else 125e6)
 
 
+_MOST_NAMES = 12
+"""Unknown names of telemetry that a report holds, those of octets first."""
+
+
 class Slingshot(Source):
     """Octets of Slingshot devices; their telemetry's names differ by release."""
 
@@ -180,14 +184,17 @@ class Slingshot(Source):
         devices = self.glob("sys/class/cxi/*")
         if not devices:
             raise Absent("this host has no Slingshot device")
-        for file in (file for device in devices for file in sorted((device / "device/telemetry").glob("*"))):
+        files = [file for device in devices for file in sorted((device / "device/telemetry").glob("*"))]
+        for file in files:
             match, device = self._OCTETS.match(file.name), file.parents[2].name
             if match and number_of_telemetry(file) is not None:
                 total = f"slingshot_{'sent' if match[1] == 'tx' else 'received'}_bytes"
                 self.add(Quantity(f"{device} {file.name}", total, "B", device=device))
                 self._files[f"{device} {file.name}"] = file
         if not self.quantities:
-            raise Absent("the telemetry of this release has no octets under a known name")
+            names = sorted({file.name for file in files}, key=lambda name: ("octets" not in name, name))
+            unknown = f", but {', '.join(names[:_MOST_NAMES])}" if names else ""
+            raise Absent(f"the telemetry of this release has no octets under a known name{unknown}")
         self.details = ", ".join(device.name for device in devices)
 
     def read(self) -> dict[str, float]:

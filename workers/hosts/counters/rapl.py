@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, text_of, text_or_nothing
+from workers.hosts.counters.source import (
+    Absent,
+    Quantity,
+    Source,
+    counted,
+    number_of,
+    numbers_of,
+    text_of,
+    text_or_nothing,
+)
 
 OPEN = "sudo chmod o+r /sys/class/powercap/intel-rapl:*/energy_uj"
+MOST_W = 5000.0
+"""More than any package or its memory draws: a counter that seems to wrap faster was reset."""
 _TOTALS = {"core": "core_j", "uncore": "uncore_j", "dram": "dram_j"}
 
 
@@ -36,15 +47,14 @@ class Rapl(Source):
                 continue
             name = domain if total == "package_j" else f"{domain} of {zone.name}"
             name = f"{name} ({zone.name})" if name in self.quantities else name
-            self.add(Quantity(name, total, "J", scale=1e-6, wraps_at=number_of(zone / "max_energy_range_uj")))
+            range_uj = number_of(zone / "max_energy_range_uj")
+            self.add(Quantity(name, total, "J", scale=1e-6, wraps_at=range_uj, most_per_s=MOST_W * 1e6))
             self._files[name] = file
         packages = sum(quantity.total == "package_j" for quantity in self.quantities.values())
         if not packages:
             raise Absent("RAPL has no readable package")
         memory = any(quantity.total == "dram_j" for quantity in self.quantities.values())
-        self.details = (
-            f"{packages} {'package' if packages == 1 else 'packages'}, {'with' if memory else 'without'} memory"
-        )
+        self.details = f"{counted(packages, 'package')}, {'with' if memory else 'without'} memory"
 
     def read(self) -> dict[str, float]:
         return numbers_of(self._files.items())

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import threading
@@ -136,9 +137,11 @@ def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) 
     for thread in threads:
         if not thread.has_begun.wait(max(0.0, deadline_s - time.monotonic())):
             thread.program_began_s = time.monotonic()
+    began_cpu_s = cpu_s()
     lines.write({"begun": True})
     if not os.read(control, 1):
         return  # the agent is gone
+    sampling_s = cpu_s() - began_cpu_s
     for thread in threads:
         thread.shall_end.set()
     deadline_s = time.monotonic() + END_LIMIT_S
@@ -146,7 +149,13 @@ def record(sources: Mapping[str, Iterable[Source]], lines: Lines, control: int) 
         thread.join(max(0.0, deadline_s - time.monotonic()))
         if not thread.is_over:
             lines.write({"host": thread.host, "source": thread.source.key, "title": thread.source.title, "late": LATE})
-    lines.write({"done": True})
+    lines.write({"done": True, "sampling_s": sampling_s})
+
+
+def cpu_s() -> float:
+    """Return the CPU time of this process and of the programs that it ran."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(of.ru_utime + of.ru_stime for of in used)
 
 
 class Recorder:
@@ -166,6 +175,8 @@ class Recorder:
             lacking = self.missing.setdefault(root, {})
             self.sources[host] = {source.key: {**lacking[source.key]} for source in kinds if source.key in lacking}
             present[host] = [source(root) for source in kinds if source.key not in lacking]
+        self.sampling_s = 0.0
+        """CPU time of reading between begin and end."""
         self._roots = roots
         self._source_of: dict[tuple[str, str], str] = {}
         self.has_begun = self.is_done = False
@@ -208,6 +219,7 @@ class Recorder:
     def _take(self, fields: dict[str, Any]) -> None:
         if "host" not in fields:
             self.has_begun, self.is_done = True, self.is_done or "done" in fields
+            self.sampling_s = fields.get("sampling_s", 0.0)
             return
         host = fields.pop("host")
         if "present" in fields:

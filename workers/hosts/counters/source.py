@@ -21,6 +21,8 @@ NO_VALUE = (1 << 64) - 1
 LONGEST_GAP_S = 60.0
 """Between two reads of a counter that wraps; later it may have wrapped more than once."""
 LONGEST_GAP_32_BIT_S = 3.0
+JITTER_S = 0.1
+"""Between the time of a read and that at which a device last changed its counter, at most."""
 PEAK_GAPS_S = (0.5, 3.0)
 """Between two reads whose rate is one of a second: neither noise nor a mean of the trial."""
 COMMAND_LIMIT_S = 5.0
@@ -57,6 +59,8 @@ class Quantity:
     device: str = ""
     limit: float = 0.0
     """Largest possible rate per second, such as a port's; 0: unknown."""
+    most_per_s: float = 0.0
+    """Raw steps per second above which a counter that wraps was reset instead; 0: unknown."""
     is_estimated: bool = False
     """True if the device does not state exactly what it counts, and for power, whose course between reads is unknown."""
 
@@ -98,7 +102,7 @@ class Meter:
             self._began_s = at_s
         self.reads += 1
         if raw is None:
-            self.reason = "it vanished while the trial ran" if self._last is not None else "it cannot be read"
+            self.reason = "it cannot be read" if self._last is None else "it vanished or became unreadable in the trial"
         elif not -math.inf < raw < math.inf:
             self.reason = "it is no number"
         elif raw >= NO_VALUE:  # a float of it is 2^64
@@ -124,13 +128,18 @@ class Meter:
         if step < 0:
             step += wraps_at or 0
             self.wraps += 1
-            # Half a range in a second is no rate of a counter that wraps.
-            if wraps_at is None or not 0 <= step <= wraps_at / 2:
+            if wraps_at is None or not 0 <= step <= self._most(wraps_at, gap_s):
                 self.reason = "the counter was reset while the trial ran"
                 return
         self.value += step * self.quantity.scale
         if PEAK_GAPS_S[0] < gap_s < PEAK_GAPS_S[1]:
             self.peak = max(self.peak, step * self.quantity.scale / gap_s)
+
+    def _most(self, wraps_at: int, gap_s: float) -> float:
+        """Return the largest step across a wrap; a reset looks like a larger one."""
+        # Half a range in a second is no rate of a counter that wraps.
+        most = self.quantity.most_per_s * (gap_s + JITTER_S)
+        return min(wraps_at / 2, most) if most else wraps_at / 2
 
     def _gauge(self, value: float, at_s: float) -> None:
         self.peak = max(self.peak, value) if self._last is not None else value
@@ -230,6 +239,11 @@ class Source:
         if path is None:
             raise Absent(f"{name} is not installed")
         return path
+
+
+def counted(number: int, name: str) -> str:
+    """Return "1 core" or "2 cores"."""
+    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def text_of(path: Path) -> str:

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.energy import energy_part
-from experiments.models import Measurement
+from experiments.models import Measurement, Trial
 from tests.dashboard.studies_measured import measured
 from tests.words import plain
 
@@ -49,6 +49,7 @@ def part(library):
 
 def test_energy_part_puts_sizes_on_the_trade_off_line_with_their_intervals(part):
     data = part()
+    assert data["sources"] == ""
     line, others = data["trade_off"]["data"][1:]
     assert line["customdata"] == [["3 hosts"], ["2 hosts"], ["1 host"]]
     assert others["customdata"] == [["4 hosts"]]
@@ -78,6 +79,21 @@ def test_energy_part_names_the_least_of_each_metric_that_may_decide(part):
     assert [row["name"] for row in table["rows"] if row["is_best"]] == ["3 hosts"]
     least = {metric: row["name"] for row in table["rows"] for metric in row["least"]}
     assert least == {"elapsed_s": "3 hosts", "energy_j": "1 host", "energy_delay_js": "2 hosts"}
+
+
+def test_energy_part_names_the_sources_of_energy_and_their_trust(library):
+    experiment = measured(library, SIZES, solve)
+    first, *_ = trials = list(experiment.trials.order_by("pk"))
+    for trial in trials:
+        trial.conditions["metric_sources"] = {"RAPL": {"trust": "measured", "metrics": ["energy_j"]}}
+    first.conditions["metric_sources"] = {
+        "RAPL; GPU (amdgpu)": {"trust": "estimated", "metrics": ["energy_j"]},
+        "NFS": {"trust": "measured", "metrics": ["nfs_read_bytes"]},
+    }
+    Trial.objects.bulk_update(trials, ["conditions"])
+    data = energy_part(Measured.alone(experiment), {})
+    assert data is not None
+    assert data["sources"] == "RAPL; GPU (amdgpu) (estimated); RAPL (measured)"
 
 
 def test_energy_part_draws_the_power_without_a_trial(library):

@@ -122,6 +122,56 @@ def words_of(trial):
     return plain(panel["verdict"]), plain(panel["cross_check"])
 
 
+def store(trial: Trial, counted) -> None:
+    """Replace the reports of a trial's hosts."""
+    file = trial_directory(trial) / COUNTERS_NAME
+    write_analysis(file, counted)
+    trial.artifacts.filter(name=COUNTERS_NAME).delete()
+    Artifact.describe(trial.pk, "other", file).save()
+
+
+def test_panel_names_no_network_while_the_counters_of_one_are_lost(counted: Trial) -> None:
+    counted.measurements.filter(metric__in=("ethernet_mpi_share", "networks_per_mpi_byte")).delete()
+    lost = value("fabric_sent_bytes", 0.0, device="mlx5_0/1") | {"absent": "the counter is stuck"}
+    del lost["value"], lost["peak"], lost["limit"]
+    for rows, way in (((lost,), "networks whose counters are not complete"), ((), "a network without counters")):
+        store(counted, {host: {"ports": ready("Fabric ports", *rows)} for host in ("n1", "n2")})
+        panel = counters_panel(counted)
+        assert panel is not None
+        assert f"over {way};" in plain(panel["verdict"])
+        assert not panel["cross_check"]
+
+
+def test_power_by_host_is_of_the_meter_that_has_memory(counted: Trial) -> None:
+    rapl = ready("RAPL", value("package_j", 100.0))
+    cray = ready("Cray", value("package_j", 90.0), value("dram_j", 30.0))
+    for meters, watts in (({"rapl": rapl, "cray": cray}, 12), ({"rapl": rapl}, 10), ({"cray": cray}, 12)):
+        store(counted, {"n1": meters, "n2": meters})
+        panel = counters_panel(counted)
+        assert panel is not None
+        assert panel["by_host"] == [("n1", watts), ("n2", watts)]
+
+
+def test_panel_has_the_trust_and_seconds_of_each_meter(counted: Trial) -> None:
+    """The watts of a meter are over its own reads; commands read later than files."""
+    irdma = value("fabric_sent_bytes", 500.0, device="irdma0/1", trust="estimated")
+    mlx5 = value("fabric_sent_bytes", 500.0, device="mlx5_0/1", trust="measured")
+    board = value("host_estimated_j", 900.0, seconds=30.0, trust="estimated")
+    meters = {"rapl": ready("RAPL", value("package_j", 200.0)), "ipmi": ready("IPMI", board)}
+    store(counted, {host: {**meters, "ports": ready("Fabric ports", irdma, mlx5)} for host in ("n1", "n2")})
+    counted.measurements.create(metric="energy_host_estimated_j", value=1800.0, scope="all")
+    counted.conditions["metric_sources"] = {"RAPL; AMD": {"trust": "estimated", "metrics": ["energy_j"]}}
+    panel = counters_panel(counted)
+    assert panel is not None
+    assert [(row["id"], row["watts"], row["trust"]) for row in panel["energy"]] == [
+        ("energy_j", 44, "estimated"),
+        ("energy_package_j", 40, "measured"),
+        ("energy_host_estimated_j", 60, "estimated"),
+    ]
+    trusts = {row["name"]: row["trust"] for row in panel["networks"]}
+    assert (trusts["irdma0/1"], trusts["mlx5_0/1"]) == ("estimated", "measured")
+
+
 def test_samples_hold_counters_with_gaps(counted):
     samples = samples_of(counted)
     assert samples.quantities[-1] == "package_W"
