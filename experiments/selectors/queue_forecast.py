@@ -169,9 +169,10 @@ def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Ma
 
 
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
-    """Return the forecast of experiments in ``rows`` and ``running``; at most five queries.
+    """Return the forecast of experiments in ``rows`` and ``running``.
 
-    Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in order after the running trials.
+    At most five queries. Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in
+    order after the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
     lengths, now = _Lengths.read(rows, running), timezone.now()
@@ -203,7 +204,7 @@ def length_of(trial: Trial) -> float | None:
 
 
 def _waiting_configurations(rows: Sequence[Mapping[str, Any]]) -> dict[int, dict[tuple[int, str], int]]:
-    """Return the number of waiting trials by experiment, and by key and hash of their configuration."""
+    """Count waiting trials by experiment, and by configuration (key and hash)."""
     if not rows:
         return {}
     waiting = Trial.objects.filter(state=State.QUEUED, experiment__in=[row["experiment_id"] for row in rows])

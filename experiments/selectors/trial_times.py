@@ -124,7 +124,7 @@ class TrialTimes:
         return cls(measured, _past(unknown) if unknown else {})
 
     def estimate(self, cluster: int, workload: str, digest: str, parameters: Mapping[str, Any]) -> Estimate:
-        """Return the expected times of a configuration. Raise KeyError for an unknown workload."""
+        """Return the expected times. Raise KeyError for an unknown workload."""
         return self.measured.get((cluster, digest)) or self.past.get((cluster, workload), _NO_PAST).estimate(
             workload, parameters
         )
