@@ -273,6 +273,11 @@ def may_test_clusters(user: Any) -> bool:
     return may_set_up_clusters(user) or may_describe_clusters(user)
 
 
+def may_see_server(user: Any) -> bool:
+    """Return whether ``user`` may see processes and disks: maintainers of any project."""
+    return may_describe_clusters(user)
+
+
 def may_register_programs(user: Any) -> bool:
     """Return whether ``user`` may register programs: maintainers of any project."""
     return may_describe_clusters(user)

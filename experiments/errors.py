@@ -46,6 +46,10 @@ class ClusterInUse(RepositoryError):
     """The cluster has trials and cannot be removed."""
 
 
+class ProgramInUse(RepositoryError):
+    """Experiments use the program, so it can be retired only."""
+
+
 class ProjectInUse(RepositoryError):
     """The project is not empty, or is the default, and cannot be removed."""
 

@@ -45,6 +45,32 @@
     if (axis.type === "log" && axis.title.text) axis.title.text += ", log scale";
   }
 
+  /* Wrap the labels of categories into their width, or leave some of short ones out: slanted words are hard to read. */
+  const MOST_LINES = 4, SHORT = 6, GAP = 8, pen = document.createElement("canvas").getContext("2d");
+  function fitCategories(plot, axis, traces, margin) {
+    if (axis.type !== "category" || axis.tickvals || axis.domain) return;
+    const labels = [...new Set((axis.categoryarray || []).concat(traces.flatMap(d => d.orientation === "h" ? [] : d.x || [])))].filter(x => x !== null && x !== undefined).map(String);
+    if (labels.length < 2) return;
+    pen.font = `${axis.tickfont.size}px ${FONT}`;
+    const width = words => pen.measureText(words).width, room = (plot.clientWidth - margin.l - margin.r - GAP) / labels.length - GAP;
+    if (labels.every(label => width(label) <= room)) return;
+    const wrapped = labels.map(label => {
+      const lines = [];
+      for (const word of label.split(/ /)) {
+        const last = lines.length - 1;
+        if (last >= 0 && width(`${lines[last]} ${word}`) <= room) lines[last] += ` ${word}`; else lines.push(word);
+      }
+      return lines;
+    });
+    if (wrapped.every(lines => lines.length <= MOST_LINES && lines.every(line => width(line) <= room))) {
+      Object.assign(axis, { tickmode: "array", tickvals: labels, ticktext: wrapped.map(lines => lines.join("<br>")), tickangle: 0 });
+    } else if (labels.every(label => label.length <= SHORT)) {
+      const every = Math.ceil((Math.max(...labels.map(width)) + GAP) / (room + GAP));
+      Object.assign(axis, { tickmode: "array", tickvals: labels.filter((_, k) => k % every === 0), tickangle: 0 });
+      axis.ticktext = axis.tickvals;
+    }
+  }
+
   function layout(given) {
     const out = Object.assign({
       font: { family: FONT, size: 12, color: "--ink" }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -80,6 +106,7 @@
     if (log) { axes.yaxis.type = "log"; delete axes.yaxis.range; } else if (!axes.yaxis.range && axes.yaxis.type !== "log") axes.yaxis.rangemode = "tozero";
     nameScale(plot, "x", axes.xaxis);
     nameScale(plot, "y", axes.yaxis);
+    fitCategories(plot, axes.xaxis, shown.data, axes.margin);
     Plotly.react(plot, shown.data, shown.layout, { responsive: true, displaylogo: false, displayModeBar: false });
     const empty = plot.parentNode.querySelector(".empty");
     if (empty) empty.hidden = figure.data.length > 0;
@@ -215,5 +242,7 @@
   addEventListener("rankwire:redraw", drawAll);
   document.addEventListener("rankwire:figure", e => redraw(e.target)); // one plot whose figure changed
   document.addEventListener("htmx:afterSettle", drawChanged);
+  let resized;
+  addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawChanged, 200); }); // labels wrap by width
   document.fonts.ready.then(drawAll); // measured text is wrong until the fonts are there
 })();

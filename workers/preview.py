@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log
 from pathlib import Path
 from statistics import median, stdev
-from typing import Any, Final
+from typing import Final
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from analysis.conclusions import Factor
 from analysis.conclusions.forecast import MOST_POINTS, Forecast, forecast
 from analysis.numbers import plural
-from experiments import workloads
 from experiments.models import Artifact, Cluster, Measurement
-from experiments.specification import ExperimentSpec, design
-from experiments.specification.design import ConfigurationPlan, Design
+from experiments.selectors.trial_times import Estimate, TrialTimes
+from experiments.specification import ExperimentSpec
+from experiments.specification.design import Design
 from experiments.specification.launch_plan import plan_launch
 from workers import launchers
 from workers.errors import ClusterUnavailable
@@ -25,37 +24,10 @@ from workers.launchers import Recording
 from workers.launchers.job import job_of
 from workers.trial.inside_mpi import previewed
 
-OVERHEAD_S: Final = 2.0
-"""Preparing, capturing and analysing one trial, roughly."""
-
 _MOST_FORECAST: Final = 1000
 """Trials of a forecast if the budget does not limit them."""
 _MOST_PAST: Final = 300
-"""Newest trials of other configurations that a guess is scaled by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Expected elapsed time of one trial of a configuration, and what it rests on.
-
-    ``past_trials`` are of this very configuration, or of others of the same workload when the guess was ``scaled`` by them.
-    """
-
-    elapsed_s: float
-    past_trials: int
-    scaled: bool = False
-
-    @property
-    def basis(self) -> str:
-        """The basis in words; "rough guess" without a past trial of this workload here."""
-        if not self.past_trials:
-            return "rough guess, no past trial"
-        trials = plural(self.past_trials, "past trial")
-        return f"scaled from {trials} of the workload" if self.scaled else trials
-
-    def at_least(self, elapsed_s: float) -> Estimate:
-        """Return the estimate with at least this time."""
-        return replace(self, elapsed_s=max(self.elapsed_s, elapsed_s))
+"""Newest trials of the workload that sizes of captures and scatter are from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,86 +83,15 @@ def _on_threads(threads: int, ranks: int) -> list[str]:
 
 
 def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
-    """Return the expected elapsed time per configuration on its cluster.
-
-    The median of its own past trials; else the workload's guess, scaled by the error of that guess for past trials of other
-    configurations, if possible those with as many ranks.
-    """
-    here = Measurement.objects.filter(metric="elapsed_s", scope="all", trial__cluster__slug=spec.cluster)
-    past: dict[str, list[float]] = {}
-    rows = here.filter(trial__configuration__hash__in=[c.hash for c in plan.configurations])
-    for digest, value in rows.values_list("trial__configuration__hash", "value"):
-        past.setdefault(digest, []).append(value)
-    unknown = any(point.hash not in past for point in plan.configurations)
-    misses = _misses(spec, here) if unknown else {}
-    traffic = _traffic(spec) if unknown else {}
-    return [
-        Estimate(median(past[point.hash]), len(past[point.hash]))
-        if point.hash in past
-        else _scaled(_guess_s(spec, point.parameters, point.ranks), misses, point.ranks).at_least(
-            _transfer_s(point, traffic)
-        )
-        for point in plan.configurations
-    ]
-
-
-def _traffic(spec: ExperimentSpec) -> dict[str, list[float]]:
-    """Return the bytes on the wire of the newest trials, by parameters without link."""
-    rows = Measurement.objects.filter(
-        metric="wire_bytes", scope="all", trial__cluster__slug=spec.cluster, trial__experiment__workload=spec.workload
-    )
-    traffic: dict[str, list[float]] = {}
-    newest = rows.order_by("-trial_id").values_list("trial__configuration__parameters", "value")[:_MOST_PAST]
-    for parameters, value in newest:
-        traffic.setdefault(_without_link(parameters), []).append(value)
-    return traffic
-
-
-def _without_link(parameters: Mapping[str, Any]) -> str:
-    return repr(sorted((name, value) for name, value in parameters.items() if not name.startswith("link.")))
-
-
-def _transfer_s(point: ConfigurationPlan, traffic: Mapping[str, list[float]]) -> float:
-    """Return the least time in which all ports send what past trials sent."""
-    bandwidth, sent = point.parameters.get("link.bandwidth"), traffic.get(_without_link(point.parameters))
-    return 8 * median(sent) / point.hosts / bandwidth if bandwidth and sent else 0.0
-
-
-def _guess_s(spec: ExperimentSpec, parameters: Mapping[str, Any], ranks: int) -> tuple[float, float]:
-    """Return the workload's guess, and the time of its bytes on the link, s."""
-    workload = workloads.get(spec.workload, spec.parameters)
-    workload_parameters = design.workload_parameters(spec.workload, parameters)
-    bandwidth = parameters.get("link.bandwidth")
-    on_link_s = 8 * workload.bottleneck_bytes(workload_parameters, ranks=ranks) / bandwidth if bandwidth else 0.0
-    return workload.estimate_s(workload_parameters, ranks=ranks), on_link_s
-
-
-def _misses(spec: ExperimentSpec, here: QuerySet[Measurement]) -> dict[int, list[float]]:
-    """Return measured time / guess of the newest trials by ranks, without link."""
-    rows = here.filter(trial__experiment__workload=spec.workload).order_by("-trial_id")
-    misses: dict[int, list[float]] = {}
-    past = rows.values_list("trial__configuration__parameters", "trial__configuration__ranks", "value")[:_MOST_PAST]
-    for parameters, ranks, value in past:
-        try:
-            guess_s, on_link_s = _guess_s(spec, parameters, ranks)
-        except ValueError:  # parameters of a time when the workload had others
-            continue
-        if guess_s > 0 and value > on_link_s:
-            misses.setdefault(ranks, []).append((value - on_link_s) / guess_s)
-    return misses
-
-
-def _scaled(guess: tuple[float, float], misses: Mapping[int, list[float]], ranks: int) -> Estimate:
-    guess_s, on_link_s = guess
-    ratios = misses.get(ranks) or [miss for values in misses.values() for miss in values]
-    if not ratios:
-        return Estimate(guess_s + on_link_s, 0)
-    return Estimate(guess_s * median(ratios) + on_link_s, len(ratios), scaled=True)
+    """Return the expected times per configuration on its cluster."""
+    cluster = Cluster.objects.filter(slug=spec.cluster).values_list("pk", flat=True).first() or 0
+    times = TrialTimes.of({(cluster, spec.workload, point.hash) for point in plan.configurations})
+    return [times.estimate(cluster, spec.workload, point.hash, point.parameters) for point in plan.configurations]
 
 
 def total_s(plan: Design, expected: list[Estimate]) -> float:
     """Return the expected seconds of the experiment: one trial after another."""
-    return sum(expected[trial.configuration].elapsed_s + OVERHEAD_S for trial in plan.trials)
+    return sum(expected[trial.configuration].held_s for trial in plan.trials)
 
 
 def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> Forecast | None:
@@ -216,7 +117,7 @@ def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) ->
         at_least=spec.at_least,
         at_most=spec.at_most,
         most_trials=goal.budget.trials or _MOST_FORECAST,
-        overhead_s=OVERHEAD_S,
+        overhead_s=median(estimate.overhead_s for estimate in expected),
     )
 
 

@@ -51,6 +51,8 @@ class Cause:
     chart: str = ""
     part: str = ""
     """Name of the part of the change that it is, if it is one."""
+    at: str = ""
+    """The group of points that it is of ("512 molecules"), if the experiment has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,13 @@ class Missing:
     statement: str
     points: tuple[tuple[Mapping[str, Any], int], ...] = ()
     seconds: float | None = None
+    at: str = ""
+    """The group of points that they are of, if the experiment has several."""
+
+    @property
+    def words(self) -> str:
+        """The statement, after the group that it is of."""
+        return f"{self.at}: {self.statement}" if self.at else self.statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final
 
-from analysis.conclusions.answer import Answer, Figure, Strength
+from analysis.conclusions.answer import Answer, Cause, Figure, Strength
 from analysis.conclusions.context import ExperimentQuestion, Factor, QuestionKind, kind_of
 from analysis.conclusions.observations.drift import drift_of
 from analysis.conclusions.observations.grid import ExperimentIntervals, Grid
@@ -37,6 +38,7 @@ _ANSWERS: Final[Mapping[QuestionKind, Callable[[ExperimentQuestion], Answer]]] =
     "best settings": answer_best_settings,
 }
 _WEAKEST_FIRST: Final[tuple[Strength, ...]] = ("open", "moderate", "printed", "firm")
+_MOST_CAUSES: Final = 5
 OUTLIERS: Final = "outlying trials"
 """Name of the figure that counts the trials of a point that are no part of the scatter."""
 
@@ -144,14 +146,26 @@ def _of_slices(question: ExperimentQuestion, kind: QuestionKind, slice_factors: 
     for where, (at, part) in _slices(question, slice_factors).items():
         single = _ANSWERS[kind](part)
         figures = tuple(replace(figure, where={**at, **figure.where}) for figure in single.figures)
-        answers.append(replace(single, figures=figures))
+        answers.append(_named(where, replace(single, figures=figures)))
         places.setdefault(words.verdict_of(part, single), []).append(where)
     return Answer(
         kind,
         words.slices(places) if len(answers) > 1 else f"{where}: {answers[0].sentence}",
         min((single.strength for single in answers), key=_WEAKEST_FIRST.index),
         tuple(figure for single in answers for figure in single.figures),
-        tuple(cause for single in answers for cause in single.causes)[:5],
+        _largest_first(answers) if len(answers) > 1 else answers[0].causes,
         next((single.missing for single in answers if single.missing), None),
         next((single.scatter for single in answers if single.scatter), None),
     )
+
+
+def _named(group: str, single: Answer) -> Answer:
+    """Return the answer of a group; its causes and recommended trials name the group."""
+    causes = tuple(replace(cause, at=group) for cause in single.causes)
+    return replace(single, causes=causes, missing=single.missing and replace(single.missing, at=group))
+
+
+def _largest_first(answers: Sequence[Answer]) -> tuple[Cause, ...]:
+    """Return the first cause of each group, then the second ones, at most five."""
+    ranked = zip_longest(*(single.causes for single in answers))
+    return tuple(cause for causes in ranked for cause in causes if cause is not None)[:_MOST_CAUSES]

@@ -23,9 +23,11 @@ def render(answer: Answer, facts: Sequence[Fact], cannot_tell: Sequence[str], *,
     """Return the question, head line, recommended trials, causes and all other facts."""
     lines = [answer.asks, *wrap(f"{_STRENGTH[answer.strength]}: {answer.sentence}", width)]
     if answer.missing is not None:
-        lines += wrap(f"Recommended next trials: {answer.missing.statement}.", width)
+        lines += wrap(f"Recommended next trials: {answer.missing.words}.", width)
     for cause in causes_of(answer):
-        lines += wrap(f"- {cause.statement}", width, subsequent_indent="  ")
+        lines += wrap(
+            f"- {cause.at}: {cause.statement}" if cause.at else f"- {cause.statement}", width, subsequent_indent="  "
+        )
     for fact in facts:
         if fact.fold == "cause":
             lines += [

@@ -19,7 +19,7 @@ from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.api.rest.schema import in_place
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
-from experiments.access import may_register_programs, may_set_up_clusters, may_test_clusters
+from experiments.access import may_register_programs, may_replace_program, may_set_up_clusters, may_test_clusters
 from experiments.models import ACTIVE, Cluster, ClusterTest, Program, State
 from experiments.models.cluster_check import without_details
 from experiments.workloads import WorkloadDefinition
@@ -275,6 +275,15 @@ class ProgramViewSet(RowsViewSet[Program]):
         """Replace a definition. A changed command starts a new version."""
         program: Program = self.get_object()
         return Response(self._registered(request, name=program.slug))
+
+    @extend_schema(responses={204: None, **schema.errors(403, 404, 409)})
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete a program that no experiment uses; others can be retired."""
+        program: Program = self.get_object()
+        if not may_register_programs(request.user) or not may_replace_program(request.user, program.slug):
+            raise PermissionDenied("You may not change this program.")
+        Program.remove(program.slug)
+        return Response(status=204)
 
     def _registered(self, request: Request, name: str | None = None) -> Any:
         if not may_register_programs(request.user):

@@ -20,7 +20,7 @@ from dashboard.panels.new.preview import cautions
 from experiments import access
 from experiments.errors import InvalidSpec
 from experiments.models import Project
-from experiments.models.experiment import cluster_for
+from experiments.models.experiment import cluster_for, require_offered
 from experiments.selectors import quotas
 from experiments.specification import ExperimentSpec, design, parse, parse_yaml
 from workers import preview as launch
@@ -100,6 +100,7 @@ class ValidateView(APIView):
         """Validate a specification and estimate its effects; nothing is stored."""
         project = project_of(request)
         spec = specification_of(request, project)
+        require_offered(spec)
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         waiting, adding = quotas.waiting_trials(project), len(plan.trials)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -21,12 +19,13 @@ from dashboard.panels.cluster.rows import ClusterRow
 from dashboard.panels.experiment.list_rows import ExperimentRow, experiment_rows
 from dashboard.panels.experiment.running import ended_among, header_of, running_entry
 from dashboard.panels.new.proposal import first_study
+from dashboard.panels.server.services import storage
 from dashboard.people.activity_feed import feed
 from dashboard.people.invitations import invitation_of
 from dashboard.requests.lookup import query_value
 from experiments.access import may_submit_somewhere, visible_experiments, visible_trials
 from experiments.library import FIRST_STUDY
-from experiments.models import Artifact, Cluster, Event, Experiment, State, Trial
+from experiments.models import Cluster, Event, Experiment, State, Trial
 from experiments.selectors import progress_of, running_trials, waiting
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.queue_forecast import Outlook, outlooks
@@ -105,7 +104,7 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "trials": visible_trials(user, by_keys=True).filter(experiment__published=False)[: COUNTED + 1].count(),
         "most_counted": COUNTED,
         "clusters": _clusters(),
-        "storage": _storage(),
+        "storage": storage(),
         "now": timezone.now(),
     }
 
@@ -165,14 +164,3 @@ def _running(trials: Sequence[Trial], outlook: Mapping[int, Outlook]) -> list[di
         }
         for pk, experiment in experiments.items()
     ]
-
-
-def _storage() -> dict[str, Any]:
-    storage = Artifact.objects.filter(removed_at=None).aggregate(
-        captures=Sum("size_bytes", filter=Q(kind=Artifact.Kind.CAPTURE), default=0),
-        results=Sum("size_bytes", filter=~Q(kind=Artifact.Kind.CAPTURE), default=0),
-    )
-    disk = shutil.disk_usage(settings.VAR)
-    total = storage["captures"] + storage["results"]
-    days = settings.CAPTURE_RETENTION_DAYS
-    return {**storage, "total": total, "other": max(0, disk.used - total), "free": disk.free, "days": days}

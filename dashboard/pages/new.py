@@ -25,7 +25,7 @@ from experiments.access import may_submit_somewhere, projects_for, restricted_fi
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
-from experiments.models.experiment import cluster_for
+from experiments.models.experiment import cluster_for, require_offered
 from experiments.revision import Revision, preview_of
 from experiments.selectors.diagnosis import answers_of
 from experiments.specification import ExperimentSpec, design, parse
@@ -229,6 +229,8 @@ def form_context(
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
+            if editing is None:
+                require_offered(spec)
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             made = make_preview(spec, plan, chosen, cluster_for(spec, plan))
             if editing is not None:
@@ -243,6 +245,10 @@ def form_context(
         "change": change,
         "stale": stale,
         "yaml": as_yaml(draft),
-        "workloads": [(workload, workloads.missing_packages(workload)) for workload in workloads.registry()],
+        "workloads": [
+            (workload, workloads.missing_packages(workload))
+            for workload in workloads.registry()
+            if not workload.retired or workload.slug == draft.get("workload")
+        ],
         "clusters": clusters,
     }

@@ -18,7 +18,7 @@ from dashboard.panels.program.definition import MOST_BYTES, at_rows, definition_
 from dashboard.panels.program.form import ProgramForm
 from dashboard.panels.program.output import read_form
 from experiments.access import may_register_programs, may_replace_program, visible_trials
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models import Program
 from experiments.models.program import read_definition
 from experiments.reparse import Relabelled, newly_refused, relabelled
@@ -73,6 +73,51 @@ def download(request: HttpRequest, name: str) -> HttpResponse:
     )
     response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
     return response
+
+
+@require_POST
+def rename(request: HttpRequest, name: str) -> HttpResponse:
+    """Give a program another title."""
+    program = _replaceable(request, name)
+    try:
+        program = Program.describe(name, title=request.POST.get("title", "").strip())
+    except InvalidSpec as error:
+        messages.error(request, f"Not renamed: {error.errors[0]}.", extra_tags="bad")
+        return redirect("workload", name)
+    messages.success(request, f"{name} has the title “{program.definition.get('title') or name}”.", extra_tags="ok")
+    return redirect("workload", name)
+
+
+@require_POST
+def retire(request: HttpRequest, name: str) -> HttpResponse:
+    """Withdraw a program from new experiments, or offer it again."""
+    _replaceable(request, name)
+    is_retired = "restore" not in request.POST
+    Program.describe(name, retired=is_retired)
+    words = "is retired: its experiments stay" if is_retired else "can be used by new experiments again"
+    messages.success(request, f"{name} {words}.", extra_tags="ok")
+    return redirect("workload", name)
+
+
+@require_POST
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Delete a program that no experiment uses, with all versions."""
+    _replaceable(request, name)
+    try:
+        Program.remove(name)
+    except ProgramInUse as error:
+        messages.error(request, f"{error} Retire it instead.", extra_tags="bad")
+        return redirect("workload", name)
+    messages.success(request, f"{name} is deleted.", extra_tags="ok")
+    return redirect("workloads")
+
+
+def _replaceable(request: HttpRequest, name: str) -> Program:
+    """Return the program if the user may change it."""
+    latest = _latest(request, name)
+    if not may_replace_program(request.user, name):
+        raise PermissionDenied
+    return latest
 
 
 def _latest(request: HttpRequest, name: str) -> Program:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from analysis.numbers import NOTHING
 from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
-from experiments.access import may_register_programs, visible_experiments
+from experiments.access import may_register_programs, may_replace_program, visible_experiments
 from experiments.models import Experiment, Program
 from experiments.workloads.fields import choices_of
 
@@ -39,7 +39,12 @@ def workloads(request: HttpRequest) -> HttpResponse:
         }
         for workload in registry.registry()
     ]
-    context = {"place": "workloads", "rows": rows, "may_register": may_register_programs(request.user)}
+    context = {
+        "place": "workloads",
+        "rows": [row for row in rows if not row["workload"].retired],
+        "retired": [row for row in rows if row["workload"].retired],
+        "may_register": may_register_programs(request.user),
+    }
     return render(request, "workloads/page.html", context)
 
 
@@ -52,6 +57,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     fields = workload.parameters_type.model_fields
     program = Program.latest(slug) if workload.registered else None
     placeholders = program.definition.get("placeholders", {}) if program else {}
+    may_edit = workload.registered and may_register_programs(request.user)
+    may_replace = may_edit and may_replace_program(request.user, slug)
     context = {
         "place": "workloads",
         "workload": workload,
@@ -67,7 +74,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
         "experiments": visible_experiments(
             request.user, Experiment.objects.filter(published=False, workload=slug)
         ).count(),
-        "may_edit": workload.registered and may_register_programs(request.user),
+        "may_edit": may_edit,
+        "may_replace": may_replace,
+        "uses": Program.uses(slug) if may_replace else 0,
     }
     return render(request, "workloads/workload.html", context)
 

@@ -86,10 +86,14 @@ def _setup(experiment: Experiment, results: Results) -> list[tuple[str, str]]:
 
 def _conclusions(experiment: Experiment, diagnosis: CachedDiagnosis) -> list[str]:
     answer = [] if diagnosis.answer.strength == "open" and not diagnosis.answer.figures else [diagnosis.answer.sentence]
-    causes = [f"{cause.statement[:1].upper()}{cause.statement[1:]}." for cause in causes_of(diagnosis.answer)]
-    facts = [fact.statement for fact in diagnosis.facts if fact.fold == "cause"]
+    causes = [_of_group(c.at, f"{c.statement[:1].upper()}{c.statement[1:]}.") for c in causes_of(diagnosis.answer)]
+    facts = [_of_group(fact.at, fact.statement) for fact in diagnosis.facts if fact.fold == "cause"]
     printed = experiment.source.get("statements", []) if experiment.published else []
     return list(dict.fromkeys([*answer, *causes, *facts, *printed]))
+
+
+def _of_group(group: str, statement: str) -> str:
+    return f"{group}: {statement}" if group else statement
 
 
 def _limitations(experiment: Experiment, results: Results, diagnosis: CachedDiagnosis) -> list[str]:

@@ -62,6 +62,14 @@ def cluster_for(spec: ExperimentSpec, plan: design.Design) -> Cluster:
     return cluster
 
 
+def require_offered(spec: ExperimentSpec) -> None:
+    """Raise InvalidSpec if the workload is a retired program."""
+    workload = workloads.find(spec.workload)
+    if workload is not None and workload.retired:
+        reason = f"{workload.title} is retired: restore it on its page, or choose another workload"
+        raise InvalidSpec([FieldError("workload", reason)])
+
+
 class Experiment(OfProject, models.Model):
     """An experiment; ``specification`` is current, earlier ones are in ``versions``."""
 
@@ -131,6 +139,7 @@ class Experiment(OfProject, models.Model):
         ``slug`` is normalised, and numbered if taken. One transaction. Raise InvalidSpec.
         """
         spec = design.pinned(spec)
+        require_offered(spec)
         plan = design.expand(spec)
         cluster = cluster_for(spec, plan)
         experiment = cls(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from django.apps import apps
 from django.conf import settings
 from django.db import models, transaction
 from pydantic import ValidationError
 
+from analysis.numbers import plural
 from experiments import registered, workloads
 from experiments.common.storable import problems
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.specification.parameters import sentence
 from experiments.workloads.definition import ProgramDefinition
@@ -19,7 +21,7 @@ from experiments.workloads.definition import ProgramDefinition
 _TAKEN: Final = frozenset({"new"})
 """Addresses below /workloads/ that no program can have."""
 _INDEPENDENT: Final = frozenset(
-    {"name", "title", "summary", "threads", "modules", "container", "success", "failure", "keep"}
+    {"name", "title", "summary", "retired", "threads", "modules", "container", "success", "failure", "keep"}
 )
 """Fields that no other field refers to."""
 
@@ -68,7 +70,40 @@ class Program(models.Model):
                     slug=definition.name, version=number, definition=definition.to_dict(), author=author
                 )
         registered.forget()
-        return program, before is not None and before.to_dict() != definition.to_dict()
+        return program, before is not None and not before.reads_like(definition)
+
+    @classmethod
+    def describe(cls, slug: str, **changes: Any) -> Program:
+        """Change ``title``, ``summary`` or ``retired``: no new version. Raise InvalidSpec."""
+        with transaction.atomic():
+            latest = cls.objects.select_for_update().filter(slug=slug).latest("version")
+            latest.definition = read_definition({**latest.definition, **changes}).to_dict()
+            latest.save()
+        registered.forget()
+        return latest
+
+    @classmethod
+    def remove(cls, slug: str) -> None:
+        """Delete all versions. Raise ProgramInUse if experiments use them.
+
+        Those in the trash count: they can be restored.
+        """
+        with transaction.atomic():
+            versions = cls.objects.select_for_update().filter(slug=slug)
+            len(versions)  # takes the locks
+            if used := cls.uses(slug):
+                raise ProgramInUse(
+                    f"{slug} cannot be deleted: {plural(used, 'experiment uses', 'experiments use')} it."
+                )
+            for version in versions:  # each is noted in the change log
+                version.delete()
+        registered.forget()
+
+    @staticmethod
+    def uses(slug: str) -> int:
+        """Return how many experiments use a program, those in the trash included."""
+        kinds = (apps.get_model("experiments", name) for name in ("Experiment", "Deleted"))
+        return sum(kind.objects.filter(workload=slug).count() for kind in kinds)
 
 
 def read_definition(data: Any) -> ProgramDefinition:

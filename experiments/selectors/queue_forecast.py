@@ -1,21 +1,21 @@
-"""Queue forecast: start and end of experiments, from recent trial lengths."""
+"""Queue forecast: start and end of experiments, from the expected times of trials."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from django.db.models import Count, F
+from django.db.models import Count
 from django.utils import timezone
 
-from experiments.models import Cluster, State, Trial
+from experiments.models import Cluster, Configuration, State, Trial
+from experiments.selectors.trial_times import TrialTimes
 
-LATEST: Final = 200
-"""Newest finished trials of the clusters, and of the unfinished experiments, that the medians use."""
+MOST_ESTIMATED: Final = 32
+"""Configurations without past trials that are estimated for an experiment; the others count as their mean."""
 
 Resources = tuple[str, ...]
 
@@ -36,13 +36,36 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class _Lengths:
-    """Median trial seconds by (cluster, configuration hash) and (cluster, workload)."""
+    """Expected seconds for which trials hold their hosts, as the preview shows them."""
 
-    same: Mapping[tuple[int, str], float]
-    alike: Mapping[tuple[int, str], float]
+    times: TrialTimes
+    waiting: Mapping[int, Mapping[tuple[int, str], int]]
+    """Waiting trials of each experiment by key and hash of their configuration."""
+    parameters: Mapping[int, Mapping[str, Any]]
+    """Parameters of configurations without past trials by key, at most ``MOST_ESTIMATED`` of an experiment."""
+
+    @classmethod
+    def read(cls, rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> Self:
+        """Read the past of waiting and running trials."""
+        waiting = _waiting_configurations(rows)
+        configurations = {(row["cluster_id"], row["workload"], digest)
+                          for row in rows for _, digest in waiting.get(row["experiment_id"], ())}  # fmt: skip
+        configurations |= {(t.cluster_id or 0, t.experiment.workload, t.configuration.hash) for t in running}
+        times = TrialTimes.of(configurations)
+        unknown = [
+            key
+            for row in rows
+            for key in _spread(
+                [key for key, digest in waiting.get(row["experiment_id"], ())
+                 if (row["cluster_id"], digest) not in times.measured]
+            )
+            if (row["cluster_id"], row["workload"]) in times.past
+        ]  # fmt: skip
+        parameters = Configuration.objects.filter(pk__in=unknown).values_list("pk", "parameters") if unknown else ()
+        return cls(times, waiting, dict(parameters))
 
     def left_s(self, trial: Trial, now: datetime) -> float | None:
-        """Return the seconds left of a running trial; 0 beyond the median.
+        """Return the seconds left of a running trial; 0 beyond the expected ones.
 
         A start in the future (the clock was set back) counts as now.
         """
@@ -50,19 +73,41 @@ class _Lengths:
         return None if length_s is None else max(length_s - max(_seconds(trial.preparing_at, now), 0.0), 0.0)
 
     def of(self, trial: Trial) -> float | None:
-        """Return the median for trials like this one."""
-        cluster_id = trial.cluster_id or 0
-        alike_s = self.alike.get((cluster_id, trial.experiment.workload))
-        return self.same.get((cluster_id, trial.configuration.hash), alike_s)
+        """Return the expected seconds of a trial; None without past trials."""
+        configuration = trial.configuration
+        return self._held_s(
+            trial.cluster_id or 0, trial.experiment.workload, configuration.hash, configuration.parameters
+        )
 
-    def total_s(self, row: Mapping[str, Any], counts: Mapping[str, int]) -> float | None:
-        """Return the seconds of all waiting trials; ``known`` counts known configurations."""
-        alike_s = self.alike.get((row["cluster_id"], row["workload"]))
-        if alike_s is None:
+    def total_s(self, row: Mapping[str, Any]) -> float | None:
+        """Return the expected seconds of all waiting trials of an experiment."""
+        cluster, workload = row["cluster_id"], row["workload"]
+        known_s, estimated, unknown = 0.0, list[tuple[float, int]](), 0
+        for (key, digest), count in self.waiting.get(row["experiment_id"], {}).items():
+            measured = self.times.measured.get((cluster, digest))
+            if measured is not None:
+                known_s += count * measured.held_s
+                continue
+            unknown += count
+            if key in self.parameters:
+                held_s = self._held_s(cluster, workload, digest, self.parameters[key])
+                estimated += [] if held_s is None else [(held_s, count)]
+        if not unknown:
+            return known_s
+        weight = sum(count for _, count in estimated)
+        return known_s + unknown * sum(held_s * count for held_s, count in estimated) / weight if weight else None
+
+    def _held_s(self, cluster: int, workload: str, digest: str, parameters: Mapping[str, Any]) -> float | None:
+        try:
+            estimate = self.times.estimate(cluster, workload, digest, parameters)
+        except (KeyError, ValueError):  # a workload, or parameters of it, that no longer exist
             return None
-        same = {digest: count for digest, count in counts.items() if (row["cluster_id"], digest) in self.same}
-        same_s = sum(count * self.same[row["cluster_id"], digest] for digest, count in same.items())
-        return float(same_s + (row["count"] - sum(same.values())) * alike_s)
+        return estimate.held_s if estimate.past_trials else None
+
+
+def _spread(keys: Sequence[int]) -> Sequence[int]:
+    """Return at most ``MOST_ESTIMATED`` of the keys, evenly spread."""
+    return sorted(keys)[:: max(1, math.ceil(len(keys) / MOST_ESTIMATED))]
 
 
 @dataclass(slots=True)
@@ -124,14 +169,13 @@ def _trials_before(row: Mapping[str, Any], other: Mapping[str, Any], lasting: Ma
 
 
 def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dict[int, Outlook]:
-    """Return the forecast of experiments in ``rows`` and ``running``; three queries.
+    """Return the forecast of experiments in ``rows`` and ``running``.
 
-    Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in order after the running trials.
+    At most five queries. Clusters with shared hosts take turns; so do projects by recent use. The experiments of each follow in
+    order after the running trials.
     """
     clusters = Cluster.objects.in_bulk({row["cluster_id"] for row in rows} | {trial.cluster_id for trial in running})
-    unfinished = {row["experiment_id"] for row in rows} | {trial.experiment_id for trial in running}
-    lengths, now = _lengths(clusters, unfinished), timezone.now()
-    counts = _of_known_configurations(rows, lengths)
+    lengths, now = _Lengths.read(rows, running), timezone.now()
     queues: dict[Resources, _Queue] = {}
     by_experiment: dict[int, Outlook] = {}
     for trial in running:
@@ -143,7 +187,7 @@ def outlooks(rows: Sequence[Mapping[str, Any]], running: Sequence[Trial]) -> dic
         if _starts(row):
             queue = queues.setdefault(_resources(clusters, row["cluster_id"]), _Queue())
             queue.projects.setdefault(row["project_id"], []).append(row)
-    lasting = {row["experiment_id"]: lengths.total_s(row, counts.get(row["experiment_id"], {})) for row in rows}
+    lasting = {row["experiment_id"]: lengths.total_s(row) for row in rows}
     for row in rows:
         hosts = _resources(clusters, row["cluster_id"])
         by_experiment[row["experiment_id"]] = queues[hosts].outlook(row, lasting) if _starts(row) else Outlook()
@@ -155,39 +199,19 @@ def _starts(row: Mapping[str, Any]) -> bool:
 
 
 def length_of(trial: Trial) -> float | None:
-    """Return the recent median seconds of trials like this one, or None."""
-    if trial.cluster is None:
-        return None
-    return _lengths({trial.cluster.pk: trial.cluster}, {trial.experiment_id}).of(trial)
+    """Return the expected seconds of a trial, or None without past trials like it."""
+    return None if trial.cluster is None else _Lengths.read([], [trial]).of(trial)
 
 
-def _lengths(clusters: Mapping[int, Cluster], experiments: Set[int]) -> _Lengths:
-    columns = ("pk", "cluster_id", "configuration__hash", "experiment__workload", "preparing_at", "ended_at")
-    # Without trials during which the clock was set back.
-    ended = Trial.objects.filter(state=State.FINISHED, cluster__in=clusters, ended_at__gte=F("preparing_at"))
-    latest = ended.order_by("-ended_at").values_list(*columns)
-    of_experiments = latest.filter(experiment__in=experiments)
-    same: dict[tuple[int, str], list[float]] = {}
-    alike: dict[tuple[int, str], list[float]] = {}
-    for _, cluster_id, digest, workload, began, end in latest[:LATEST].union(of_experiments[:LATEST]):
-        for lengths, key in ((same, digest), (alike, workload)):
-            lengths.setdefault((cluster_id, key), []).append(_seconds(began, end))
-    return _Lengths(
-        {key: median(values) for key, values in same.items()}, {key: median(values) for key, values in alike.items()}
-    )
-
-
-def _of_known_configurations(rows: Sequence[Mapping[str, Any]], lengths: _Lengths) -> dict[int, dict[str, int]]:
-    """Return waiting trials by experiment and known configuration hash."""
-    waiting = Trial.objects.filter(
-        state=State.QUEUED,
-        experiment__in=[row["experiment_id"] for row in rows],
-        configuration__hash__in={digest for _, digest in lengths.same},
-    )
-    counts: dict[int, dict[str, int]] = {}
-    columns = ("experiment_id", "configuration__hash")
-    for experiment_id, digest, count in waiting.values_list(*columns).annotate(count=Count("pk")).order_by():
-        counts.setdefault(experiment_id, {})[digest] = count
+def _waiting_configurations(rows: Sequence[Mapping[str, Any]]) -> dict[int, dict[tuple[int, str], int]]:
+    """Count waiting trials by experiment, and by configuration (key and hash)."""
+    if not rows:
+        return {}
+    waiting = Trial.objects.filter(state=State.QUEUED, experiment__in=[row["experiment_id"] for row in rows])
+    counts: dict[int, dict[tuple[int, str], int]] = {}
+    columns = ("experiment_id", "configuration_id", "configuration__hash")
+    for experiment_id, key, digest, count in waiting.values_list(*columns).annotate(count=Count("pk")).order_by():
+        counts.setdefault(experiment_id, {})[key, digest] = count
     return counts
 
 

@@ -147,6 +147,7 @@ class WorkloadDefinition:
     restricted: bool = False
     """Only maintainers of a project may submit it, because its specification says what is executed."""
     registered: bool = False  # a maintainer registered it here
+    retired: bool = False  # no new experiment can use it
 
     parameters_type: type[Parameters]
     constants: tuple[str, ...] = ()  # parameters that define the workload itself: they cannot be swept

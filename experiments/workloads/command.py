@@ -227,6 +227,7 @@ def _registered(versions: Mapping[int, ProgramDefinition]) -> WorkloadDefinition
             title=latest.title or latest.name,
             summary=latest.summary,
             registered=True,
+            retired=latest.retired,
             parameters_type=_parameters_of(definition, version, tuple(versions)),
             constants=("version",),
             brought=("version",),

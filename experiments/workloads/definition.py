@@ -243,6 +243,10 @@ CONSTANTS: Final = tuple(name for name in CommandParameters.model_fields if name
 """Parameters that define a command: all but those that can be swept."""
 
 
+_DESCRIBING: Final = {"title", "summary", "retired"}
+"""Fields of a registered program that change neither its runs nor its figures."""
+
+
 class OnCluster(BaseModel):
     """Differences on one cluster."""
 
@@ -268,6 +272,8 @@ class ProgramDefinition(CommandParameters):
     deciding: str = ""
     """The figure by which configurations are better or worse."""
     clusters: dict[str, OnCluster] = Field({}, max_length=100)
+    retired: bool = Field(False, strict=True)
+    """No new experiment can use it; those that did stay as they are."""
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -304,5 +310,9 @@ class ProgramDefinition(CommandParameters):
 
     def runs_like(self, other: ProgramDefinition) -> bool:
         """Return whether ``other`` is the same run, however its output is read."""
-        reading = {*READING, "deciding", "title", "summary"}
+        reading = {*READING, "deciding", *_DESCRIBING}
         return self.model_dump(exclude=reading) == other.model_dump(exclude=reading)
+
+    def reads_like(self, other: ProgramDefinition) -> bool:
+        """Return whether ``other`` gives the same figures of the same output."""
+        return self.model_dump(exclude=_DESCRIBING) == other.model_dump(exclude=_DESCRIBING)

@@ -199,3 +199,44 @@ def test_a_refused_form_leads_to_its_first_error_and_offers_the_output_before_th
 
 def button_of(page: Page) -> Locator:
     return page.get_by_role("button", name="Save program")
+
+
+def test_a_program_is_renamed_retired_restored_and_deleted_with_confirmation(
+    page: Page, page_errors: list[str]
+) -> None:
+    Program.register({"name": "heat", "program": ["/opt/heat", "{n}"], "placeholders": {"n": {"default": 1}}})
+    page.goto("/workloads/heat/")
+
+    def choose(name: str) -> None:
+        page.get_by_text("More actions").click()
+        page.get_by_role("button", name=name).click()
+        assert violations(page) == []
+
+    choose("Rename program")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Title")).to_be_focused()
+    dialog.get_by_label("Title").fill("Heat equation")
+    dialog.get_by_role("button", name="Rename program").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Heat equation")
+
+    choose("Retire program")
+    expect(dialog).to_contain_text("Its experiments stay readable")
+    dialog.get_by_role("button", name="Keep program").click()
+    expect(page.get_by_role("link", name="New experiment")).to_be_visible()
+    choose("Retire program")
+    dialog.get_by_role("button", name="Retire program").click()
+    expect(page.get_by_role("link", name="New experiment")).to_have_count(0)
+    assert violations(page) == []
+    page.goto("/workloads/")
+    page.get_by_text("Retired programs (1)").click()
+    page.get_by_role("link", name="Heat equation").click()
+    page.get_by_role("button", name="Restore program").click()
+    expect(page.get_by_role("link", name="New experiment")).to_be_visible()
+
+    choose("Delete program")
+    expect(dialog).to_contain_text("cannot be undone")
+    dialog.get_by_role("button", name="Delete program").click()
+    page.wait_for_url("**/workloads/")
+    expect(page.locator("main")).not_to_contain_text("Heat equation")
+    assert Program.latest("heat") is None
+    assert page_errors == []

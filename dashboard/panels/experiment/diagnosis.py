@@ -201,12 +201,12 @@ def _settle(diagnosis: CachedDiagnosis) -> str:
         return ""
     first = "on idle machines, " if any(fact.rule == _OTHER_LOAD and fact.next_step for fact in diagnosis.facts) else ""
     last = f" ({numbers.duration(missing.seconds)})" if missing.seconds else ""
-    return f"{first}{missing.statement}{last}"
+    return f"{first}{missing.words}{last}"
 
 
 def _cause(cause: Cause, panels: Mapping[str, tuple[str, str]]) -> FindingLink:
     statement = cause.statement[:1].upper() + cause.statement[1:]
-    return FindingLink(f"{statement}.", *_panel(cause.chart, panels))
+    return FindingLink(f"{statement}.", *_panel(cause.chart, panels), cause.at)
 
 
 def _find(fact: Fact, results: Results, panels: Mapping[str, tuple[str, str]]) -> FindingLink:

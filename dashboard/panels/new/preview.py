@@ -15,6 +15,7 @@ from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.models import Cluster, ClusterTest
 from experiments.selectors.question import planned_question
+from experiments.selectors.trial_times import Estimate
 from experiments.specification import ExperimentSpec, design
 from experiments.specification.parameters import canonical, display_value
 from workers import preview as launch
@@ -32,7 +33,7 @@ class PreviewRow:
     number: int
     values: list[str]
     ranks: int
-    estimate: launch.Estimate
+    estimate: Estimate
     chosen: bool
 
 
@@ -175,9 +176,7 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     return [*rules, repeated]
 
 
-def cautions(
-    spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times: Sequence[launch.Estimate]
-) -> list[str]:
+def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times: Sequence[Estimate]) -> list[str]:
     """Return notes to read before the start."""
     failure = ClusterTest.failure_of(cluster)
     return [
@@ -212,7 +211,7 @@ def unit_note(name: str, written: str) -> str:
     )
 
 
-def _too_long(spec: ExperimentSpec, times: Sequence[launch.Estimate]) -> list[str]:
+def _too_long(spec: ExperimentSpec, times: Sequence[Estimate]) -> list[str]:
     """Return a note if trials will likely meet their time limit."""
     late = [(i + 1, estimate.elapsed_s) for i, estimate in enumerate(times) if estimate.elapsed_s > spec.time_limit_s]
     if not late:

@@ -77,6 +77,8 @@ def definition_of(texts: Texts, stored: Mapping[str, Any] | None = None) -> dict
         errors += _given_twice(texts, field)
     if errors:
         raise InvalidSpec([*errors, *_further(definition, {error.path.split(".")[0] for error in errors})])
+    if stored and stored.get("retired"):
+        definition["retired"] = True  # its page changes this
     return definition | _unchanged(definition, stored or {})
 
 

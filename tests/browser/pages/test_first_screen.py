@@ -42,7 +42,7 @@ MAIN_PAGES = (
         "clusters/testbed/",
     ),
     *("clusters/testbed/facts/", "clusters/new/?kind=ssh", "workloads/", "workloads/new/", "help/", "help/terms/"),
-    *("changes/", "account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/"),
+    *("changes/", "account/", "projects/", "projects/default/", "people/", "tasks/", "quotas/", "server/"),
 )
 """Main pages; with the page of each built-in workload, and of each published study."""
 

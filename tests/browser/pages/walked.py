@@ -72,6 +72,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "changes/": "",
         "people/": "",
         "people/<pk>/": "",
+        "server/": "",
     },
     "published": {
         "experiments/guster-2007-water/": "",

@@ -73,6 +73,7 @@ PAGES: Final = (
     Page("prediction", "/network/predictions/{prediction}/"),
     Page("networks", "/networks/"),
     Page("clusters", "/clusters/"),
+    Page("server", "/server/"),
     Page("cluster", "/clusters/testbed/", (Picture("cluster"),)),
     Page("cluster-new", "/clusters/new/?kind=ssh", (Picture("cluster-new"),)),
     Page("cluster-facts", "/clusters/testbed/facts/"),

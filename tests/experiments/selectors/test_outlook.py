@@ -9,9 +9,10 @@ import pytest
 from django.utils import timezone
 
 from experiments.models import Cluster, Experiment, Trial
-from experiments.selectors import queue_forecast, running_trials
+from experiments.selectors import queue_forecast, running_trials, trial_times
 from experiments.selectors import waiting as waiting_rows
 from experiments.selectors.queue_forecast import Outlook, outlooks
+from experiments.selectors.trial_times import TrialTimes
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -48,14 +49,32 @@ def test_outlook_ignores_cancelled_trials() -> None:
     assert outlook_of(experiment).left_s == pytest.approx(10)
 
 
-def test_it_expects_each_configuration_to_last_as_long_as_before_and_an_unknown_one_as_the_workload() -> None:
+def test_it_expects_each_configuration_to_last_as_long_as_before_and_an_unknown_one_by_the_scaled_guess() -> None:
     experiment = factories.experiment(sweep={"hosts": [1, 2, 4]}, repetitions=2)
     one, two = factories.finished(), factories.finished()
     assert (one.configuration.hosts, two.configuration.hosts) == (1, 2)
     ended(one, held_s=10)
     ended(two, held_s=70)
-    # Waiting: 1 and 2 hosts once more, 4 hosts twice at the median of what ended.
-    assert outlook_of(experiment).left_s == pytest.approx(10 + 70 + 2 * 40)
+    four = experiment.configurations.get(hosts=4)
+    key = (four.experiment.cluster_id, "water", four.hash)
+    estimate = TrialTimes.of({key}).estimate(*key, four.parameters)
+    assert (estimate.scaled, estimate.past_trials) == (True, 2)
+    assert estimate.overhead_s == pytest.approx((10 + 70) / 2 - 1.5), "of the trials that ended"
+    # Waiting: 1 and 2 hosts once more, 4 hosts twice.
+    assert outlook_of(experiment).left_s == pytest.approx(10 + 70 + 2 * estimate.held_s)
+
+
+def test_it_estimates_some_of_many_unknown_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.experiment(sweep={"hosts": [1]}, repetitions=1)
+    ended(factories.finished(), held_s=5)
+    wide = factories.experiment(
+        parameters={}, sweep={"hosts": [1], "molecules": [128, 256, 384, 512, 640]}, repetitions=2
+    )
+    everything = outlook_of(wide).left_s
+    monkeypatch.setattr(queue_forecast, "MOST_ESTIMATED", 3)
+    some = outlook_of(wide).left_s
+    assert everything is not None
+    assert some == pytest.approx(everything, rel=0.3)
 
 
 def test_it_expects_a_new_experiment_to_last_as_long_as_the_same_configurations_elsewhere() -> None:
@@ -70,7 +89,7 @@ def test_outlook_has_no_time_for_an_unknown_workload() -> None:
 
 
 def test_it_remembers_its_own_trials_however_many_others_ended_since(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_forecast, "LATEST", 2)
+    monkeypatch.setattr(trial_times, "_MOST_PAST", 1)
     experiment = factories.experiment(sweep={"hosts": [1]}, repetitions=1)
     ended(factories.finished(), held_s=5)
     factories.experiment(workload="command", parameters={"program": ["true"]}, sweep={"hosts": [1]}, repetitions=3)
@@ -105,5 +124,5 @@ def test_it_asks_a_fixed_number_of_queries(django_assert_num_queries: Any, more:
     ended(factories.finished(), held_s=5)
     factories.running()
     rows, running = waiting_rows(), list(running_trials())
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(5):
         outlooks(rows, running)

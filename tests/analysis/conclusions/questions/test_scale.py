@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.conclusions import Deciding, Scatter, answer
+from analysis.conclusions.text import render
 from tests.analysis.conclusions.designs import GFLOPS, HOSTS, JOBS, asks, checked, values
 from tests.words import plain
 
@@ -137,3 +138,29 @@ def test_finished_trials_without_the_deciding_metric_say_why(flagged, words):
     assert result.strength == "open"
     assert plain(result.sentence).startswith("3 trials finished")
     assert words in plain(result.sentence)
+
+
+def test_causes_of_several_groups_name_their_group():
+    times = {(1, 1): 10.0, (2, 1): 6.0, (4, 1): 9.0, (1, 9): 20.0, (2, 9): 12.0, (4, 9): 18.0}
+    cpu = {(1, 1): 9.5, (2, 1): 5.0, (4, 1): 5.0, (1, 9): 19.0, (2, 9): 10.0, (4, 9): 10.0}
+
+    result = answer(asks([HOSTS, JOBS], times, cpu_mean_rank_s=cpu))
+
+    assert [plain(cause.at) for cause in result.causes[:2]] == ["1 job", "9 jobs"]
+    assert result.causes[0].explains == pytest.approx(3.0, rel=0.02)
+    assert result.causes[1].explains == pytest.approx(6.0, rel=0.02)
+    lines = [plain(line) for line in render(result, [], [])]
+    assert [line.partition(": ")[0] for line in lines if line.startswith("- ")][:2] == ["- 1 job", "- 9 jobs"]
+    alone = checked(asks([HOSTS], {1: 10.0, 2: 6.0, 4: 9.0}, cpu_mean_rank_s={1: 9.5, 2: 5.0, 4: 5.0}))
+    assert {cause.at for cause in alone.causes} == {""}
+
+
+def test_recommended_trials_of_several_groups_name_their_group():
+    times = {(1, 1): 10.0, (2, 1): 5.3, (4, 1): 5.0, (8, 1): 9.0, (1, 9): 10.0, (2, 9): 30.0}
+
+    result = checked(asks([HOSTS, JOBS], times, repetitions=(0.9, 1.0, 1.1)))
+
+    assert result.missing is not None
+    assert result.missing.at == "1 job"
+    assert {parameters["jobs"] for parameters, _ in result.missing.points} == {1}
+    assert plain(result.missing.words).startswith("1 job: ")

@@ -1,0 +1,1 @@
+"""State of the installation: processes, services, queue and storage."""
