@@ -37,7 +37,7 @@ def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """Return the table as CSV (RFC 4180), with formulas marked as text."""
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(columns)
+    writer.writerow(map(_marked, columns))
     writer.writerows([_marked(cell) for cell in row] for row in rows)
     return stream.getvalue()
 

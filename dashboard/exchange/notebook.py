@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from dashboard.charts.parts import axis_title
@@ -23,6 +24,7 @@ Before you start Jupyter:
 2. Create a token on the page *Account* of the server, and put it into the environment, never into
    the notebook: `export RANKWIRE_TOKEN=...`
 """
+_MARKDOWN: Final = re.compile(r"([\\`*_\[\]{<>&|])")
 _CONNECT: Final = """\
 import os
 from itertools import islice
@@ -73,7 +75,7 @@ def notebook_of(experiment: Experiment, address: str) -> dict[str, Any]:
     x = results.parameter
     is_sweep = x != STEP  # steps are configurations in their order
     words = {
-        "name": experiment.name,
+        "name": _MARKDOWN.sub(r"\\\1", " ".join(experiment.name.split())),
         "slug": experiment.slug,
         "address": address,
         "client": requirement(address, "polars"),

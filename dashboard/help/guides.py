@@ -24,6 +24,8 @@ CHANGELOG: Final = settings.BASE_DIR / "CHANGELOG.md"
 SEARCH_WORDS: Final = "search-words"
 """Name of the table of words that users type, and the pages that answer them."""
 MOST_HITS: Final = 40
+MOST_CHARACTERS: Final = 200
+"""Of a search: each word is compared with each section."""
 _FOLDERS: Final = {"how-to": 0, "tutorial": 0, "docs": 0, "reference": 1, "explanation": 2, "decisions": 3}
 _EXCERPT: Final = 220
 _EXAMPLE_ADDRESS: Final = re.compile(r"http://127\.0\.0\.1:8000(?=/api/|/client/| RANKWIRE_TOKEN=)")
@@ -90,11 +92,13 @@ def search(text: str) -> list[Hit]:
 
     Titles precede texts, and how-to pages the other folders.
     """
+    text = text[:MOST_CHARACTERS]
     words = text.casefold().split()
     if not words:
         return []
     phrases = sorted(_by_search_words().items(), key=lambda row: -len(row[0]))
-    answers = [hit for phrase, hits in phrases if f" {phrase} " in f" {_plain_words(text)} " for hit in hits]
+    plain = f" {_plain_words(text)} "
+    answers = [hit for phrase, hits in phrases if f" {phrase} " in plain for hit in hits]
     first = list({id(hit.section): hit for hit in answers}.values())
     answering, ranked = {id(hit.section) for hit in first}, []
     for guide in guides().values():

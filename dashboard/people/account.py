@@ -15,12 +15,11 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from dashboard.people.notification_settings import ChoicesForm, of_account, report_test
+from dashboard.people.notification_settings import ChoicesForm, of_account, send_test
 from dashboard.people.preferences import PreferencesForm
 from experiments.access import visible_projects
 from experiments.models import ApiToken, Membership, Preferences, Project
 from experiments.models.people.access import LONGEST_DAYS
-from workers.notifications import outbox
 
 _MAY: Final = {
     ApiToken.Scope.READ: "read",
@@ -103,7 +102,7 @@ def choose_notices(request: HttpRequest) -> HttpResponse:
 @require_POST
 def send_test_mail(request: HttpRequest) -> HttpResponse:
     """Send a test mail and report the result."""
-    report_test(request, outbox.test(user=request.user))
+    send_test(request, user=request.user)
     return redirect(f"{reverse('account')}#notices")
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
 
+from dashboard.requests.concurrency_limits import Busy, acquire
 from experiments.access import visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Delivery, NoticeChoices, Project, Webhook
@@ -16,6 +17,8 @@ from workers.notifications import outbox
 from workers.notifications.address import Refused, checked, refuse_private
 
 _LAST: Final = 5
+_AT_ONCE: Final = 3
+"""Test messages of all users: fewer than one web process has threads."""
 
 
 class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
@@ -86,8 +89,17 @@ def last_deliveries(**filters: Any) -> list[Delivery]:
     return list(rows.order_by("-pk")[:_LAST])
 
 
-def report_test(request: HttpRequest, delivery: Delivery) -> None:
-    """Show the result of a test message."""
+def send_test(request: HttpRequest, **to: Any) -> None:
+    """Send a test message to a ``user`` or a ``webhook``, and show the result.
+
+    Receivers may be slow, and each holds a thread of the site.
+    """
+    try:
+        with acquire(request.user, "test-message", total=_AT_ONCE):
+            delivery = outbox.test(**to)
+    except Busy as error:
+        messages.error(request, f"Test not sent. {error}", extra_tags="bad")
+        return
     if delivery.state == Delivery.State.SENT:
         messages.success(request, f"Test sent. {delivery.result}", extra_tags="ok")
     else:

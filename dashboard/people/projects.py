@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from dashboard.people.change_rows import changed_fields
-from dashboard.people.notification_settings import WebhookForm, of_project, report_test
+from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
@@ -28,7 +28,6 @@ from experiments.models.changes import changes
 from experiments.models.people.invitation import DAYS
 from experiments.models.people.notifications import MOST_WEBHOOKS
 from experiments.models.people.project import DEFAULT_PROJECT
-from workers.notifications import outbox
 
 Role = Membership.Role
 _CHANGES_PER_PAGE: Final = 100
@@ -203,7 +202,7 @@ def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def send_test_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Send a test message and report the result."""
-    report_test(request, outbox.test(webhook=_webhook(request, slug, pk)))
+    send_test(request, webhook=_webhook(request, slug, pk))
     return redirect(f"{reverse('project', args=[slug])}#webhooks")
 
 

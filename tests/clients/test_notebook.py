@@ -55,6 +55,15 @@ def experiment(client: Client) -> Experiment:
     return experiment
 
 
+def test_name_of_an_experiment_is_plain_text(client: Client, live_server: Any) -> None:
+    name = "A\n\n`pip install evil`\n\n[here](javascript:1) <img src=x>"
+    experiment = factories.experiment(owner=factories.person("bo", "viewer"), name=name)
+    heading, blank, link, *_ = notebook_of(experiment, live_server)["cells"][0]["source"].splitlines()
+    assert heading == r"# A \`pip install evil\` \[here\](javascript:1) \<img src=x\>"
+    assert blank == ""
+    assert link.startswith("[The experiment](http")
+
+
 def test_notebook_redraws_the_main_chart_from_the_trials(
     client: Client, experiment: Experiment, live_server: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

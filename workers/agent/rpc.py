@@ -22,6 +22,8 @@ Message = dict[str, Any]
 MESSAGE_LIMIT_BYTES = 1 << 20
 STREAM_LIMIT_BYTES = 64 << 20
 """Of a message between machines, and of its attachment: the other end may be hostile."""
+MOST_CONTAINERS = 200_000
+"""Objects and lists of a message between machines: an empty one of 3 bytes takes over 200 bytes of memory."""
 DESCRIPTOR_LIMIT = 8
 STALL_LIMIT_S = 60.0
 SLOWEST_BYTES_PER_S = 100_000
@@ -74,8 +76,17 @@ class Stream:
     _LENGTHS = struct.Struct(">II")
     _END = b"\n"  # srun holds back what comes after the last newline
 
-    def __init__(self, reading: int, writing: int) -> None:
+    def __init__(
+        self,
+        reading: int,
+        writing: int,
+        *,
+        text_bytes: int = STREAM_LIMIT_BYTES,
+        attachment_bytes: int = STREAM_LIMIT_BYTES,
+    ) -> None:
+        """Use two pipes; the limits are of a received message."""
         self.reading, self.writing = reading, writing
+        self._limits = text_bytes, attachment_bytes
 
     def fileno(self) -> int:
         return self.reading
@@ -89,10 +100,12 @@ class Stream:
         if lengths is None:
             return None
         text_bytes, attachment_bytes = self._LENGTHS.unpack(lengths)
-        if max(text_bytes, attachment_bytes) > STREAM_LIMIT_BYTES:
+        if text_bytes > self._limits[0] or attachment_bytes > self._limits[1]:
             return None
         text, attachment = self._read(text_bytes), self._read(attachment_bytes)
         if text is None or attachment is None or self._read(len(self._END)) is None:
+            return None
+        if text.count(b"{") + text.count(b"[") > MOST_CONTAINERS:
             return None
         try:
             message = json.loads(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -282,7 +283,7 @@ def _is_loopback(interfaces: Interfaces) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    return tuple(int(part) for part in version.split(".")[:2] if re.fullmatch("[0-9]{1,9}", part))
 
 
 def _existing(path: Path) -> Path:
@@ -293,7 +294,7 @@ def _room(agent: RemoteAgent, path: str) -> int | None:
     """Return the free bytes of `df`; None without an answer."""
     words = agent.output(["df", "-Pk", path]).splitlines()[-1:]
     parts: Sequence[str] = words[0].split() if words else ()
-    return 1024 * int(parts[3]) if len(parts) > 3 and parts[3].isdigit() else None
+    return 1024 * int(parts[3]) if len(parts) > 3 and re.fullmatch("[0-9]{1,15}", parts[3]) else None
 
 
 def _offset(agent: RemoteAgent) -> tuple[float, float]:

@@ -130,8 +130,7 @@ def questions_about(interface: str) -> dict[str, list[str]]:
 def interface_facts(interface: str, answers: Mapping[str, str]) -> dict[str, Any]:
     """Return driver, speed, MTU, queueing and offloads of the interface that MPI uses."""
     features = _pairs(answers["features"])
-    link = answers["link"].split()
-    limits = {name: link[link.index(name) + 1] for name in ("mtu", "gso_max_size", "gro_max_size") if name in link}
+    limits = dict(re.findall(r"\b(mtu|gso_max_size|gro_max_size) ([0-9]{1,9})\b", answers["link"]))
     return {
         "name": interface,
         "speed": _pairs(answers["speed"]).get("Speed"),
@@ -161,7 +160,7 @@ def queueing(text: str) -> list[str]:
 
 def tcp_settings(text: str) -> dict[str, str]:
     """Return the kernel's TCP settings on the host; missing ones are left out."""
-    values = dict(line.split(":", 1) for line in text.splitlines())
+    values = {path: value for path, _, value in (line.partition(":") for line in text.splitlines())}
     return {name: " ".join(values[path].split()) for name, path in _SYSCTL_PATHS.items() if path in values}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -33,16 +35,24 @@ class FileSource(Protocol):
 
 
 def fetch(
-    agent: FileSource, source: Path, target: Path, *, deep: Sequence[str] = (), room: int = OUTPUT_LIMIT_BYTES
+    agent: FileSource,
+    source: Path,
+    target: Path,
+    *,
+    deep: Sequence[str] = (),
+    room: int = OUTPUT_LIMIT_BYTES,
+    until_s: float = math.inf,
 ) -> int:
-    """Copy the files in `source` on a host to `target`.
+    """Copy the files in `source` on a host to `target`, until a monotonic time.
 
-    Return the rest of ``room`` bytes. Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name or too many
-    bytes, and OSError.
+    Return the rest of ``room`` bytes. Nested files are copied if they match `deep`. Raises TrialFailed for an invalid name, too many
+    bytes or too much time, and OSError.
     """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
     for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
+        if time.monotonic() >= until_s:
+            raise TrialFailed(f"Host {agent.host} did not send the files of the trial in time.")
         there = str(source / name)
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (stated := agent.size(there)) > OUTPUT_LIMIT_BYTES:

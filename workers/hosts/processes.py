@@ -36,7 +36,7 @@ STDERR_LIMIT_BYTES = 1 << 20
 """Of an agent's standard error, which is on this machine's disk."""
 QUESTION_LIMIT_S = 10.0
 ANSWER_LIMIT_BYTES = 1 << 20
-MOST_PROGRAMS = 1 << 20
+MOST_PROGRAMS = 1 << 18
 """Ends that an agent may report; another machine's may be hostile."""
 WAIT_SLICE_S = 0.2  # how long a waiting thread may keep another one from asking
 KILL_LIMIT_S = 10.0
@@ -102,8 +102,9 @@ class Agent(ABC):
                     continue
                 message, passed = received
                 if message.get("answers") == self._sequence:
+                    message = self._checked("error" if "error" in message else do, message)
                     if "error" in message:
-                        raise OSError(message.get("errno") or 0, message["error"])
+                        raise OSError(message["errno"] or 0, message["error"])
                     return message, passed
                 self._channel.discard(passed)  # the answer to a request that an exception interrupted
             raise ClusterUnavailable(f"The agent of the cluster did not answer within {amount(ANSWER_LIMIT_S, 's')}.")
@@ -155,11 +156,15 @@ class Agent(ABC):
         if received is None:
             self._lost()
             return None
-        message = received[0]
-        if "ended" in message:
+        if "ended" in received[0]:
+            message = self._checked("ended", received[0])
             self._ended[message["ended"]] = Ended(message["status"], message["started_ns"], message["ended_ns"])
             self._note_end(message["ended"])
         return received
+
+    def _checked(self, request: str, answer: rpc.Message) -> rpc.Message:
+        """Return an answer, or the end of a program, in its form. Raises ClusterUnavailable."""
+        return answer
 
     def _require_few_complaints(self) -> None:
         if os.fstat(self._stderr.fileno()).st_size > STDERR_LIMIT_BYTES:
@@ -348,7 +353,7 @@ class Process:
         """Wall time from just before the start until the end was noticed, CLOCK_MONOTONIC."""
         if self._end is None:
             return (time.monotonic_ns() - self._known_ns) / 1e9
-        return (self._end.ended_ns - self.started_ns) / 1e9
+        return (self._end.ended_ns - self._end.started_ns) / 1e9
 
     def send_signal(self, number: int) -> None:
         """Signal the program alone."""

@@ -24,6 +24,7 @@ from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.agent.variables import without_job
 from workers.errors import ClusterUnavailable, LaunchFailed
+from workers.hosts import answers
 from workers.hosts.processes import (
     ANSWER_LIMIT_BYTES,
     ROOT,
@@ -36,7 +37,10 @@ from workers.hosts.processes import (
 
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
-MOST_FILE_BYTES = 1 << 43
+ANSWER_TEXT_BYTES = 8 << 20
+"""Of an answer's JSON: the names of 100 000 files."""
+READ_LIMIT_S = 3600.0
+"""Of a file; a host may send slowly."""
 PARTS = (
     *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/processors.py"),
     *("experiments/common/trees.py", "workers/__init__.py"),
@@ -103,7 +107,7 @@ class RemoteAgent(Agent):
         stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the agent
         reading, theirs_out = os.pipe2(os.O_CLOEXEC)
         theirs_in, writing = os.pipe2(os.O_CLOEXEC)
-        channel = rpc.Stream(reading, writing)
+        channel = rpc.Stream(reading, writing, text_bytes=ANSWER_TEXT_BYTES, attachment_bytes=CHUNK_BYTES)
         try:
             process = subprocess.Popen(
                 connection,
@@ -187,9 +191,7 @@ class RemoteAgent(Agent):
 
     def size(self, path: str) -> int:
         """Return the present size of a file or a memory on the host. Raises OSError."""
-        size = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
-        if not isinstance(size, int) or not 0 <= size <= MOST_FILE_BYTES:
-            raise ClusterUnavailable(f"{self.host} reports a file of {str(size)[:40]} bytes.")
+        size: int = self.ask("read", path=path, offset=0, limit=0)[0]["size"]
         return size
 
     def read(self, path: str, offset: int = 0, *, most: int) -> Iterator[bytes]:
@@ -197,8 +199,10 @@ class RemoteAgent(Agent):
 
         Raises OSError, and ClusterUnavailable if the host sends more than was requested.
         """
-        end = offset + most
+        end, deadline_s = offset + most, time.monotonic() + READ_LIMIT_S
         while offset < end:
+            if time.monotonic() >= deadline_s:
+                raise ClusterUnavailable(f"{self.host} did not send a file within {amount(READ_LIMIT_S, 's')}.")
             limit = min(CHUNK_BYTES, end - offset)
             _, part = self.ask("read", path=path, offset=offset, limit=limit)
             if len(part) > limit:
@@ -247,6 +251,9 @@ class RemoteAgent(Agent):
     def close(self) -> None:
         with self._lock, contextlib.suppress(OSError):
             super().close()
+
+    def _checked(self, request: str, answer: rpc.Message) -> rpc.Message:
+        return answers.checked(request, answer, self.host)
 
     def _note_end(self, pid: int) -> None:
         pass

@@ -5,37 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from workers.errors import ClusterUnavailable
+from workers.hosts.answers import Integer, Number
 
 _Name = Annotated[str, Field(max_length=100)]
 _MOST_HOSTS, _MOST_RANKS, _MOST_TOTALS = 4096, 4096, 100
 """Of a sample, of a host, and of the counters of a host."""
-_FINITE: Final = ConfigDict(allow_inf_nan=False)
 
 
 @dataclass(frozen=True)
 class HostSample:
     """Sample of one host: CPU s and frames so far; memory and runnable programs."""
 
-    __pydantic_config__: ClassVar = _FINITE
-
     host: Annotated[str, Field(max_length=255)]
-    cpu_user_s: float
-    cpu_system_s: float
-    memory_bytes: int
-    runnable: int
-    rx_bytes: int = 0
-    rx_packets: int = 0
-    tx_bytes: int = 0
-    tx_packets: int = 0
-    drops: int = 0
-    ranks: Annotated[Mapping[_Name, float], Field(max_length=_MOST_RANKS)] = field(default_factory=dict)
+    cpu_user_s: Number
+    cpu_system_s: Number
+    memory_bytes: Integer
+    runnable: Integer
+    rx_bytes: Integer = 0
+    rx_packets: Integer = 0
+    tx_bytes: Integer = 0
+    tx_packets: Integer = 0
+    drops: Integer = 0
+    ranks: Annotated[Mapping[_Name, Number], Field(max_length=_MOST_RANKS)] = field(default_factory=dict)
     """CPU seconds so far of each rank that runs there; ranks that have ended are not among them."""
-    counters: Annotated[Mapping[_Name, tuple[float, float]], Field(max_length=_MOST_TOTALS)] = field(
+    counters: Annotated[Mapping[_Name, tuple[Number, Number]], Field(max_length=_MOST_TOTALS)] = field(
         default_factory=dict
     )
     """Last (time, value) of every total of the counter sources (`workers.hosts.counters`)."""
@@ -48,36 +46,34 @@ class MachineSample:
     `cpu_ours_s`: of the trial and its instruments.
     """
 
-    __pydantic_config__: ClassVar = _FINITE
-
-    cpu_user_s: float
-    cpu_system_s: float
-    cpu_idle_s: float
-    memory_available_bytes: int
-    runnable: int
-    load_1min: float
-    cpu_interrupts_s: float = 0.0
+    cpu_user_s: Number
+    cpu_system_s: Number
+    cpu_idle_s: Number
+    memory_available_bytes: Integer
+    runnable: Integer
+    load_1min: Number
+    cpu_interrupts_s: Number = 0.0
     """Of `cpu_system_s`: what the kernel did between programs, such as handing packets on. It is no program's."""
-    cpu_stolen_s: float = 0.0
+    cpu_stolen_s: Number = 0.0
     """Taken by the machine that this one is a virtual machine of."""
-    cpu_ours_s: float = 0.0
-    swapped_in_bytes: int = 0
-    throttle_events: int = 0
+    cpu_ours_s: Number = 0.0
+    swapped_in_bytes: Integer = 0
+    throttle_events: Integer = 0
     """Count of the times that heat slowed a core."""
-    throttled_s: float = 0.0
+    throttled_s: Number = 0.0
     """How long the limit of its control group (a container's) held the trial."""
-    realtime_offset_ns: int = 0
-    cpus: int = 0
+    realtime_offset_ns: Integer = 0
+    cpus: Integer = 0
     """That programs here may use: hardware threads."""
-    cores: int = 0
+    cores: Integer = 0
     """Of these CPUs: one core may have several."""
     cpu_numbers: Annotated[str, Field(max_length=10_000)] = ""
     """As "0-3, 8"."""
-    rank_cores_s: float = 0.0
+    rank_cores_s: Number = 0.0
     """Seconds of the cores of the ranks, since the agent's start."""
-    rank_cores_taken_s: float = 0.0
+    rank_cores_taken_s: Number = 0.0
     """Of these what other programs took while none of a rank's cores was free."""
-    memory_kills: int = 0
+    memory_kills: Integer = 0
     """Processes that the kernel has ended for lack of memory, of the machine or of a control group."""
 
 
@@ -85,9 +81,9 @@ class MachineSample:
 class Sample:
     """Sample of machine and hosts at one moment of CLOCK_MONOTONIC."""
 
-    monotonic_ns: int
+    monotonic_ns: Integer
     machine: MachineSample
-    hosts: Annotated[tuple[HostSample, ...], Field(max_length=_MOST_HOSTS)]
+    hosts: Annotated[tuple[HostSample, ...], Field(min_length=1, max_length=_MOST_HOSTS)]
     further: Mapping[str, MachineSample] = field(default_factory=dict)
     """Other hosts by name, if each host is a machine."""
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import json
 import os
 import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,11 @@ from workers.errors import (
     ProfileUnavailable,
     TrialFailed,
 )
+from workers.hosts.answers import MOST_FACTS_BYTES
 from workers.hosts.environment import describe, differing_facts
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import Process
-from workers.hosts.remote_agent import RemoteAgent
+from workers.hosts.remote_agent import READ_LIMIT_S, RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers import direct, mpi, mpi_choice, openmpi
 from workers.launchers.base import PASSED_ON, SIDE_BY_SIDE, Launcher, Recording, Rehearsal, Session
@@ -290,14 +293,14 @@ class RemoteSession(Session):
 
     def sample(self) -> Sample:
         """Return counters of every host; also fetch the output printed since."""
-        answers = [agent.ask("sample")[0] for agent in self.agents.values()]
+        samples = [Sample.from_message(agent.ask("sample")[0]) for agent in self.agents.values()]
         self.follow_outputs()
-        merged = {
-            **answers[0],
-            "hosts": [host for answer in answers for host in answer["hosts"]],
-            "further": {answer["hosts"][0]["host"]: answer["machine"] for answer in answers[1:]},
-        }
-        return Sample.from_message({**merged, "monotonic_ns": time.monotonic_ns()})
+        return Sample(
+            time.monotonic_ns(),
+            samples[0].machine,
+            tuple(host for sample in samples for host in sample.hosts),
+            {sample.hosts[0].host: sample.machine for sample in samples[1:]},
+        )
 
     def environment(
         self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
@@ -310,7 +313,10 @@ class RemoteSession(Session):
         first, *others = described
         different = {host: differing_facts(first, other) for host, other in zip(self.hosts[1:], others, strict=True)}
         odd = {host: facts for host, facts in different.items() if facts}
-        return dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
+        facts = dict(sorted({**first, "other_hosts": odd}.items())) if odd else first
+        if len(json.dumps(facts)) > MOST_FACTS_BYTES:
+            raise ClusterUnavailable("The hosts report more about themselves than a trial may store.")
+        return facts
 
     def _describe(self, agent: RemoteAgent, program: Sequence[str], mpirun: str) -> dict[str, Any]:
         variables = {**self.environment_variables(), "PATH": self._path(agent)}
@@ -351,10 +357,10 @@ class RemoteSession(Session):
             if leftover_count:
                 raise ClusterUnavailable(f"{leftover_count} programs of the trial do not end on host {agent.host}.")
         self.follow_outputs()
-        room = job.limits.disk_bytes
+        room, until_s = job.limits.disk_bytes, time.monotonic() + READ_LIMIT_S
         for agent in self.agents.values():
-            room = fetch(agent, there.report_dir, job.report_dir, room=room)
-        fetch(self.first, there.workdir, job.workdir, deep=job.fetched, room=room)
+            room = fetch(agent, there.report_dir, job.report_dir, room=room, until_s=until_s)
+        fetch(self.first, there.workdir, job.workdir, deep=job.fetched, room=room, until_s=until_s)
 
     # How a job is moved to the hosts
 
@@ -461,7 +467,15 @@ class RemoteSession(Session):
 
 def _addresses_of(agent: RemoteAgent) -> frozenset[str]:
     """Return all IP addresses of the host, those of the loopback interface included."""
-    return frozenset(_ADDRESS.findall(agent.output(["ip", "-o", "address", "show"])))
+    return frozenset(filter(_is_address, _ADDRESS.findall(agent.output(["ip", "-o", "address", "show"]))))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 class RemoteJob(Process):

@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import models, transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from experiments.models.people.access import digest_of
@@ -18,7 +20,13 @@ DAYS: Final = 7
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> InvitationQuerySet:
-        return self.filter(taken_at=None, expires_at__gt=timezone.now())
+        """Return those that can be accepted: they end when their maker may no longer invite."""
+        # Subqueries: with a join, two users could take one in the same moment.
+        maintains = Q(memberships__project=OuterRef("project"), memberships__role=Membership.Role.MAINTAINER)
+        makers = get_user_model().objects.filter(
+            Q(is_superuser=True) | maintains, pk=OuterRef("invited_by"), is_active=True
+        )
+        return self.filter(Exists(makers), taken_at=None, expires_at__gt=timezone.now())
 
 
 class Invitation(OfProject, models.Model):

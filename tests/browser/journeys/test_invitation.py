@@ -14,7 +14,7 @@ def test_invitation_waits_through_sign_in_and_other_pages(page: Page, page_error
     guest.set_password("correct horse")
     guest.save()
     project = Project.objects.get(slug=DEFAULT_PROJECT)
-    _, key = Invitation.issue(project, "submitter", by=None)
+    _, key = Invitation.issue(project, "submitter", by=factories.person("boss", is_superuser=True))
     page.context.clear_cookies()
     page.goto(f"/invitation/{key}/")
     page.get_by_role("link", name="Sign in").last.click()

@@ -165,3 +165,4 @@ def test_a_map_has_a_row_for_each_place_and_a_formula_is_text() -> None:
     columns, rows = table_of(figure)
     assert (columns, rows) == (["To", "From", "Bytes"], [["=a", 1, 1.5], ["b", 1, None]])
     assert as_csv(columns, rows) == "To,From,Bytes\r\n'=a,1,1.5\r\nb,1,\r\n"
+    assert as_csv(["=1+1", "a"], []) == "'=1+1,a\r\n"  # titles of axes are labels of registered programs

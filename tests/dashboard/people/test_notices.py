@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.people.activity_feed import MOST_SHOWN
-from experiments.models import Event, Experiment, NoticeChoices, Project, Report, Webhook
+from dashboard.requests.concurrency_limits import acquire
+from experiments.models import Delivery, Event, Experiment, NoticeChoices, Project, Report, Webhook
 from tests.experiments import factories
 from workers.notifications import outbox
 
@@ -62,6 +63,19 @@ def test_the_account_says_that_no_mail_is_sent_and_what_a_test_came_to(
     person.save()
     page.post("/account/notices/test/")
     assert [mail.to for mail in mailoutbox] == [["okafor@example.org"]]
+
+
+@pytest.mark.parametrize("to", ["webhook", "mail"])
+def test_few_test_messages_are_sent_at_once(maintainer: Client, library: Project, to: str) -> None:
+    """A slow receiver holds a thread of the site for ten seconds."""
+    webhook = Webhook.objects.create(project=library, url="http://192.0.2.1/", ended=True)
+    address = f"/projects/default/webhooks/{webhook.pk}/test/" if to == "webhook" else "/account/notices/test/"
+    slots = [acquire(factories.person(name), "test-message", total=3) for name in ("ada", "bob", "eve")]
+    assert "3 of these are running already" in maintainer.post(address, follow=True).text
+    assert not Delivery.objects.exists()
+    slots[0].release()
+    maintainer.post(address)
+    assert Delivery.objects.count() == 1
 
 
 def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(

@@ -60,8 +60,8 @@ def test_the_link_of_an_invitation_is_shown_once(browser: Client, optics: Projec
     assert roles(optics)["ada"] == "viewer"
 
 
-def test_an_invitation_can_be_withdrawn(browser: Client, optics: Project) -> None:
-    invitation, key = Invitation.issue(optics, "viewer", by=None)
+def test_an_invitation_can_be_withdrawn(browser: Client, optics: Project, mia: Any) -> None:
+    invitation, key = Invitation.issue(optics, "viewer", by=mia)
     browser.post(f"/projects/optics/invitations/{invitation.pk}/end/")
     assert Invitation.find(key) is None
 

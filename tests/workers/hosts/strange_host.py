@@ -53,8 +53,11 @@ os.write(1, FIRST_WORDS)
 while header := sys.stdin.buffer.read(8):
     request = json.loads(sys.stdin.buffer.read(lengths.unpack(header)[0]))
     sys.stdin.buffer.read(1)
-    answer = {"answers": request["sequence"], "pid": 7, "started_ns": 1}
-    answer.update({"host": "odd", "variables": {}, "python": "3.9"} if request["do"] == "hello" else {})
+    answer = {"answers": request["sequence"]}
+    if request["do"] == "hello":
+        send({**answer, "host": "odd", "root": False, "variables": {}, "python": "3.9"})
+        continue
+    answer.update({"spawn": {"pid": 7, "started_ns": 1}, "read": {"size": 1}}.get(request["do"], {}))
     BEHAVIOUR
 """
-"""An agent's program: FIRST_WORDS is written first, BEHAVIOUR answers each request with `send` and `flood`."""
+"""An agent's program: FIRST_WORDS is written first, BEHAVIOUR answers each further request with `send` and `flood`."""

@@ -139,7 +139,7 @@ def test_sign_in_takes_as_long_for_names_of_no_account(person: User) -> None:
 
 def test_invitation_makes_one_account(library: Project, client: Client) -> None:
     """Not one for each time that its holder returns to the form without accepting it."""
-    _, key = Invitation.issue(library, "viewer", by=None)
+    _, key = Invitation.issue(library, "viewer", by=factories.person("boss", is_superuser=True))
     for name in ("first", "second"):
         client.get(f"/invitation/{key}/")
         client.post("/sign-up/", {"username": name, "email": "", **NEW})
@@ -148,11 +148,31 @@ def test_invitation_makes_one_account(library: Project, client: Client) -> None:
     assert not User.objects.filter(username="second").exists()
 
 
+@pytest.mark.parametrize("end", ["dismissed", "demoted", "closed", "deleted"])
+def test_invitation_ends_when_its_maker_may_invite_no_longer(library: Project, client: Client, end: str) -> None:
+    """Former maintainers would come back by an invitation of their own."""
+    factories.person("max", "maintainer", library)
+    mia = factories.person("mia", "maintainer", library)
+    invitation, key = Invitation.issue(library, "maintainer", by=mia)
+    assert Invitation.find(key) is not None
+    if end == "dismissed":
+        library.dismiss(mia)
+    elif end == "demoted":
+        library.set_role(mia, "submitter")
+    elif end == "closed":
+        User.objects.filter(pk=mia.pk).update(is_active=False)
+    else:
+        mia.delete()
+    client.get(f"/invitation/{key}/")
+    assert client.get("/invitation/").status_code == 404
+    assert not invitation.take(factories.person("ada"))
+
+
 @pytest.mark.parametrize("end", ["expired", "withdrawn", "another user"])
 def test_invitation_that_ended_while_its_form_was_open_makes_no_account(
     library: Project, client: Client, end: str
 ) -> None:
-    invitation, key = Invitation.issue(library, "maintainer", by=None)
+    invitation, key = Invitation.issue(library, "maintainer", by=factories.person("boss", is_superuser=True))
     client.get(f"/invitation/{key}/")
     assert "password1" in client.get("/sign-up/").content.decode()
     if end == "expired":

@@ -42,15 +42,16 @@ def test_an_invitation_lets_one_person_make_an_account_and_join(library: Project
 
 
 def test_an_invitation_gives_a_member_more_but_never_less(page: Client, person: User, library: Project) -> None:
+    boss = factories.person("boss", is_superuser=True)
     for role, after in (("viewer", "submitter"), ("maintainer", "maintainer")):
-        _, key = Invitation.issue(library, role, by=None)
+        _, key = Invitation.issue(library, role, by=boss)
         page.get(f"/invitation/{key}/")
         page.post("/invitation/")
         assert person.memberships.get(project=library).role == after
 
 
 def test_an_invitation_is_over_after_its_time(page: Client, library: Project) -> None:
-    _, key = Invitation.issue(library, "maintainer", by=None)
+    _, key = Invitation.issue(library, "maintainer", by=factories.person("boss", is_superuser=True))
     Invitation.objects.update(expires_at=timezone.now())
     page.get(f"/invitation/{key}/")
     assert page.get("/invitation/").status_code == 404
@@ -58,7 +59,7 @@ def test_an_invitation_is_over_after_its_time(page: Client, library: Project) ->
 
 
 def test_two_people_at_once_do_not_both_take_it(library: Project) -> None:
-    invitation, _ = Invitation.issue(library, "viewer", by=None)
+    invitation, _ = Invitation.issue(library, "viewer", by=factories.person("boss", is_superuser=True))
     first, second = factories.person("ada"), factories.person("bob")
     assert invitation.take(first)
     assert not invitation.take(second)
