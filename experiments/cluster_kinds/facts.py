@@ -9,15 +9,33 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from analysis.conclusions.observations.economics import ClusterFacts
-from experiments.common.quantities import BANDWIDTH, CLOCK, POWER
+from experiments.common.quantities import BANDWIDTH, CLOCK, POWER, Dimension
 from experiments.specification.parameters import refusal
-from experiments.workloads.fields import reader
 
 _DIMENSIONS: Final = {"clock_hz": CLOCK, "watts": POWER, "idle_watts_per_host": POWER, "link_bandwidth_bps": BANDWIDTH}
 _SAME_NAMES: Final = ("clock_hz", "price", "watts", "price_per_host_hour", "years_of_use", "price_per_kwh")
 
 
 Positive = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
+
+
+def _with_unit(dimension: Dimension) -> BeforeValidator:
+    """Read text with a unit. A bare number is refused: 2 for 2 GHz would be 2 Hz."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        quantity = dimension.parse(value)
+        if not value.strip()[-1].isalpha():
+            raise ValueError(f"{value.strip()} has no unit; write {', '.join(dimension.display_units)} after it")
+        return quantity
+
+    return BeforeValidator(read)
+
+
+Clock = Annotated[Positive, _with_unit(CLOCK)]
+Power = Annotated[Positive, _with_unit(POWER)]
+Bandwidth = Annotated[Positive, _with_unit(BANDWIDTH)]
 
 
 class StatedFacts(BaseModel):
@@ -29,7 +47,7 @@ class StatedFacts(BaseModel):
     """Hosts of the whole cluster; 1 for the virtual test-bed."""
     cores_per_host: int | None = Field(None, ge=1, le=100_000, title="Cores per host")
     """Physical cores."""
-    clock_hz: Annotated[Positive, BeforeValidator(reader(CLOCK))] | None = Field(None, title="Clock")
+    clock_hz: Clock | None = Field(None, title="Clock")
     """With its unit: 1.756 GHz."""
     operations_per_cycle: Positive | None = Field(None, title="Operations per cycle")
     """Floating-point operations of one core in one clock cycle: 2 in 2006, 16 with AVX2 and FMA."""
@@ -37,19 +55,19 @@ class StatedFacts(BaseModel):
     """Price of the whole cluster."""
     currency: str | None = Field(None, title="Currency")
     """A sign or a short word: $, EUR."""
-    watts: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Power")
-    """Power of the whole cluster under load: 900 W."""
+    watts: Power | None = Field(None, title="Power")
+    """Power of the whole cluster under load, with its unit: 900 W."""
     years_of_use: Positive | None = Field(None, title="Years of use")
     """The price is spread evenly over them."""
     price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
     """Rent; it takes precedence over the price."""
     price_per_kwh: Positive | None = Field(None, title="Price of a kWh")
     """Price of electrical energy."""
-    link_bandwidth_bps: Annotated[Positive, BeforeValidator(reader(BANDWIDTH))] | None = Field(None, title="Bandwidth")
+    link_bandwidth_bps: Bandwidth | None = Field(None, title="Bandwidth")
     """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
 
-    idle_watts_per_host: Annotated[Positive, BeforeValidator(reader(POWER))] | None = Field(None, title="Idle power")
-    """Power of a host's processors and memory without a trial; a check of the cluster measures it."""
+    idle_watts_per_host: Power | None = Field(None, title="Idle power")
+    """Power of a host's processors and memory without a trial, such as 40 W; a check of the cluster measures it."""
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
     """MTU of the hosts' interfaces, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")
