@@ -213,8 +213,9 @@ def worktree(revision: str, path: Path) -> Iterator[Path]:
     git = ["git", "-C", str(ROOT), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(path), revision], check=True)
     try:
-        for name in (".venv", "node_modules"):
-            (path / name).symlink_to((ROOT / name).resolve())
+        (path / ".venv").symlink_to((ROOT / ".venv").resolve())
+        if (path / "package-lock.json").read_bytes() == (ROOT / "package-lock.json").read_bytes():
+            (path / "node_modules").symlink_to((ROOT / "node_modules").resolve())  # others are installed anew
         subprocess.run([path / "script/bootstrap"], check=True)
         yield path
     finally:

@@ -13,8 +13,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 # static folder -> (folder in node_modules, patterns)
 FILES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "vendor/tabler": ("@tabler/core/dist", ("css/tabler.min.css",)),
-    "vendor/plotly": ("plotly.js-cartesian-dist-min", ("plotly-cartesian.min.js",)),
+    "vendor": (".built", ("tabler.css", "plotly.js")),  # config/front_end.py
     "vendor/ibm-plex-sans": ("@fontsource-variable/ibm-plex-sans", ("files/*-latin*-wght-normal.woff2",)),
     "vendor/ibm-plex-mono": ("@fontsource/ibm-plex-mono", ("files/*-latin*-[456]00-normal.woff2",)),
 }
@@ -27,6 +26,11 @@ class ManifestStorage(CompressedManifestStaticFilesStorage):  # type: ignore[mis
         (glob, tuple(rule for rule in rules if "sourceMappingURL" not in str(rule)))
         for glob, rules in CompressedManifestStaticFilesStorage.patterns
     )
+
+    def compress_files(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Compress the files of new hashed names: the best level of Brotli takes seconds."""
+        hashed = {*self.hashed_files.values()}.intersection(paths)
+        yield from super().compress_files({path for path in hashed if not Path(self.path(f"{path}.br")).exists()})
 
 
 class NodeModulesFinder(BaseFinder):
