@@ -199,7 +199,7 @@ DEMONSTRATIONS: Final[Mapping[str, Mapping[int, float]]] = {
 
 
 def demonstration(trials: int) -> bool:
-    """Print trials to a conclusive answer; return if goals name the right size in 95 of 100.
+    """Print trials to a conclusive answer; return if goals are right in 95 of 100.
 
     A fixed design counts sizes within 25 % as equal; the goal is shown with this and with its own default.
     """

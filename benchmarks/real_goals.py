@@ -114,11 +114,12 @@ def run(data: dict[str, Any], cluster: str) -> tuple[float, Any]:
     from workers import queue, rounds, tasks
 
     experiment = queue.submit(parse(data), project=load_defaults())
-    while experiment.rounds.filter(outcome="").exists():
+    while row := experiment.rounds.filter(outcome="").first():
         tasks.work(Cluster.objects.get(slug=cluster).pk)
         rounds.decide_due()
-    for row in experiment.rounds.all():
-        print(f"round {row.number}, {row.phase or 'trials'}, {row.queued}: {row.outcome}. {row.reason}")
+        row.refresh_from_db()
+        reason = f"{row.outcome or 'open'}. {row.reason}"
+        print(f"round {row.number}, {row.phase or 'trials'}, {row.queued}: {reason}", flush=True)
     ends = experiment.trials.aggregate(first=Min("preparing_at"), last=Max("ended_at"))
     seconds = (ends["last"] - ends["first"]).total_seconds()
     answer = diagnosis_of(experiment).answer

@@ -13,6 +13,7 @@ from rankwire_client import Client, NotReached, Refused, TimeLimit
 from rankwire_client.command import main
 
 from experiments.models import Experiment, State
+from tests.workers.simulated_rounds import run_to_end
 
 WATER = "name: Water\nworkload: water\nsweep:\n  hosts: 1..4 x2\n"
 
@@ -25,6 +26,15 @@ def test_submit_returns_the_stored_experiment(client: Client) -> None:
     assert client.experiment("water")["specification"] == experiment["specification"]
     assert len(list(client.trials(experiment="water"))) == 9
     assert len(client.result("water")["trials"]) == 9
+
+
+def test_rounds_are_read_with_their_decisions(client: Client) -> None:
+    goal = {"until": "0.5 %", "budget": {"trials": 9}}
+    client.submit({"name": "Goal", "workload": "water", "sweep": {"hosts": [1, 2, 4]}, "goal": goal})
+    run_to_end(Experiment.objects.get(), sd=0.1)
+    (row,) = client.rounds("goal")
+    assert (row["number"], row["outcome"], row["queued"]) == (1, "budget", 9)
+    assert {number["where"]["hosts"] for number in row["numbers"]} == {1, 2, 4}
 
 
 def test_it_turns_pages(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

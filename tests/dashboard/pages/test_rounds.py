@@ -142,6 +142,19 @@ def test_page_lists_rounds_with_their_trials(page: Client, ended: Experiment) ->
     assert context["rounds"][0].bar is not None
 
 
+def test_open_page_receives_each_decision_and_the_next_round(page: Client, person: Any, library: Any) -> None:
+    experiment = submit({"until": "0.5 %", "budget": {"trials": 60}})
+    Experiment.objects.update(owner=person)
+    end_trials(experiment, sd=0.1)
+    assert rounds.decide_round(experiment.pk)
+
+    answer = page.get(reverse("experiment-live", args=[experiment.slug]), {"seen": "9"})
+
+    assert [entry.row.outcome for entry in answer.context["rounds"]] == ["", "continue"]
+    assert answer.context["rounds"][1].bar is not None
+    assert 'id="rounds" hx-swap-oob="true"' in answer.content.decode()
+
+
 def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -> None:
     (row,) = page.get(ended.get_absolute_url()).context["rounds"]
     named = {number["name"] for number in row.row.numbers}
