@@ -182,7 +182,7 @@ def input_output() -> "dict[str, int]":
 
 
 def io_since(before: "dict[str, int]") -> "dict[str, int]":
-    """Return bytes of the program that was collected since, and of the children it waited for."""
+    """Return bytes of the program that was collected since, and of its children."""
     now = input_output() if before else {}
     counts = {name: now[name] - before[name] for name in IO if name in now and name in before}
     if "rchar" in counts:
@@ -191,7 +191,7 @@ def io_since(before: "dict[str, int]") -> "dict[str, int]":
 
 
 def storage_wait(pid: int) -> "dict[str, int]":
-    """Return milliseconds that an ended program waited for storage, if the kernel counts them."""
+    """Return milliseconds that an ended program waited for storage, if counted."""
     try:
         with open("/proc/sys/kernel/task_delayacct") as stream:  # noqa: PTH123
             is_counted = stream.read().strip() == "1"
