@@ -71,8 +71,10 @@ def main(report_dir: str, argv: list[str], profile: str = "") -> int:
     world = look_for_mpi(pid)
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     ended_ns = time.monotonic_ns()
-    io = input_output(pid)  # of the program and the children it waited for, as long as it is not collected
+    waited = storage_wait(pid)
+    before = input_output()
     _pid, status, usage = os.wait4(pid, 0)
+    io = {**io_since(before), **waited}
     for number in FORWARDED:  # a launcher that asks twice must not cost the report
         signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(status)
@@ -162,21 +164,44 @@ def world_variables(pid: int) -> "dict[str, str]":
     return {name: value for name, _, value in pairs if name in WORLD_VARIABLES}
 
 
-def input_output(pid: int) -> "dict[str, int]":
-    """Return bytes that an ended program read and wrote, and its wait for storage."""
-    counts: dict[str, int] = {}
+def input_output() -> "dict[str, int]":
+    """Return bytes that this process and its collected children read and wrote.
+
+    Those of an ended program that is not collected are readable by root alone on newer kernels.
+    """
     try:
-        with open(f"/proc/{pid}/io") as stream:  # noqa: PTH123
-            counts = {name: int(value) for name, _, value in (line.partition(":") for line in stream) if name in IO}
+        descriptor = os.open("/proc/self/io", os.O_RDONLY)
+    except OSError:
+        return {}  # a kernel without these counters
+    try:
+        text = os.read(descriptor, 4096).decode()
+    finally:
+        os.close(descriptor)
+    counts = {name: int(value) for name, _, value in (line.partition(":") for line in text.splitlines()) if name in IO}
+    return {**counts, "own": len(text)}
+
+
+def io_since(before: "dict[str, int]") -> "dict[str, int]":
+    """Return bytes of the program that was collected since, and of its children."""
+    now = input_output() if before else {}
+    counts = {name: now[name] - before[name] for name in IO if name in now and name in before}
+    if "rchar" in counts:
+        counts["rchar"] -= before["own"]
+    return counts
+
+
+def storage_wait(pid: int) -> "dict[str, int]":
+    """Return milliseconds that an ended program waited for storage, if counted."""
+    try:
         with open("/proc/sys/kernel/task_delayacct") as stream:  # noqa: PTH123
             is_counted = stream.read().strip() == "1"
-        if is_counted:
-            with open(f"/proc/{pid}/stat") as stream:  # noqa: PTH123
-                ticks = int(stream.read().rpartition(")")[2].split()[DELAY_FIELD])
-            counts["wait_ms"] = ticks * 1000 // os.sysconf("SC_CLK_TCK")
+        if not is_counted:
+            return {}
+        with open(f"/proc/{pid}/stat") as stream:  # noqa: PTH123
+            ticks = int(stream.read().rpartition(")")[2].split()[DELAY_FIELD])
     except OSError:
-        pass  # a kernel without these counters, or a program that may not be looked at
-    return counts
+        return {}
+    return {"wait_ms": ticks * 1000 // os.sysconf("SC_CLK_TCK")}
 
 
 def pass_on(pid: int, number: int) -> None:

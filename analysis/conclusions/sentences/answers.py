@@ -205,12 +205,28 @@ def _verdict(curve: SizeGrid, alone: str = "") -> str:
 
 
 def _against_best(curve: SizeGrid, i: int) -> str:
-    """Return "16 hosts take 2.8 times (2.5 to 3.1) as long as 4 hosts"."""
+    """Return "16 hosts take 2.8 times (2.5 to 3.1) as long as 4 hosts".
+
+    Of energy and the like: "energy of 16 hosts is 2.8 times (2.5 to 3.1) that of 4 hosts".
+    """
+    if not _is_speed(curve):
+        return _times(curve, i, curve.best)
     ratio, interval, _ = curve.worse(i, curve.best)
     is_one, best = curve.level(i) == 1, size_of(curve, curve.best)
     if curve.question.deciding.higher_is_better:
         return f"{size_of(curve, i)} {'reaches' if is_one else 'reach'} {percent(1 / ratio)} of what {best} give"
     return f"{size_of(curve, i)} {'takes' if is_one else 'take'} {factor_words(ratio, interval)} as long as {best}"
+
+
+def _is_speed(curve: SizeGrid) -> bool:
+    deciding = curve.question.deciding
+    return deciding.higher_is_better or deciding.unit == "s"
+
+
+def _times(curve: SizeGrid, i: int, base: int) -> str:
+    ratio, interval, _ = curve.worse(i, base)
+    label = lower_first(curve.question.deciding.label)
+    return f"{label} of {size_of(curve, i)} is {factor_words(ratio, interval)} that of {size_of(curve, base)}"
 
 
 def one_size(curve: SizeGrid) -> str:
@@ -231,10 +247,13 @@ def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:
     ideal = f"{percent(efficiency)} of the ideal" if efficiency <= 1 else "more than the ideal"
     much = "much" if curve.question.deciding.higher_is_better else "fast"
     words = f"{factor_words(ratio, interval)} as {much} as {size_of(curve, 0)}, {ideal}{because}"
+    most = f"{first_up(size_of(curve, enough))}, the most measured, {_are(curve, enough)} best: {_at(curve)}"
+    if not _is_speed(curve):
+        head = _verdict(curve) if len(curve.enough_sizes) > 1 else f"{most}."
+        return f"{head} {first_up(_times(curve, 0, enough))}{because}."
     if len(curve.enough_sizes) > 1:
         return f"{_verdict(curve)} {first_up(size_of(curve, enough))} {_are(curve, enough)} {words}."
-    largest = f"{first_up(size_of(curve, enough))}, the most measured, {_are(curve, enough)} best: {_at(curve)}"
-    return f"{largest}. That is {words}."
+    return f"{most}. That is {words}."
 
 
 def between_worse(curve: SizeGrid) -> str:

@@ -30,6 +30,7 @@ from experiments.selectors import (
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
+_ENERGY = "energy_j"
 _BESIDE_ANSWER = ("speedup", "where-time-goes")
 MOST_BESIDE_ANSWER = 3
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
@@ -61,7 +62,7 @@ class Results:
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = deciding_metric(experiment.workload, experiment.specification)
-        metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, *self.figures, *self.parts)
+        metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, _ENERGY, *self.figures, *self.parts)
         self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
         self.swept = swept_parameters(self.rows)
@@ -259,7 +260,8 @@ class Results:
 
     def table(self, first: str = "") -> dict[str, Any]:
         """Return headings and rows of one page of the configurations table."""
-        metrics = dict.fromkeys((*HEADLINE, *self.figures))
+        of_energy = filter(self.has, (_ENERGY,))
+        metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
         columns = [
             Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
         ]

@@ -33,6 +33,8 @@ _NETWORKS: Final[Mapping[str, tuple[str, str, str]]] = {
 _METERS: Final = ("rapl", "cray")
 _LISTED: Final = ("fabric", "processor", "gpu", "files")
 _PROGRAMS: Final = ("ipmitool", "sacct", "ethtool", "rocm-smi", "likwid-perfctr")
+_MANY_TIMES: Final = 10
+"""From which a ratio is named as such: no percentage of thousands."""
 _SEEN: Final = 0.01
 """A smaller share of the messages is not named."""
 Row = Mapping[str, Any]
@@ -111,7 +113,8 @@ def _cross_check(values: Mapping[str, float], payload_bytes: float | None) -> st
     elif ratio > MOST_OF_HEADERS:
         why = "collectives, files or other programs sent the rest"
     words = f"Calls requested {numbers.amount(between, 'B', 3)} between hosts, ports and interfaces sent "
-    words += f"{numbers.amount(ratio * between, 'B', 3)} ({numbers.percent_change(ratio)}): {why}."
+    change = numbers.percent_change(ratio) if ratio < _MANY_TIMES else f"{numbers.grouped(round(ratio))} times as much"
+    words += f"{numbers.amount(ratio * between, 'B', 3)} ({change}): {why}."
     seen = f" Recorded packets carried {numbers.amount(payload_bytes, 'B', 3)}." if payload_bytes else ""
     return f"{words}{seen}"
 

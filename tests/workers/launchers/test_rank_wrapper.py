@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from workers.launchers.job import PYTHON, WRAPPER
+
+NOBODY = 65534
 
 
 def start(directory: Path, *program: str, **variables: str) -> subprocess.Popen[str]:
@@ -41,6 +44,26 @@ def test_it_ends_as_the_program_ended_and_reports_it(tmp_path: Path) -> None:
     assert (report(tmp_path, 0)["exit_status"], report(tmp_path, 0)["signal"]) == (7, None)
     assert start(tmp_path, "sh", "-c", "kill -KILL $$").wait(20) == -signal.SIGKILL
     assert (report(tmp_path, 0)["exit_status"], report(tmp_path, 0)["signal"]) == (None, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("user", [os.getuid(), NOBODY], ids=["this user", "another user"])
+def test_it_reports_the_bytes_of_the_program_and_its_children(user: int) -> None:
+    """Newer kernels show /proc/PID/io of ended programs to root alone."""
+    if os.getuid() not in (0, user):
+        pytest.skip("only root may run a program as another user")
+    with tempfile.TemporaryDirectory() as name:  # pytest's own are closed to other users
+        directory = Path(name)
+        directory.chmod(0o777)
+        (directory / "in").write_bytes(bytes(1_000_000))
+        (directory / "wrapper.py").write_bytes(WRAPPER.read_bytes())
+        copy = f"dd if={name}/in of={name}/out bs=100000 count=7 conv=fsync status=none; exit 0"
+        argv = [PYTHON, "-I", "-S", f"{name}/wrapper.py", name, "sh", "-c", copy]
+        subprocess.run(argv, user=user, check=True, timeout=60, env={"PATH": os.environ["PATH"]})
+        io = report(directory, 0)["io"]
+    assert io["wchar"] == 700_000
+    assert 700_000 <= io["rchar"] < 720_000, "what the loader reads of libraries counts"
+    assert io["write_bytes"] in (0, pytest.approx(700_000, abs=40_000)), "0 in memory"
+    assert io["read_bytes"] >= 0
 
 
 def test_it_passes_signals_on(tmp_path: Path, eventually: Callable[..., object]) -> None:

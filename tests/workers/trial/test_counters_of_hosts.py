@@ -113,3 +113,6 @@ def test_energy_decides_from_the_trials_to_answer_compare_and_explore(
     explored = browser.get("/api/v1/explore/", {"workload": "script", "y": "energy_delay_js", "x": "hosts"}).json()
     assert [cell["trials"] for cell in explored["cells"]] == [3, 3]
     assert explored["cells"][0]["interval"][1] < explored["cells"][1]["interval"][0]
+    exported = browser.get("/api/v1/explore/export/json/", {"workload": "script", "y": "energy_j", "rows": "trials"})
+    joules = {row["trial"]: row["energy_j"] for row in json.loads(exported.getvalue())}
+    assert joules == {trial.pk: values_of(trial)["energy_j"] for trial in trials}

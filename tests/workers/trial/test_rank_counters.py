@@ -37,6 +37,8 @@ def test_a_trial_counts_outside_mpi_in_its_sandbox(run_all: Callable[..., list[T
     trial, panel = trial_of(run_all, tmp_path)
     faults = trial.measurements.get(metric="processor_page_faults").value
     assert 2 * PAGES <= faults <= 2 * (PAGES + OTHERS)
+    assert trial.measurements.get(metric="io_requested_read_bytes").value > 0, "of files of libraries"
+    assert trial.measurements.filter(metric__in=("io_read_bytes", "io_written_bytes")).count() == 2
     assert [row["rank"] for row in panel["rows"]] == ["0", "1"]
     has_hardware = trial.measurements.filter(metric="processor_ipc").exists()
     assert panel["has_hardware"] is has_hardware

@@ -75,3 +75,19 @@ def test_energy_can_decide():
     question = asks([HOSTS], JOULES, deciding=ENERGY)
     assert values(checked(question), "best size") == [2]
     assert points([HOSTS], JOULES, deciding=ENERGY)[0].median("energy_j") == pytest.approx(49.3)
+
+
+@pytest.mark.parametrize(
+    ("joules", "head", "words"),
+    [
+        ({1: 50.0, 2: 80.0, 4: 200.0}, "Stay at 1 host:", "Energy of 4 hosts is 4 times (3.9 to 4.1) that of 1 host"),
+        ({1: 200.0, 2: 90.0, 4: 50.0}, "4 hosts, the most measured, are best:", "Energy of 1 host is 4 times ("),
+    ],
+    ids=["grows", "falls"],
+)
+def test_energy_that_decides_is_no_time(joules: dict[int, float], head: str, words: str):
+    sentence = plain(checked(asks([HOSTS], joules, deciding=ENERGY)).sentence)
+    assert sentence.startswith(head)
+    assert words in sentence
+    assert "as long as" not in sentence
+    assert "as fast as" not in sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.energy import energy_part
 from experiments.models import Measurement, Trial
@@ -94,6 +95,15 @@ def test_energy_part_names_the_sources_of_energy_and_their_trust(library):
     data = energy_part(Measured.alone(experiment), {})
     assert data is not None
     assert data["sources"] == "RAPL; GPU (amdgpu) (estimated); RAPL (measured)"
+
+
+def test_configurations_have_a_column_of_energy(library):
+    columns = [column.metric for column in Results(measured(library, SIZES, solve)).table()["columns"]]
+    assert columns.count("energy_j") == 1
+    assert "energy_delay_js" not in columns
+    delays = {**SIZES, "name": "Delays", "deciding": "energy_delay_js"}
+    columns = [column.metric for column in Results(measured(library, delays, solve)).table()["columns"]]
+    assert {"energy_j", "energy_delay_js"} <= set(columns)
 
 
 def test_energy_part_draws_the_power_without_a_trial(library):

@@ -105,6 +105,8 @@ def test_panel_states_what_crossed_each_network_and_checks_it(counted):
         "800 kB of the 2 MB that ranks sent each other went over eth0; the rest stayed in the hosts.",
         "Calls requested 800 kB between hosts, ports and interfaces sent 824 kB (+3 %): headers explain up to 10 % more.",
     )
+    counted.measurements.filter(metric="networks_per_mpi_byte").update(value=5949.0)
+    assert "(5 949 times as much): collectives, files or other programs" in words_of(counted)[1]
     counted.measurements.filter(metric="networks_per_mpi_byte").update(value=0.25)
     counted.measurements.filter(metric="ethernet_mpi_share").delete()
     counted.measurements.create(metric="payload_bytes", value=1e5, scope="mpi")
