@@ -45,8 +45,8 @@
     if (axis.type === "log" && axis.title.text) axis.title.text += ", log scale";
   }
 
-  /* Wrap the labels of categories into their width, or leave some of short ones out: slanted words are hard to read. */
-  const MOST_LINES = 4, SHORT = 6, GAP = 8, pen = document.createElement("canvas").getContext("2d");
+  /* Wrap the labels of categories into their width, or leave some numbers out: slanted words are hard to read. */
+  const MOST_LINES = 5, GAP = 6, pen = document.createElement("canvas").getContext("2d");
   function fitCategories(plot, axis, traces, margin) {
     if (axis.type !== "category" || axis.tickvals || axis.domain) return;
     const labels = [...new Set((axis.categoryarray || []).concat(traces.flatMap(d => d.orientation === "h" ? [] : d.x || [])))].filter(x => x !== null && x !== undefined).map(String);
@@ -64,7 +64,7 @@
     });
     if (wrapped.every(lines => lines.length <= MOST_LINES && lines.every(line => width(line) <= room))) {
       Object.assign(axis, { tickmode: "array", tickvals: labels, ticktext: wrapped.map(lines => lines.join("<br>")), tickangle: 0 });
-    } else if (labels.every(label => label.length <= SHORT)) {
+    } else if (labels.every(label => /^[\d.]/.test(label))) {
       const every = Math.ceil((Math.max(...labels.map(width)) + GAP) / (room + GAP));
       Object.assign(axis, { tickmode: "array", tickvals: labels.filter((_, k) => k % every === 0), tickangle: 0 });
       axis.ticktext = axis.tickvals;

@@ -30,7 +30,7 @@ def workloads(request: HttpRequest) -> HttpResponse:
         .annotate(count=Count("pk"))
         .values_list("workload", "count")
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "workload": workload,
             "kind": _kind(workload),

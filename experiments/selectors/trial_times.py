@@ -9,17 +9,19 @@ from functools import lru_cache
 from statistics import median
 from typing import Any, Final, Self
 
-from django.db.models import Aggregate, Count, F, FloatField
+from django.db.models import Aggregate, Count, F, FloatField, QuerySet
 
 from analysis.numbers import plural
 from experiments import workloads
-from experiments.models import Measurement, State, Trial
+from experiments.models import Experiment, Measurement, State, Trial
 from experiments.specification import design
 
 OVERHEAD_S: Final = 2.0
 """Preparing, capturing and analysing one trial, roughly, if no past trial shows it."""
 _MOST_PAST: Final = 300
 """Newest trials of other configurations that a guess is scaled by."""
+_MOST_EXPERIMENTS: Final = 50
+"""Newest experiments whose trials these are."""
 _BANDWIDTH: Final = "link.bandwidth"
 
 
@@ -162,21 +164,32 @@ def _measured(clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Es
 
 def _past(pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
     """Return the newest trials by cluster and workload."""
-    metrics = ("elapsed_s", "wire_bytes")
-    columns = ("metric", "trial__configuration__parameters", "trial__configuration__ranks", "value")
-    newest = Measurement.objects.filter(
-        metric__in=metrics, scope="all", trial__state=State.FINISHED, trial__ended_at__gte=F("trial__preparing_at")
-    ).order_by("-trial_id")
-    queries = [
-        newest.filter(trial__cluster=cluster, trial__experiment__workload=workload).values_list(
-            "trial__cluster_id", "trial__experiment__workload", *columns, "trial__preparing_at", "trial__ended_at"
-        )[: _MOST_PAST * len(metrics)]
-        for cluster, workload in sorted(pairs)
-    ]
+    queries = [_newest(cluster, workload) for cluster, workload in sorted(pairs)]
     rows: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
     for cluster, workload, *row in queries[0].union(*queries[1:], all=True) if queries[1:] else queries[0]:
         rows.setdefault((cluster, workload), []).append(tuple(row))
     return {pair: _PastTrials.of(pair[1], values) for pair, values in rows.items()}
+
+
+def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
+    """Return times and bytes of the newest trials; pages ask for them while trials run."""
+    experiments = Experiment.objects.filter(cluster=cluster, workload=workload).order_by("-pk").values("pk")
+    # Without trials during which the clock was set back.
+    trials = Trial.objects.filter(
+        experiment__in=experiments[:_MOST_EXPERIMENTS], state=State.FINISHED, ended_at__gte=F("preparing_at")
+    )
+    newest = trials.order_by("-pk").values("pk")[:_MOST_PAST]
+    rows = Measurement.objects.filter(metric__in=("elapsed_s", "wire_bytes"), scope="all", trial__in=newest)
+    return rows.order_by().values_list(
+        "trial__cluster_id",
+        "trial__experiment__workload",
+        "metric",
+        "trial__configuration__parameters",
+        "trial__configuration__ranks",
+        "value",
+        "trial__preparing_at",
+        "trial__ended_at",
+    )
 
 
 def _without_link(parameters: Mapping[str, Any]) -> str:

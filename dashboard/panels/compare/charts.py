@@ -29,7 +29,8 @@ def charts(compared: Compared) -> list[Chart]:
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
-    parameter = ", ".join(axis_label(name, compared.baseline.experiment.workload) for name in compared.names)
+    labels = [axis_label(name, compared.baseline.experiment.workload) for name in compared.names]
+    parameter = ", ".join([*labels[:1], *map(lower_first, labels[1:])])
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
     return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
 

@@ -24,6 +24,21 @@ OVERLAP = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
             .filter(box => box.width).sort((a, b) => a.left - b.left);
         return boxes.slice(1).filter((box, k) => box.left < boxes[k].right - 0.5).map(() => plot.dataset.figure);
     })"""
+REDRAWN = """async categories => {
+    const plot = [...document.querySelectorAll(".plot.js-plotly-plot")].find(plot => plot.offsetParent);
+    const source = document.getElementById(plot.dataset.figure), figure = JSON.parse(source.textContent);
+    figure.data = [{ type: "bar", x: categories, y: categories.map((_, k) => k + 1) }];
+    figure.layout.xaxis = { type: "category", title: { text: "Category" } };
+    source.textContent = JSON.stringify(figure);
+    plot.scrollIntoView();
+    plot.dispatchEvent(new CustomEvent("rankwire:figure", { bubbles: true }));
+    await new Promise(done => setTimeout(done, 500));
+    return [...plot.querySelectorAll(".xaxislayer-above .xtick text")].map(label => {
+        const lines = [...label.querySelectorAll("tspan.line")].map(line => line.textContent);
+        return lines.length ? lines.join("\\n") : label.textContent;
+    });
+}"""
+"""Draw bars of these categories in the first chart, and return the labels of its axis."""
 METHODS = {
     "name": "Staging by method",
     "workload": "data-staging",
@@ -49,6 +64,23 @@ def test_labels_of_categories_are_level_and_apart(page: Page, width: int, page_e
             assert page.evaluate(SLANTED) == [], (slug, tab)
             assert page.evaluate(OVERLAP) == [], (slug, tab)
     assert page_errors == []
+
+
+@pytest.mark.parametrize("count", [3, 12, 40])
+def test_numbers_of_many_categories_are_left_out_and_words_stay(page: Page, count: int) -> None:
+    page.set_viewport_size({"width": 390, "height": 900})
+    page.goto("/experiments/york-staging/?tab=charts")
+    page.wait_for_function(DRAWN)
+    sizes = [f"{2**k} B" for k in range(count)]
+    labels = page.evaluate(REDRAWN, sizes)
+    assert set(labels) <= set(sizes)
+    assert labels[0] == "1 B"
+    assert (len(labels) == count) == (count == 3)
+    assert page.evaluate(SLANTED) == []
+    assert page.evaluate(OVERLAP) == []
+    settings = [f"{hosts} hosts, grid size {size}" for hosts in (1, 2, 4) for size in (128, 512)]
+    assert [label.replace("\n", " ") for label in page.evaluate(REDRAWN, settings)] == settings
+    assert page.evaluate(SLANTED) == []
 
 
 def test_labels_wrap_anew_when_the_window_narrows(page: Page) -> None:

@@ -146,6 +146,7 @@ def test_causes_of_several_groups_name_their_group():
 
     result = answer(asks([HOSTS, JOBS], times, cpu_mean_rank_s=cpu))
 
+    assert result.sentence == "In both combinations: 2 hosts are enough."
     assert [plain(cause.at) for cause in result.causes[:2]] == ["1 job", "9 jobs"]
     assert result.causes[0].explains == pytest.approx(3.0, rel=0.02)
     assert result.causes[1].explains == pytest.approx(6.0, rel=0.02)
