@@ -1,4 +1,4 @@
-"""A whole trial on a host whose agent lies in one answer: it fails with a sentence."""
+"""A whole trial on a host with one false answer fails with a sentence."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run_lie(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., Trial]:
-    """Return the trial of an agent that lies; its connection runs on this machine."""
+    """Return the trial of an agent with a false answer; its connection runs on this machine."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (tmp_path / "liar.py").write_text(LIAR)
