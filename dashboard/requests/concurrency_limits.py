@@ -34,8 +34,8 @@ class Slot(AbstractContextManager["Slot"]):
         keys, self._keys = self._keys, []
         try:
             # A key that expired may belong to another request by now.
-            if own := [key for key, token in cache.get_many(keys).items() if token == self._token]:
-                cache.delete_many(own)
+            if ours := [key for key, token in cache.get_many(keys).items() if token == self._token]:
+                cache.delete_many(ours)
         except RedisError as error:
             log.warning("slot_not_released", keys=keys, reason=str(error))
 

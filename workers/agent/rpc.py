@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import select
 import socket
 import struct
@@ -58,8 +59,17 @@ class Packets:
         return (json.loads(data), descriptors) if data else None
 
     def send(self, message: Message, attachment: tuple[int, ...] = ()) -> None:
-        """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does."""
-        socket.send_fds(self.end, [json.dumps(message).encode()], list(attachment))
+        """Send one message. Raises OSError (EMSGSIZE, EPIPE) as the socket does.
+
+        The kernel refuses descriptors if those on their way, of all programs of the user, exceed the sender's soft limit. Programs of
+        trials have half of the hard one.
+        """
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            socket.send_fds(self.end, [json.dumps(message).encode()], list(attachment))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     def discard(self, attachment: Iterable[int]) -> None:
         """Close our copies of descriptors that have arrived or are used up."""

@@ -158,7 +158,7 @@ def limit(limits: dict[str, int]) -> None:
     for number, bound in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NPROC, limits["processes"]),
-        (resource.RLIMIT_NOFILE, limits["open_files"]),
+        (resource.RLIMIT_NOFILE, min(limits["open_files"], resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 2)),
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),
         (resource.RLIMIT_DATA, limits["memory_bytes"]),
     ):

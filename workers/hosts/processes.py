@@ -163,7 +163,7 @@ class Agent(ABC):
         return received
 
     def _checked(self, request: str, answer: rpc.Message) -> rpc.Message:
-        """Return an answer, or the end of a program, in its form. Raises ClusterUnavailable."""
+        """Return an answer or an end in its form. Raises ClusterUnavailable."""
         return answer
 
     def _require_few_complaints(self) -> None:

@@ -61,6 +61,8 @@ def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, http.client.HTTPException):  # whose text is what the receiver sent
+        return "its answer is not HTTP"
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 

@@ -20,7 +20,7 @@ DAYS: Final = 7
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def open(self) -> InvitationQuerySet:
-        """Return those that can be accepted: they end when their maker may no longer invite."""
+        """Return those that can be accepted, whose maker may still invite."""
         # Subqueries: with a join, two users could take one in the same moment.
         maintains = Q(memberships__project=OuterRef("project"), memberships__role=Membership.Role.MAINTAINER)
         makers = get_user_model().objects.filter(

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models.functions import Now
 
+from experiments.common.storable import storable
 from experiments.models.people.event import NOTICES, Event
 from experiments.models.people.project import OfProject, Project
 
@@ -170,10 +171,10 @@ class Delivery(models.Model):
         if self.attempts >= MOST_ATTEMPTS or self.event_id is None:
             self._end(self.State.FAILED, why)
         else:
-            self._mine().update(due_at=Now() + _FIRST_WAIT * 4 ** (self.attempts - 1), result=why[:300])
+            self._mine().update(due_at=Now() + _FIRST_WAIT * 4 ** (self.attempts - 1), result=storable(why)[:300])
 
     def _end(self, state: State, result: str) -> None:
-        self._mine().update(state=state, result=result[:300], ended_at=Now())
+        self._mine().update(state=state, result=storable(result)[:300], ended_at=Now())
         self.refresh_from_db()
 
     def _mine(self) -> DeliveryQuerySet:

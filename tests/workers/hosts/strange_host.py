@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
+
+from workers.agent.remote import GREETING
+from workers.hosts.remote_agent import RemoteAgent
 
 
 class StrangeHost:
@@ -61,3 +66,16 @@ while header := sys.stdin.buffer.read(8):
     BEHAVIOUR
 """
 """An agent's program: FIRST_WORDS is written first, BEHAVIOUR answers each further request with `send` and `flood`."""
+
+
+@contextlib.contextmanager
+def hostile(behaviour: str) -> Iterator[RemoteAgent]:
+    """An agent that answers requests by a statement of Python."""
+    program = HOSTILE_AGENT.replace("FIRST_WORDS", repr(GREETING)).replace("BEHAVIOUR", behaviour)
+    agent = RemoteAgent("odd", [sys.executable, "-c", program])
+    try:
+        agent.connect(Path("/scratch"))
+        yield agent
+    finally:
+        agent._process.kill()
+        agent.close()

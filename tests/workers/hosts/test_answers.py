@@ -1,4 +1,4 @@
-"""Answers of hosts in a form that no agent sends end the connection with a sentence."""
+"""Answers that no agent sends end the connection with a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.workers.hosts.test_fetching import hostile
+from tests.workers.hosts.strange_host import hostile
 from workers.agent import rpc
 from workers.errors import ClusterUnavailable
 from workers.hosts import remote_agent

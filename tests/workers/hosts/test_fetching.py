@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import struct
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workers.hosts.strange_host import HOSTILE_AGENT, StrangeHost
+from tests.workers.hosts.strange_host import StrangeHost, hostile
 from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, TrialFailed
@@ -85,19 +84,6 @@ def test_fetch_takes_no_more_bytes_than_a_trial_may_have(tmp_path: Path) -> None
     assert fetch(host, WORK, tmp_path / "all", room=120) == 0
     with pytest.raises(TrialFailed, match="more bytes than a trial may have"):
         fetch(host, WORK, tmp_path / "some", room=119)
-
-
-@contextlib.contextmanager
-def hostile(behaviour: str) -> Iterator[RemoteAgent]:
-    """An agent that answers requests by a statement of Python."""
-    program = HOSTILE_AGENT.replace("FIRST_WORDS", repr(GREETING)).replace("BEHAVIOUR", behaviour)
-    agent = RemoteAgent("odd", [sys.executable, "-c", program])
-    try:
-        agent.connect(Path("/scratch"))
-        yield agent
-    finally:
-        agent._process.kill()
-        agent.close()
 
 
 def test_read_takes_no_more_than_was_requested() -> None:

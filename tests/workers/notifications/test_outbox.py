@@ -196,6 +196,23 @@ def test_a_message_that_is_refused_is_tried_again_later_and_not_for_ever(
     assert len(receiver.messages) == 5
 
 
+@pytest.mark.parametrize("line", [b"SSH-2.0-secret\r\n", b"\0\0\r\n", b"HTTP/1.1 \0\r\n\r\n", b"x" * 100_000])
+def test_an_answer_that_is_no_http_is_not_shown(
+    experiment: Experiment, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
+    """NUL was an error in each attempt, without end."""
+    monkeypatch.setattr(receiver.RequestHandlerClass, "do_POST", lambda handler: handler.wfile.write(line))
+    webhook = Webhook.objects.create(project=experiment.project, url=receiver.url)
+    delivery = outbox.test(webhook=webhook)
+    assert (delivery.state, delivery.result) == ("failed", "127.0.0.1 could not be reached: its answer is not HTTP.")
+
+
+def test_reasons_of_a_mail_server_are_stored_as_text(experiment: Experiment) -> None:
+    delivery = Delivery.begin_test(webhook=Webhook.objects.create(project=experiment.project, url="http://a/"))
+    delivery.put_off("a\0b" + "x" * 400)
+    assert delivery.result == "a\ufffdb" + "x" * 297
+
+
 def test_the_message_of_a_webhook_is_signed_and_leads_to_page_and_rest(
     experiment: Experiment, receiver: Receiver, settings: Any
 ) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
 
-from workers.agent import linux, process_table, sandbox, spawn
+from workers.agent import linux, process_table, rpc, sandbox, spawn
 
 SECRET = "RANKWIRE_SCENE_SECRET"
 PROGRAM_USER = 65530
@@ -107,7 +108,25 @@ open("/tmp/file", "wb").write(bytes(8 << 20))
 open("filled", "w").close()
 time.sleep(60)
 """
-ATTACKS = {"watch": WATCH, "stop": STOP, "look": LOOK}
+FLOOD = """
+import resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, [resource.getrlimit(resource.RLIMIT_NOFILE)[1]] * 2)
+kept, nothing, sent = [], os.open("/dev/null", os.O_RDONLY), 0
+try:
+    while True:
+        kept.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+        kept[-1][0].setblocking(False)
+        try:
+            while True:
+                socket.send_fds(kept[-1][0], [b"x"], [nothing] * 200)
+                sent += 200
+        except BlockingIOError:
+            pass
+except OSError:
+    report(sent)
+time.sleep(60)
+"""
+ATTACKS = {"watch": WATCH, "stop": STOP, "look": LOOK, "flood": FLOOD}
 
 
 class Scene:
@@ -146,11 +165,19 @@ def wait_for(file: Path, limit_s: float = 30.0) -> None:
 
 def main(attack: str, directory: Path) -> None:
     linux.adopt_orphans()
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (128, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    )  # as services have it
     neighbour, scene = Scene(directory / "neighbour"), Scene(directory / "work")
     neighbour.python("import time; time.sleep(60)")
     attacker = scene.python(START + ATTACKS[attack])
     outcomes, use = [], {}
-    if attack == "look":
+    if attack == "flood":
+        wait_for(scene.work / "result")
+        ours, theirs = rpc.pair()
+        rpc.Packets(ours).send({"do": "spawn"}, (scene.nothing,))
+        outcomes.append(len((rpc.Packets(theirs).receive() or ({}, []))[1]))
+    elif attack == "look":
         wait_for(scene.work / "filled")
         use = {
             "scratch": scene.sandbox.scratch_use_bytes(),

@@ -127,6 +127,15 @@ def test_program_inherits_its_streams_alone_and_sees_its_own_trial_alone(
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 
 
+def test_descriptors_on_their_way_between_programs_do_not_stop_those_of_the_worker(
+    attacked: Callable[[str], dict[str, Any]],
+) -> None:
+    """The kernel counts by user: an ordinary user's workers could start no trial."""
+    scene = attacked("flood")
+    assert scene["result"] >= 256
+    assert scene["outcomes"] == [1]
+
+
 def test_agent_sees_the_memory_of_its_programs(attacked: Callable[[str], dict[str, Any]]) -> None:
     scene = attacked("look")
     use = scene["use"]
