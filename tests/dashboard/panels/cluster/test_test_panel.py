@@ -85,7 +85,7 @@ def test_steps_that_were_not_tried_for_one_reason_are_one_row(page: Client, rack
     )
     response = page.get(reverse("cluster", args=["rack"]))
     assert [step["name"] for step in response.context["steps"]] == ["Reach", "Link, Clocks", "GPU"]
-    assert ("skipped", "3 not tried") in response.context["counts"]
+    assert ("skipped", "3 no result") in response.context["counts"]
 
 
 def test_waiting_check_names_the_other_cluster_of_the_trial(page: Client, rack: Cluster) -> None:
