@@ -53,7 +53,7 @@ class InvitationForm(forms.Form):
 
 
 class _UniqueName:
-    """Mixin that refuses names of other projects: lists and dialogs show the name alone."""
+    """Mixin that refuses names of other projects: lists show the name alone."""
 
     cleaned_data: dict[str, Any]
     instance: Any = None
