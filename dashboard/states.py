@@ -67,7 +67,7 @@ CHIPS: Final = {
     "ok": _chip("Ok", Tone.OK),
     "warning": _chip("Warning", Tone.WARN),
     "problem": _chip("Problem", Tone.BAD),
-    "skipped": _chip("Not tried", Tone.NONE),
+    "skipped": _chip("No result", Tone.NONE),
     "elsewhere": _chip("Elsewhere", Tone.NONE, "info-circle"),
     "imported": _chip("Imported", Tone.NONE, "download"),
     "deleted": _chip("Deleted", Tone.NONE, "x"),

@@ -23,7 +23,7 @@ from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
 from experiments.models import Cluster, ClusterTest, Trial
-from experiments.models.cluster_check import SKIPPED, without_details
+from experiments.models.cluster_check import PROBLEM, SKIPPED, WARNING, without_details
 from experiments.selectors.queue_forecast import outlooks
 from workers import queue
 
@@ -194,7 +194,7 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     return {
         "cluster": cluster,
         "test": last,
-        "counts": [(state, f"{count} {chip_of(state).word.lower()}") for state, count in counts],
+        "counts": [(state, _counted(state, count)) for state, count in counts],
         "took": (last.ended_at - last.begun_at).total_seconds() if last and last.begun_at and last.ended_at else None,
         "measurable": measurable(last),
         "running": running,
@@ -206,6 +206,12 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "may_set_up": may_set_up_clusters(request.user) and not cluster.elsewhere,
         "failure": ClusterTest.failure_of(cluster),
     }
+
+
+def _counted(state: str, count: int) -> str:
+    """Return '3 problems', '2 not tried'."""
+    word = chip_of(state).word.lower()
+    return numbers.plural(count, word) if state in (WARNING, PROBLEM) else f"{count} {word}"
 
 
 def _steps(steps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

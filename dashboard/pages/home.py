@@ -97,7 +97,8 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "recent": (rows := experiment_rows(recent, answers)),
         "activity": _newest_first(news["happened"], rows),
         "example": None if counts["experiments"] else visible.filter(published=True).order_by("-pk").first(),
-        "may_submit": not counts["of_user"] and may_submit_somewhere(user),
+        "may_begin": (may_begin := may_submit_somewhere(user)),
+        "may_submit": not counts["of_user"] and may_begin,
         "demonstration": None if counts["of_user"] else visible.filter(_is_demonstration(), published=False).first(),
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.

@@ -15,6 +15,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import ChoicesForm, of_account, send_test
 from dashboard.people.preferences import PreferencesForm
 from experiments.access import visible_projects
@@ -32,7 +33,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(max_length=80, help_text="Its purpose: a machine, a script.")
     scope = forms.ChoiceField(label="Rights", choices=list(_MAY.items()), help_text="At most what your role allows.")
     project = forms.ModelChoiceField(Project.objects.none(), to_field_name="slug", required=False)
-    days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=LONGEST_DAYS, initial=90)
+    days = days_field(LONGEST_DAYS, initial=90)
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

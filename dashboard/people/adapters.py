@@ -17,7 +17,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.http import HttpRequest
@@ -28,6 +28,8 @@ from dashboard.people.invitations import accept, expired, invitation_of
 
 log = structlog.get_logger()
 NAME_TAKEN: Final = "Another account has this name."
+NAME_LETTERS: Final = "Use letters, digits and @ . + - _ only."
+EMAIL_TAKEN: Final = "Another account has this e-mail address."
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -36,8 +38,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     error_messages: ClassVar = {
         **DefaultAccountAdapter.error_messages,
         "username_taken": NAME_TAKEN,
+        "username_letters": NAME_LETTERS,
         "username_form": "Write the name in plain letters: some of these are other forms of letters.",
-        "email_taken": "Another account has this e-mail address.",
+        "email_taken": EMAIL_TAKEN,
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -45,7 +48,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def clean_username(self, username: str, shallow: bool = False) -> str:
         """Refuse another form of a name: both would share a count of wrong passwords."""
-        username = super().clean_username(username, shallow)
+        try:
+            username = super().clean_username(username, shallow)
+        except ValidationError as error:
+            raise self.validation_error("username_letters") if error.code == "invalid" else error from None
         if plain_name(username) != username:
             raise self.validation_error("username_form")
         if not shallow and filter_users_by_username(username.casefold()).exists():
@@ -100,7 +106,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     error_messages: ClassVar = {
         **DefaultSocialAccountAdapter.error_messages,
-        "email_taken": "Another account has this e-mail address. If it is yours, sign in to it and connect %s.",
+        "email_taken": f"{EMAIL_TAKEN} If it is yours, sign in to it and connect %s.",
         "no_password": "Set a password first: your account has no other way to sign in.",
     }
 

@@ -7,11 +7,24 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from django.db.models import BooleanField, Q, QuerySet
+
 from experiments import cluster_kinds
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of
 
 _UNSET: Final = "not set"
+_EMPTY: Final = {"None": _UNSET}
+_SWITCH: Final = {**_EMPTY, "True": "yes", "False": "no"}
+_TITLES: Final = {
+    "staff status": "access to /admin/",
+    "superuser status": "superuser",
+    "most queued trials": "quota of queued trials",
+    "most machine hours": "quota of machine-hours",
+    "most disk gib": "quota of files, GiB",
+    "most capture gib": "quota of captures, GiB",
+}
+"""Labels of fields whose names in the database are not those of the pages."""
 
 
 def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
@@ -23,10 +36,24 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
         for label, before, after in _changed_keys(*map(_as_object, values))
     ]
     labels = {name.replace("_", " ") for name in stored}
-    for label, values in entry.changes_display_dict.items():
-        if label.lower() not in labels:
-            rows.append((label.lower(), values[0], values[1]))
+    model = entry.content_type.model_class()
+    fields = model._meta.concrete_fields if model else ()
+    switches = {str(field.verbose_name).lower() for field in fields if isinstance(field, BooleanField)}
+    for title, values in entry.changes_display_dict.items():
+        label = title.lower()
+        if label not in labels:
+            words = _SWITCH if label in switches else _EMPTY
+            before, after = (words.get(value, value) for value in values)
+            rows.append((_TITLES.get(label, label), before, after or _UNSET))
     return rows
+
+
+def with_words(entries: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Filter changes by words of the user, the changed thing or its kind."""
+    for word in words.split():
+        kinds = Q(content_type__model__icontains=word)
+        entries = entries.filter(kinds | Q(object_repr__icontains=word) | Q(actor__username__icontains=word))
+    return entries
 
 
 _OBJECTS: Final = frozenset({"settings", "facts"})
@@ -54,13 +81,18 @@ def _changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterat
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             label = _labels().get(name) or name.replace("_", " ").replace(".", ": ")
-            yield label, _in_words(before.get(name)), _in_words(after.get(name))
+            yield label, _in_words(name, before.get(name)), _in_words(name, after.get(name))
 
 
-def _in_words(value: Any) -> str:
+def _in_words(name: str, value: Any) -> str:
+    """Return a setting or fact as users write it."""
     if value is None:
         return _UNSET
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, bool):
+        return _SWITCH[str(value)]
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return cluster_facts.written(name, value) if isinstance(value, str | int | float) else json.dumps(value)
 
 
 @cache

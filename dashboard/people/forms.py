@@ -8,8 +8,21 @@ from allauth.account.forms import LoginForm, ResetPasswordForm, SignupForm
 from allauth.account.utils import filter_users_by_email, filter_users_by_username
 from allauth.mfa.webauthn.forms import AddWebAuthnForm
 from allauth.socialaccount.forms import SignupForm as ProviderSignUpForm
+from django import forms
+from django.contrib.auth.password_validation import get_default_password_validators, password_validators_help_text_html
+
+from experiments.models.people.access import TokensEndWithThePassword
 
 _LABELS: Final = {"username": "Name", "email": "E-mail"}
+
+
+def days_field(most: int, initial: int) -> forms.IntegerField:
+    """Return the field of a period of validity."""
+    limits = f"Write a number of days from 1 to {most}."
+    messages = dict.fromkeys(("invalid", "min_value", "max_value"), limits)
+    return forms.IntegerField(
+        label="Valid for, days", min_value=1, max_value=most, initial=initial, error_messages=messages
+    )
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
@@ -33,7 +46,20 @@ class _Labelled:
 
 
 class SignUpForm(_Labelled, SignupForm):  # type: ignore[misc]
-    """Sign-up with a password."""
+    """Sign-up with a password, whose errors are shown together."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # A new account has no tokens.
+        rules = [rule for rule in get_default_password_validators() if not isinstance(rule, TokensEndWithThePassword)]
+        self.fields["password1"].help_text = password_validators_help_text_html(rules)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()
+        first, second = (self[name].value() or "" for name in ("password1", "password2"))
+        if "password1" in self.errors and "password2" not in self.errors and first != second:
+            self.add_error("password2", "You must type the same password each time.")
+        return cleaned
 
 
 class ResetForm(_Labelled, ResetPasswordForm):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
 
 from allauth.account.forms import default_token_generator
-from allauth.account.utils import user_pk_to_url_str
+from allauth.account.utils import filter_users_by_email, user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.conf import settings
@@ -24,7 +24,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis.numbers import plural
-from dashboard.people.adapters import NAME_TAKEN
+from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN
 from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import query_value
 from experiments.errors import AccountUnchanged, LastSuperuser
@@ -65,12 +65,18 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         fields: ClassVar = ["username", "email"]
         labels: ClassVar = {"username": "Name", "email": "E-mail"}
         help_texts: ClassVar = {"username": "To sign in with: letters, digits and @ . + - _"}
-        error_messages: ClassVar = {"username": {"unique": NAME_TAKEN}}
+        error_messages: ClassVar = {"username": {"unique": NAME_TAKEN, "invalid": NAME_LETTERS}}
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
         projects: Any = self.fields["project"]
         projects.queryset = Project.objects.exclude(slug=PUBLISHED_PROJECT).order_by("name")
+
+    def clean_email(self) -> str:
+        email = str(self.cleaned_data["email"])
+        if email and filter_users_by_email(email):
+            raise forms.ValidationError(EMAIL_TAKEN)
+        return email
 
     def make(self) -> Any:
         """Create the account without a password, and its membership if a project is given."""
@@ -85,13 +91,17 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
 
 @dataclass(frozen=True, slots=True)
 class AccountChange:
-    """A change of an account: button, message after it, question before it."""
+    """A change of an account: button, message after it, question before it.
+
+    `warning` is for users who change their own account, and type their name to confirm.
+    """
 
     button: str
     done: str
     do: Callable[[Any], None]
     is_possible: Callable[[Any], bool]
     question: str = ""
+    warning: str = ""
 
 
 def _forget_second_factor(user: Any) -> None:
@@ -116,6 +126,7 @@ CHANGES: Final = {
         accounts.close_account,
         lambda user: user.is_active,
         "Its sessions and tokens end now. Its experiments stay. You can reopen the account.",
+        "This is your own account: you are signed out now, and only another superuser can reopen it.",
     ),
     "reopen": AccountChange(
         "Reopen account", "was reopened.", accounts.reopen_account, lambda user: not user.is_active
@@ -136,7 +147,12 @@ CHANGES: Final = {
         "Superusers can see and change everything in all projects, and make other superusers.",
     ),
     "no-superuser": AccountChange(
-        "Remove superuser rights", "is no longer a superuser.", accounts.end_superuser, lambda user: user.is_superuser
+        "Remove superuser rights",
+        "is no longer a superuser.",
+        accounts.end_superuser,
+        lambda user: user.is_superuser,
+        "The user keeps the roles in projects, and loses the pages of users, changes and cluster settings.",
+        "These are your own rights: only another superuser can give them back.",
     ),
 }
 
@@ -166,6 +182,10 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     """Apply one of `CHANGES`, or show the reason for a refusal."""
     _require_superuser(request)
     user = get_object_or_404(account_rows(), pk=pk)
+    is_own, name = user == request.user, user.get_username()
+    if is_own and change in CHANGES and CHANGES[change].warning and request.POST.get("name", "").strip() != name:
+        messages.error(request, f"Nothing changed. Type your name, {name}, to confirm.", extra_tags="bad")
+        return redirect("person", pk)
     try:
         do(change, user)
     except AccountUnchanged as error:
@@ -173,8 +193,8 @@ def change(request: HttpRequest, pk: int, change: str) -> HttpResponse:
     except LastSuperuser as error:
         messages.error(request, str(error), extra_tags="bad")
     else:
-        messages.success(request, f"{user.get_username()} {CHANGES[change].done}", extra_tags="ok")
-    return redirect("person", user.pk) if user != request.user else redirect("account")
+        messages.success(request, f"{name} {CHANGES[change].done}", extra_tags="ok")
+    return redirect("account") if is_own else redirect("person", user.pk)
 
 
 @require_POST

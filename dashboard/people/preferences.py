@@ -9,6 +9,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 
 from experiments.models import Preferences
@@ -38,6 +39,11 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic 
         super().__init__(data, instance=Preferences.of_user(user), prefix="display")
 
 
+def _is_new_installation() -> bool:
+    """Return whether no user has ever signed in."""
+    return not get_user_model()._default_manager.filter(last_login__isnull=False).exists()
+
+
 def accounts(request: HttpRequest) -> dict[str, Any]:
     """Provide templates with settings of accounts and the user's theme."""
     user: Any = getattr(request, "user", None)
@@ -47,4 +53,5 @@ def accounts(request: HttpRequest) -> dict[str, Any]:
         "signup_is_open": settings.SIGN_UP,
         "theme": Preferences.of_user(user).theme if has_account else "",
         "has_identity_provider": bool(settings.IDENTITY_PROVIDERS),
+        "is_new_installation": _is_new_installation,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import get_user_model
 from django.core.exceptions import BadRequest, PermissionDenied
@@ -18,8 +19,11 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from dashboard.people.change_rows import changed_fields
+from analysis import numbers
+from dashboard.people.change_rows import changed_fields, with_words
+from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
+from dashboard.requests.lookup import query_value
 from experiments.access import may_manage, role_in, visible_projects
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
@@ -44,10 +48,27 @@ class MemberForm(forms.Form):
 class InvitationForm(forms.Form):
     whom = forms.CharField(label="For", max_length=120, required=False, help_text="A note for you: who gets the link.")
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
-    days = forms.IntegerField(label="Valid for, days", min_value=1, max_value=30, initial=DAYS)
+    days = days_field(30, initial=DAYS)
 
 
-class NewProjectForm(forms.Form):
+class _UniqueName:
+    """Mixin that refuses names of other projects: lists show the name alone."""
+
+    cleaned_data: dict[str, Any]
+    instance: Any = None
+    """The project that is renamed; it keeps its name."""
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        others = Project.objects.filter(name__iexact=name)
+        if self.instance is not None:
+            others = others.exclude(pk=self.instance.pk)
+        if others.exists():
+            raise forms.ValidationError("Another project has this name.")
+        return name
+
+
+class NewProjectForm(_UniqueName, forms.Form):
     name = forms.CharField(max_length=120)
     maintainer = forms.CharField(max_length=150, help_text="Name of an account; this user gives the other roles.")
 
@@ -55,7 +76,7 @@ class NewProjectForm(forms.Form):
         return _account(self.cleaned_data["maintainer"])
 
 
-class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
+class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
     class Meta:
         model = Project
         fields: ClassVar = ["name", "most_queued_trials", "most_machine_hours", "most_disk_gib", "most_capture_gib"]
@@ -65,6 +86,19 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at 
             "most_disk_gib": "Files, GiB",
             "most_capture_gib": "Captures, GiB",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        limits = {
+            "most_queued_trials": settings.QUOTA_QUEUED_TRIALS,
+            "most_machine_hours": settings.QUOTA_MACHINE_HOURS,
+            "most_disk_gib": settings.QUOTA_DISK_GIB,
+            "most_capture_gib": settings.QUOTA_CAPTURE_GIB,
+        }
+        for name, most in limits.items():
+            words = numbers.grouped(most) if most else "none"
+            text = str(self.fields[name].help_text)
+            self.fields[name].help_text = text.replace("the installation;", f"the installation ({words});")
 
 
 def _account(name: str) -> Any:
@@ -143,6 +177,8 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def add(request: HttpRequest, slug: str) -> HttpResponse:
     project, form = managed(request, slug), MemberForm(request.POST, prefix="member")
+    if form.is_valid() and project.memberships.filter(user=form.cleaned_data["name"]).exists():
+        form.add_error("name", "This user is a member already. Change the role in the list of members.")
     if not form.is_valid():
         return project_page(request, project, status=422, member_form=form)
     return _changed(request, project, form.cleaned_data["name"], form.cleaned_data["role"])
@@ -255,13 +291,14 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
         project.memberships.select_related("user"), key=lambda member: (-rank(member.role), member.user.get_username())
     )
     manages = may_manage(request.user, project)
+    own_role = next((member.role for member in members if member.user == request.user), None)
     context = {
         "place": "projects",
         "project": project,
         "members": members,
         "roles": Role.choices,
         "manages": manages,
-        "own_role": role_in(request.user, project),
+        "own_role": own_role,
         "experiments": project.experiments.aggregate(
             all=Count("pk"), mine=Count("pk", filter=Q(owner=request.user.pk))
         ),
@@ -294,7 +331,8 @@ def all_changes(request: HttpRequest) -> HttpResponse:
 
 
 def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
-    page = Paginator(changes(project), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
+    words = query_value(request, "q")
+    page = Paginator(with_words(changes(project), words), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
     rows: list[dict[str, Any]] = [{"entry": entry, "fields": changed_fields(entry)} for entry in page]
-    context = {"place": "projects", "project": project, "rows": rows, "page": page}
+    context = {"place": "projects", "project": project, "rows": rows, "page": page, "words": words}
     return render(request, "people/changes.html", context)

@@ -34,8 +34,8 @@ _WORDS: Final[Mapping[str, str]] = {
     "srun-pmi2": "srun --mpi=pmi2",
     "flux-run": "flux run",
     "pals": "mpiexec of PALS",
-    "block": "host after host",
-    "cyclic": "hosts in turn",
+    "block": "block, host after host",
+    "cyclic": "cyclic, hosts in turn",
 }
 """Choices whose stored word says too little."""
 

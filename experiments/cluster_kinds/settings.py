@@ -32,6 +32,13 @@ def _as_path(text: str) -> str:
     return text
 
 
+def _as_program(text: str) -> str:
+    if re.fullmatch(r"[0-9.]+", text):
+        raise ValueError(f"{text} is a version: give the name or path of the program, such as python{text}")
+    return text
+
+
+Program = Annotated[Word, AfterValidator(_as_program)]
 KeyFile = Annotated[Word, AfterValidator(_as_path)]
 MPIRUN: Final = "mpirun"
 Launcher = Literal["mpirun", "srun-pmix", "srun-pmi2", "flux-run", "pals"]
@@ -105,7 +112,7 @@ class HostSettings(Settings):
     """default: as the MPI library does."""
     distribution: Distribution = stated("block", "Distribution", "MPI")
     """block fills one host after another with ranks; cyclic takes the hosts in turn."""
-    python: Word = stated("python3", "Python", "MPI")
+    python: Program = stated("python3", "Python", "MPI")
     """Interpreter on the hosts, 3.9 or newer."""
     scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it
     """Exists on every host and can be written; Rankwire removes only what it put there."""

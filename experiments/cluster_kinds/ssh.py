@@ -12,6 +12,15 @@ from experiments.cluster_kinds.hosts import as_host, one_spelling
 from experiments.cluster_kinds.settings import HostSettings, Login, Word, stated
 
 
+def _refusal(host: str) -> str:
+    """Return why this is not a host, or ""."""
+    try:
+        as_host(host)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 class SshSettings(HostSettings, Login):
     """Settings of hosts that are reached with ssh."""
 
@@ -25,7 +34,10 @@ class SshSettings(HostSettings, Login):
     @field_validator("hosts")
     @classmethod
     def _are_hosts_once(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        counts = Counter(one_spelling(as_host(host)) for host in hosts)
+        wrong = [error for host in hosts if (error := _refusal(host))]
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        counts = Counter(map(one_spelling, hosts))
         if twice := [host for host in hosts if counts[one_spelling(host)] > 1]:
             raise ValueError(f"named more than once: {', '.join(dict.fromkeys(twice))}")
         return hosts

@@ -51,7 +51,7 @@ def test_a_refusal_has_field_and_line(client: Client) -> None:
     with pytest.raises(Refused) as hidden:
         client.experiment("nowhere")
     assert (hidden.value.status, hidden.value.title) == (404, "Not Found")
-    assert hidden.value.detail == "No Experiment matches the given query."
+    assert hidden.value.detail == "This does not exist, or you do not have access to it."
     assert not Experiment.objects.exists()
 
 

@@ -15,6 +15,7 @@ from workers.launchers import Session
 from workers.trial.counters import METERS
 
 NAME = "Counters"
+LACKING: Final = "Counters of devices that hosts lack"
 IDLE_S: Final = 1.0
 """Between the reads of meters, in which no trial runs on the hosts."""
 
@@ -36,7 +37,7 @@ def counters(session: Session) -> list[Step]:
         elif absent:
             lacking.append(f"{source.title}: {_reason(absent)}.")
     if lacking:
-        steps.append(skipped(f"{NAME} not available", " ".join(lacking)))
+        steps.append(skipped(LACKING, " ".join(lacking)))
     return steps or [skipped(NAME, "Because no host reported any.")]
 
 
@@ -63,7 +64,7 @@ def _step(title: str, ready: Mapping[str, Any], absent: Mapping[str, Any], fix: 
         return ok(name, number, f"{'; '.join(seen)}.")
     because = f"On {', '.join(absent)}: {_reason(absent)}."
     if fix:
-        remedy = "The how-to “Let users read RAPL” names the risk and a permanent rule. Until the next restart:"
+        remedy = "The how-to “Let users read RAPL” names the risk and a permanent rule. Until the next restart, as root on each host:"
         return warning(name, number, " ".join([because, *([f"{'; '.join(seen)}."] if ready else [])]), remedy, fix)
     return warning(name, number, f"{because} {'; '.join(seen)}.")
 

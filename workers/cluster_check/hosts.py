@@ -52,7 +52,7 @@ def python(versions: Mapping[str, str]) -> Step:
             name,
             f"Missing on {', '.join(wrong)}",
             f"Python 3.9 or newer is needed; found {versions_in_words}.",
-            "Install it there, or name its path under “Python”.",
+            "Install it on these hosts, for example with this command, or name its path under “Python”.",
             "sudo apt install python3",
         )
     return ok(name, ", ".join(sorted(set(versions.values()))), f"On {', '.join(versions)}.")
@@ -151,7 +151,7 @@ def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], re
             name,
             f"Cannot be switched off on {', '.join(refused)}",
             f"{seen} Switching it off was refused {refusals}.",
-            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or run this command.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or run this there.",
             command,
         )
     return warning(
@@ -220,7 +220,7 @@ def path_mtu(session: Session, interfaces: Interfaces) -> Step:
         PATH_MTU,
         f"{low} B of {mtu} B",
         f"From {first} to {second} only packets up to {low} B get through, but the interface is set to {mtu} B. Large messages may hang.",
-        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU on all hosts.",
+        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU with this command on all hosts.",
         f"sudo ip link set dev {device} mtu {low}",
     )
 
@@ -261,7 +261,7 @@ def clocks(session: Session) -> Step:
             name,
             f"{', '.join(wrong)}: up to {amount(max(abs(far[host]) for host in wrong), 's')} off",
             f"{seen} Recordings are joined by the frames that two hosts have both seen; times between hosts stay less certain.",
-            f"Synchronise the clock with NTP on {', '.join(wrong)}.",
+            f"Synchronise the clock with NTP on {', '.join(wrong)}; this command installs a client there.",
             "sudo apt install chrony",
         )
     return ok(name, f"Within {amount(max(abs(offset) for offset in far.values()) + unsure, 's')}", seen)

@@ -20,6 +20,7 @@ from workers.errors import ClusterUnavailable, TrialFailed
 from workers.launchers import Launcher, Session
 from workers.launchers.base import Reached
 from workers.launchers.remote import RemoteSession
+from workers.launchers.ssh_words import KEY_UNREADABLE
 from workers.worker_identity import identity
 
 ON_HOSTS: Final = (
@@ -72,13 +73,16 @@ def steps_of(kind: str, settings: Mapping[str, Any], tell: Tell) -> list[Step]:
             problem("Settings", "Wrong", str(error), "Change them in the form."),
             *_untried("the settings are wrong"),
         ]
-    steps.append(_key_file(launcher) or ok("Settings", "Complete"))
+    unreadable_key = _key_file(launcher)
+    steps.append(unreadable_key or ok("Settings", "Complete"))
     if missing := launcher.probe():
         steps.append(problem("Worker's machine", "Not ready", " ".join(missing)))
         return [*steps, *_untried("the worker's machine is not ready")]
     tell("access to the hosts", steps)
     answered: list[str] = []
     steps += _reached(launcher, answered)
+    if unreadable_key and any(step.state == "problem" and KEY_UNREADABLE in step.seen for step in steps):
+        steps.remove(unreadable_key)  # the hosts that refused it report the same
     if answered == [] and any(step.state == "problem" for step in steps):
         return [*steps, *_untried("no host can be used")]
     tell("the start on the hosts", steps)
@@ -105,11 +109,12 @@ def _key_file(launcher: Launcher) -> Step | None:
     key = login.key if isinstance(login, Login) else None
     if key is None or "%" in key or "$" in key:
         return None
-    if os.access(os.path.expanduser(key), os.R_OK):  # noqa: PTH111 - that of Path raises for unknown users
+    path = os.path.expanduser(key)  # noqa: PTH111 - that of Path raises for unknown users
+    if os.access(path, os.R_OK):
         return None
     return warning(
         "Settings",
-        "No private key",
+        "Unreadable private key" if os.path.exists(path) else "Private key not found",  # noqa: PTH110 - as above
         f"The worker's user cannot read the file {key} on the worker's machine.",
         "Correct the path under “Private key”, or give the worker's user the file.",
     )

@@ -201,7 +201,7 @@ def _permission(
             name,
             f"Missing on {', '.join(failures)}",
             f"{'; '.join(dict.fromkeys(failures.values()))}. Trials run, but packets of these hosts are not recorded.",
-            "Give the account the right to record on these hosts, then check the cluster again.",
+            "Give the account the right to record: run this command as root on each of these hosts, then check the cluster again.",
             "sudo setcap cap_net_raw,cap_net_admin+eip $(command -v dumpcap)",
         )
     if died := [host for host, report in reports.items() if report.died]:
@@ -228,6 +228,12 @@ def _permission(
         )
     if not reports:
         return skipped(name, "Nothing is recorded on this cluster.")
+    if silent:
+        return ok(
+            name,
+            "Permitted",
+            f"No packet was seen on {', '.join(silent)}: no message of the MPI hello went over the network.",
+        )
     counts = ", ".join(f"{host} {plural(report.captured, 'packet')}" for host, report in reports.items())
     return ok(name, plural(len(reports), "recording"), f"Packets of the MPI hello were recorded: {counts}.")
 

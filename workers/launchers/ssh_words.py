@@ -9,12 +9,14 @@ from typing import Final
 from experiments.cluster_kinds.settings import Login
 from workers.launchers.base import Reached
 
+_BY_WORKER: Final = "Run this command on the worker's machine, as the worker's user."
 SSH_FAILED: Final = 255
 """Exit status of ssh itself, if no program of the host ended."""
+KEY_UNREADABLE: Final = "cannot be read"
 # Message of ssh -> its meaning, in the order of search: a key that cannot be read is refused as well.
 _REFUSALS: Final = (
     (r"Host key verification failed", "its host key is not the known one, or not known at all (known_hosts)"),
-    (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", "the key {0} cannot be read"),
+    (r"(?:Load key|Identity file) \"?([^\": ]+)\"?.*", f"the key {{0}} {KEY_UNREADABLE}"),
     (r"Permission denied \(([^)]*)\)", "it refuses the key of this user (Permission denied: {0})"),
     (r"Could not resolve hostname", "its name cannot be resolved"),
     (r"(Connection refused|No route to host|Connection timed out|Network is unreachable)", "{0}"),
@@ -69,11 +71,13 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):
             commands = (command.format(**places),) if command else ()
+            if commands:
+                remedy = f"{remedy} {_BY_WORKER}"
             return Reached(host, took_s, problem=explain(host, words), remedy=remedy, commands=commands)
     return Reached(
         host,
         took_s,
         problem=explain(host, words),
-        remedy="Try this command as the worker's user.",
+        remedy=_BY_WORKER,
         commands=(places["by_hand"],),
     )

@@ -59,10 +59,11 @@ def checked(url: str) -> tuple[str, str, int, str]:
 def refuse_private(host: str, allowed: Iterable[Any] = ()) -> None:
     """Raise Refused if ``host`` is an IP address that is not permitted.
 
-    Names are judged when they are contacted: their addresses change.
+    Names are judged when they are contacted: their addresses change, except those of localhost (RFC 6761, 6.3).
     """
+    is_loopback = f".{host.lower().rstrip('.')}".endswith(".localhost")
     try:
-        address = ip_address(host.partition("%")[0])
+        address = ip_address("127.0.0.1" if is_loopback else host.partition("%")[0])
     except ValueError:
         return
     if not is_allowed(address, allowed):

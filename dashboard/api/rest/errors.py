@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework.response import Response
@@ -37,6 +38,8 @@ from experiments.errors import (
 )
 
 _LONGEST_HOST: Final = 100
+_UNMATCHED: Final = re.compile(r"No .+ matches the given query\.")
+"""Django's own words for a missing row."""
 _CONFLICTS: Final = (
     AccountUnchanged,
     IdempotencyConflict,
@@ -67,6 +70,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, Busy | StoreUnavailable):
         status = 429 if isinstance(error, Busy) else 503
         return _answer(status, [whole(error)], headers={"Retry-After": str(RETRY_AFTER_S)})
+    if isinstance(error, Http404) and _UNMATCHED.fullmatch(str(error)):
+        return _answer(404, [whole("This does not exist, or you do not have access to it.")])
     response = exception_handler(error, context)
     if response is not None:
         response.data = problem(response.status_code, list(_entries(response.data)))

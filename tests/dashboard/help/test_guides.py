@@ -143,3 +143,10 @@ def test_excerpts_are_neither_repeated_nor_titles(words: str) -> None:
 )
 def test_the_page_says_what_was_found(page: Client, words: str, message: str) -> None:
     assert message in content(page, reverse("help") + f"?q={words}").text_content()
+
+
+def test_results_replace_the_list_of_guides(page: Client) -> None:
+    guide = "Manage accounts"
+    assert guide in content(page, reverse("help")).text_content()
+    assert guide not in content(page, f"{reverse('help')}?q=late+sender").text_content()
+    assert guide in content(page, f"{reverse('help')}?q=zzyzx").text_content()

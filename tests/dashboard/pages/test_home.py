@@ -90,3 +90,9 @@ def test_home_is_refreshed_when_a_trial_ends_and_another_is_queued(page: Client,
     response = page.get(reverse("pulse"), {"seen": before})
     assert (response.context["running"], response.context["queued"]) == (0, 2)
     assert "rankwire:work" in response.headers["HX-Trigger"]
+
+
+def test_users_without_a_role_are_offered_no_experiment(page: Client, person: User, library: Any) -> None:
+    assert "Import YAML" in page.get("/").content.decode()
+    person.memberships.all().delete()  # type: ignore[attr-defined]
+    assert "Import YAML" not in page.get("/").content.decode()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -18,8 +20,8 @@ def root(page: Client, person: User) -> Client:
 
 def test_it_gets_an_address_of_its_own_and_a_maintainer(root: Client) -> None:
     ada = factories.person("ada")
-    for expected in ("tu-graz-hpc", "tu-graz-hpc-2"):
-        answer = root.post("/projects/", {"name": "TU Graz: HPC", "maintainer": "ada"})
+    for name, expected in (("TU Graz: HPC", "tu-graz-hpc"), ("TU Graz, HPC", "tu-graz-hpc-2")):
+        answer = root.post("/projects/", {"name": name, "maintainer": "ada"})
         assert answer.url == f"/projects/{expected}/"
         assert Project.objects.get(slug=expected).memberships.get(user=ada).role == "maintainer"
     assert Project.create_named("測").slug == "project"
@@ -40,3 +42,19 @@ def test_its_name_and_quotas_are_changed(root: Client) -> None:
     assert (project.name, project.most_queued_trials, project.most_disk_gib) == ("Wing", 100, None)
     wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": "-1"})
     assert wrong.status_code == 422
+
+
+def test_names_of_projects_are_unique_on_their_pages(root: Client) -> None:
+    name = Project.objects.get(slug="default").name
+    answer = root.post("/projects/", {"name": name.upper(), "maintainer": "okafor"})
+    assert (answer.status_code, "Another project has this name." in answer.content.decode()) == (422, True)
+    Project.create_named("Wing")
+    assert root.post("/projects/wing/settings/", {"settings-name": name}).status_code == 422
+    assert root.post("/projects/wing/settings/", {"settings-name": "wing"}).status_code == 302
+
+
+def test_hints_of_quotas_name_the_limits_of_the_installation(root: Client, settings: Any) -> None:
+    settings.QUOTA_QUEUED_TRIALS, settings.QUOTA_DISK_GIB = 12_345, 0
+    page = root.get("/projects/default/").content.decode()
+    assert "the limit of the installation (12\u202f345); 0: no limit" in page
+    assert "the limit of the installation (none); 0: no limit" in page

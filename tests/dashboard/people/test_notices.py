@@ -103,6 +103,8 @@ def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
         ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "Remove the name and password"),
         ({"webhook-url": "https://example.org/"}, "Choose at least one event."),
         ({"webhook-url": "http://127.0.0.1:9/hook", "webhook-ended": "on"}, "127.0.0.1 is not a public address"),
+        ({"webhook-url": "http://LOCALHOST./x", "webhook-ended": "on"}, "localhost. is not a public address"),
+        ({"webhook-url": "http://a.localhost/x", "webhook-ended": "on"}, "a.localhost is not a public address"),
         ({"webhook-url": "http://[::1]/hook", "webhook-ended": "on"}, "::1 is not a public address"),
     ],
 )

@@ -95,3 +95,42 @@ def test_who_is_no_superuser_can_be_closed_where_there_is_none(person: User) -> 
     boss = factories.person("boss", is_superuser=True)
     with pytest.raises(LastSuperuser):
         accounts.end_superuser(boss)
+
+
+@pytest.mark.parametrize("change", ["no-superuser", "close"])
+def test_superusers_type_their_name_before_they_change_their_own_account(
+    root: Client, person: User, change: str
+) -> None:
+    accounts.make_superuser(person)
+    user = User.objects.get(username="root")
+    before = (user.is_active, user.is_superuser)
+    page = text_of(root.get(reverse("person", args=[user.pk])))
+    assert f'id="ask-{change}"' in page
+    assert f'id="name-{change}" name="name" required' in " ".join(page.split())
+    for name in ("", "okafor"):
+        answer = root.post(reverse("person-change", args=[user.pk, change]), {"name": name}, follow=True)
+        assert "Type your name, root, to confirm" in text_of(answer)
+        user.refresh_from_db()
+        assert (user.is_active, user.is_superuser) == before
+    root.post(reverse("person-change", args=[user.pk, change]), {"name": "root"})
+    user.refresh_from_db()
+    assert (user.is_active, user.is_superuser) != before
+
+
+def test_rights_of_another_superuser_are_removed_after_a_dialog(root: Client, person: User) -> None:
+    accounts.make_superuser(person)
+    page = text_of(root.get(reverse("person", args=[person.pk])))
+    assert 'data-dialog="ask-no-superuser"' in page
+    assert 'id="name-no-superuser"' not in page
+    do(root, person, "no-superuser")
+    person.refresh_from_db()
+    assert not person.is_superuser
+
+
+def test_a_new_account_needs_an_e_mail_address_of_its_own(root: Client) -> None:
+    User.objects.filter(username="root").update(email="root@example.org")
+    answer = root.post(LIST, {"username": "lise", "email": "Root@example.org", "role": "submitter"})
+    assert answer.status_code == 422
+    assert "Another account has this e-mail address." in answer.content.decode()
+    for name in ("lise", "otto"):  # without an address
+        assert root.post(LIST, {"username": name, "email": "", "role": "submitter"}).status_code == 200

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from experiments.models import Invitation, Membership, Project
+from experiments.models import ApiToken, Invitation, Membership, Project, Webhook
 from tests.dashboard.api.clients import client_of
+from tests.dashboard.texts import text_of
 from tests.experiments import factories
 
 
@@ -46,6 +47,46 @@ def test_a_maintainer_adds_changes_and_removes_members(browser: Client, optics: 
     assert roles(optics)["ada"] == "submitter"
     browser.post(member(optics, "ada"), {"remove": "1"})
     assert roles(optics) == {"mia": "maintainer"}
+
+
+def test_adding_a_member_again_changes_no_role(browser: Client, optics: Project) -> None:
+    factories.person("ada", "submitter", optics)
+    answer = browser.post("/projects/optics/members/", {"member-name": "ada", "member-role": "maintainer"})
+    assert answer.status_code == 422
+    assert "is a member already" in answer.content.decode()
+    assert roles(optics)["ada"] == "submitter"
+
+
+def test_what_cannot_be_restored_is_deleted_after_a_dialog(browser: Client, optics: Project, mia: Any) -> None:
+    factories.person("ada", "viewer", optics)
+    Invitation.issue(optics, "viewer", by=mia)
+    ApiToken.issue(mia, "laptop")
+    Webhook.objects.create(project=optics, url="https://example.org/hook", ended=True)
+    project, account = (text_of(browser.get(address)) for address in ("/projects/optics/", "/account/"))
+    for page, kinds in ((project, ("member", "invitation", "webhook")), (account, ("token",))):
+        for kind in kinds:
+            buttons, dialogs = (set(re.findall(rf'{at}="ask-({kind}-\d+)"', page)) for at in ("data-dialog", "id"))
+            assert buttons == dialogs != set(), kind
+    for name in ("member", "invitation", "webhook"):
+        [address, *_] = re.findall(rf'<dialog id="ask-{name}-\d+".*?action="([^"]+)"', project, re.DOTALL)
+        browser.post(address, {"remove": "1"})
+    [address] = re.findall(r'<dialog id="ask-token-\d+".*?action="([^"]+)"', account, re.DOTALL)
+    browser.post(address)
+    for model in (Invitation, Webhook, ApiToken):
+        assert not model._default_manager.exists()
+
+
+@pytest.mark.parametrize(("role", "words"), [("viewer", "<b>viewer</b>"), (None, "")])
+def test_a_superuser_sees_the_role_of_the_list(optics: Project, role: str | None, words: str) -> None:
+    root = factories.person("root", is_superuser=True)
+    if role:
+        optics.set_role(root, role)
+    client = Client()
+    client.force_login(root)
+    answer = client.get("/projects/optics/")
+    assert answer.context["own_role"] == role
+    assert words in text_of(answer)
+    assert "superuser: you may do everything here" in text_of(answer)
 
 
 def test_the_link_of_an_invitation_is_shown_once(browser: Client, optics: Project) -> None:

@@ -31,7 +31,9 @@ def wing(person: User) -> Project:
 
 
 def test_one_that_holds_nothing_goes_with_its_members_invitations_and_tokens(root: Client, wing: Project) -> None:
-    assert "Delete Wing?" in text_of(root.get("/projects/wing/"))
+    page = text_of(root.get("/projects/wing/"))
+    assert "Delete Wing?" in page
+    assert "Its 1 member loses the role." in page
     root.post("/projects/wing/remove/", {"name": "Wing"})
     assert not Project.objects.filter(slug="wing").exists()
     assert not ApiToken.objects.filter(name="of the wing").exists()

@@ -102,6 +102,8 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "node_a", "it has an underscore"),
         ("hosts", "n1- n2", "is not a host name"),
         ("hosts", "n1..lab", "is not a host name"),
+        ("hosts", "n1 a_b n2 c@d", "'a_b' is not a host name: it has an underscore. Use its address; 'c@d' is"),
+        ("python", "3.9", "3.9 is a version: give the name or path of the program, such as python3.9"),
         ("hosts", "10.0.0.256", "is not a host name"),
         ("hosts", f"{'n' * 64}", "is not a host name"),
         ("hosts", "***", "is not a host name"),

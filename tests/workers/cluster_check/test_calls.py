@@ -72,3 +72,13 @@ def test_recorded_is_well_without_packets_if_mpi_bypasses_the_kernel(
 
     step = cast(Callable[..., list[world.Step]], world.recorded)(TwoHosts(), run, results)[-1]
     assert (step.name, step.state, step.value) == ("Capture permission", state, value)
+
+
+def test_a_recording_without_packets_on_one_host_is_permitted_and_counts_none() -> None:
+    class OneHost(TwoHosts):
+        hosts = ("n1",)
+        recorded_hosts = ("",)
+
+    (step,) = world.recorded(cast(Session, OneHost()), list)
+    assert (step.name, step.state, step.value) == ("Capture permission", "ok", "Permitted")
+    assert step.seen == "No packet was seen on all hosts: no message of the MPI hello went over the network."

@@ -38,7 +38,11 @@ def test_counters_name_the_hosts_and_the_fix() -> None:
     rapl, others = counters(cast(Session, session))
     assert (rapl.state, rapl.value, rapl.commands) == ("warning", "1 of 2 hosts", ("chmod",))
     assert rapl.seen.startswith("On n2: readable by root only.")
-    assert (others.name, others.state, others.seen) == ("Counters not available", "skipped", "Fabric ports: none.")
+    assert (others.name, others.state, others.seen) == (
+        "Counters of devices that hosts lack",
+        "skipped",
+        "Fabric ports: none.",
+    )
 
 
 def test_meters_state_the_power_of_a_host_without_a_trial() -> None:

@@ -10,17 +10,18 @@ from experiments.models import Cluster, ClusterTest
 from tests.experiments import factories
 from tests.workers.cluster_check.steps import steps_by_name
 from workers.cluster_check.run import steps_of
+from workers.cluster_check.step import Step
 
 NO_SSHD = {"hosts": ["127.0.0.1", "127.0.0.2"], "port": 1}
 
 
 def test_a_missing_key_is_reported_before_and_once_for_all_hosts(tmp_path: Path) -> None:
     key = str(tmp_path / "nokey")
-    steps = steps_of("ssh", {**NO_SSHD, "key": key}, lambda trying, steps: None)
-    settings, *reached = [step for step in steps if step.state != "skipped"]
-    assert (settings.state, settings.value) == ("warning", "No private key")
-    assert key in settings.seen
-    (reach,) = reached
+    before: list[Step] = []
+    steps = steps_of("ssh", {**NO_SSHD, "key": key}, lambda trying, steps: before.extend(steps))
+    assert (before[0].state, before[0].value) == ("warning", "Private key not found")
+    assert key in before[0].seen
+    (reach,) = [step for step in steps if step.state != "skipped"]
     assert reach.value == "2 of 2 failed"
     assert reach.seen.count(key) == 1
     assert reach.seen.endswith("The same holds for 127.0.0.2.")
@@ -28,7 +29,7 @@ def test_a_missing_key_is_reported_before_and_once_for_all_hosts(tmp_path: Path)
 
 def test_a_key_of_an_unknown_user_is_reported() -> None:
     steps = steps_of("ssh", {**NO_SSHD, "key": "~no-such-user/key"}, lambda trying, steps: None)
-    assert (steps[0].state, steps[0].value) == ("warning", "No private key")
+    assert (steps[0].state, steps[0].value) == ("warning", "Private key not found")
 
 
 def test_hosts_that_fail_for_different_reasons_have_steps_with_one_fix_each() -> None:
@@ -39,6 +40,7 @@ def test_hosts_that_fail_for_different_reasons_have_steps_with_one_fix_each() ->
     assert (refused.value, unresolved.value) == ("2 of 3 failed", "1 of 3 failed")
     assert "sshd" in refused.remedy
     assert len(refused.commands) == 2
+    assert unresolved.remedy.endswith("on the worker's machine, as the worker's user.")
     assert unresolved.commands == ("getent hosts no-such-host.invalid",)
 
 

@@ -79,13 +79,15 @@ def test_steps_that_were_not_tried_for_one_reason_are_one_row(page: Client, rack
     test.end(
         [
             STEPS[1],
+            {**STEPS[1], "state": "problem"},
+            {**STEPS[1], "state": "problem"},
             *({"name": name, **untried} for name in ("Link", "Clocks")),
             {"name": "GPU", **untried, "seen": "No."},
         ]
     )
     response = page.get(reverse("cluster", args=["rack"]))
-    assert [step["name"] for step in response.context["steps"]] == ["Reach", "Link, Clocks", "GPU"]
-    assert ("skipped", "3 not tried") in response.context["counts"]
+    assert [step["name"] for step in response.context["steps"]] == [*3 * ["Reach"], "Link, Clocks", "GPU"]
+    assert response.context["counts"] == [("problem", "3 problems"), ("skipped", "3 no result")]
 
 
 def test_waiting_check_names_the_other_cluster_of_the_trial(page: Client, rack: Cluster) -> None:

@@ -28,6 +28,24 @@ def test_sign_up_is_open_if_the_setting_allows_it(library: Project, client: Clie
     assert not Membership.objects.filter(user__username="newton").exists()
 
 
+def test_sign_up_shows_all_errors_of_the_passwords(library: Project, client: Client, settings: Any) -> None:
+    settings.SIGN_UP = True
+    wrong = {**NEW, "username": "new ton", "password1": "password", "password2": "passwort"}
+    errors = client.post("/sign-up/", wrong).context["form"].errors
+    assert errors["username"] == ["Use letters, digits and @ . + - _ only."]
+    assert "too common" in errors["password1"][0]
+    assert errors["password2"] == ["You must type the same password each time."]
+    text = client.get("/sign-up/").content.decode()
+    assert "at least 8 characters" in text
+    assert "tokens" not in text.partition("<main")[2]
+
+
+def test_sign_in_names_the_first_account_until_a_user_signed_in(library: Project, client: Client) -> None:
+    assert "admin-password" in client.get("/sign-in/").content.decode()
+    User.objects.create_user("ada", last_login=timezone.now())
+    assert "admin-password" not in client.get("/sign-in/").content.decode()
+
+
 def test_an_invitation_lets_one_person_make_an_account_and_join(library: Project, client: Client) -> None:
     _, key = Invitation.issue(library, "submitter", by=factories.person("mia", "maintainer"))
     assert client.get(f"/invitation/{key}/")["Location"] == "/invitation/"
