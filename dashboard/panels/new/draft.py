@@ -6,7 +6,8 @@ Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from django.http import QueryDict
 from experiments import workloads
 from experiments.common.quantities import FRACTION
 from experiments.common.stored_mappings import mapping_at
+from experiments.errors import FieldError
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
 from experiments.specification.fields import EACH
@@ -58,6 +60,12 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
     text = post.get("yaml", "")
     parse_yaml(text, max_trials=max_trials)
     return _in_words_of_the_form(expanded(YamlDocument(text).data))
+
+
+def with_lines(text: str, errors: Sequence[FieldError]) -> list[FieldError]:
+    """Return errors of valid YAML with the lines of their fields."""
+    document = YamlDocument(text)
+    return [replace(error, line=document.line(error.path)) for error in errors]
 
 
 def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:

@@ -291,6 +291,18 @@ def test_wrong_yaml_names_its_line_and_keeps_the_form(page):
     assert 'aria-disabled="true"' in html
 
 
+def test_yaml_names_the_line_that_the_cluster_refuses(page):
+    text = "name: x\nworkload: water\nsweep:\n  hosts: [2, 400]\n"
+    preview = preview_of_yaml(page, text)
+    started = page.post(reverse("new"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+    assert started.status_code == 422
+    for response in (preview, started):
+        (error,) = response.context["yaml_errors"]
+        assert error.path == "sweep.hosts"
+        assert "not 400" in error.message
+    assert preview.context["yaml_errors"][0].line == 4
+
+
 def test_an_empty_yaml_asks_for_a_text_or_a_file(page):
     (error,) = preview_of_yaml(page, "  ").context["yaml_errors"]
     assert "paste YAML or open a file" in error.message
