@@ -92,6 +92,30 @@ def test_it_writes_the_draft_as_yaml_that_means_the_same():
     assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
 
 
+def test_yaml_of_a_stored_specification_has_the_units_of_the_form():
+    stored = parse(
+        {
+            "name": "x",
+            "workload": "water",
+            "sweep": {"hosts": [1, 2], "link.delay": ["1 ms", "2 ms"], "link.mtu": [1500, 9000]},
+            "link": {"bandwidth": "100 Mbit/s", "loss": "1 %", "queue": "1 MiB"},
+        }
+    )
+    text = as_yaml(stored.to_dict())
+    for words in ("bandwidth: 100 Mbit/s", "loss: 1 %", "queue: 1 MiB", "link.delay: [1 ms, 2 ms]", "[1500, 9000]"):
+        assert words in text
+    assert expand(parse_yaml(text)) == expand(stored)
+
+
+def test_default_time_limit_is_not_written():
+    assert "time_limit_s" not in draft_from_post(posted(time_limit_s="600 s"))
+
+
+def test_constants_of_a_workload_are_not_offered_for_a_sweep():
+    form = Form({"name": "x", "workload": "command"}, {}, [])
+    assert not {"program", "placeholders"} & dict(form.sweepable).keys()
+
+
 def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     definition = {
         "program": ["program", "--build={build}", "{version}", "{steps}"],
