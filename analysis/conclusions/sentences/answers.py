@@ -68,7 +68,7 @@ def slices(verdicts: Mapping[str, Sequence[str]]) -> str:
     rows = list(verdicts.items())
     if len(rows) == 1:
         ((verdict, places),) = rows
-        return f"In all {len(places)} combinations: {verdict}."
+        return f"In {'both' if len(places) == 2 else f'all {len(places)}'} combinations: {verdict}."
     return f"{first_up(clauses([f'{joined(places)}: {verdict}' for verdict, places in rows]))}."
 
 
