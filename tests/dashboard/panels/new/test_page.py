@@ -346,6 +346,7 @@ def test_it_starts_a_clone_from_the_same_answers(page):
     html = page.get(reverse("new") + f"?from={experiment.slug}").content.decode()
     assert 'value="100 Mbit/s"' in html
     assert 'value="1..2"' in html
+    assert f'href="{experiment.get_absolute_url()}"' in html.partition("<h1")[0]  # the crumbs name the original
 
 
 @pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
