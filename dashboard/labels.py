@@ -127,6 +127,18 @@ def workload_title(slug: str) -> str:
     return slug if workload is None else workload.title
 
 
+def command_text(words: Sequence[str]) -> str:
+    """Return a command as typed: quotes only around words that need them here."""
+    return " ".join(word if _is_one_word(word) else shlex.quote(word) for word in words)
+
+
+def _is_one_word(text: str) -> bool:
+    try:
+        return shlex.split(text) == [text]
+    except ValueError:  # an open quote
+        return False
+
+
 def command_lines(argv: Sequence[str], width: int = 76) -> str:
     """Format an argv list for a shell, broken before options at `width`."""
     groups: list[str] = []
@@ -175,7 +187,7 @@ def value_words(name: str, value: Any, workload: str = "") -> str:
     if isinstance(value, float) and (name == "link.loss_burst" or not name.startswith("link.")):
         return numbers.significant(value)
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return shlex.join(value) if value else numbers.NOTHING
+        return command_text(value) if value else numbers.NOTHING
     if value == 0 and name in ("link.delay", "link.jitter"):
         return "0 ms"
     return display_value(name, value).replace(" us", " µs")  # specifications may omit it

@@ -4,6 +4,7 @@
   const form = document.getElementById("find"), [words, only] = form.querySelectorAll("input");
   const sections = ["metrics", "configuration", "environment"].map(name => document.getElementById(name));
   const rows = sections.flatMap(section => [...section.querySelectorAll("tbody tr")]);
+  const charts = document.querySelectorAll("section[id^='c-']");
   const folds = sections.flatMap(section => [...section.querySelectorAll("details:has(tbody)")]);
 
   function show() {
@@ -17,7 +18,13 @@
       fold.hidden = isAsked && !shown.some(row => fold.contains(row));
       fold.open = asked.length > 0 && !fold.hidden;
     }
-    form.querySelector("output").textContent = isAsked ? `${shown.length} of ${rows.length} rows` : "";
+    for (const section of sections) section.hidden = isAsked && !shown.some(row => section.contains(row));
+    for (const chart of charts) {
+      const title = chart.querySelector("h3").textContent.toLowerCase();
+      chart.hidden = !asked.every(word => title.includes(word));
+    }
+    const none = shown.length ? "" : only.checked ? ": no difference has this name" : ": no setting, fact or metric has this name";
+    form.querySelector("output").textContent = isAsked ? `${shown.length} of ${rows.length} rows${none}` : "";
   }
 
   form.hidden = false;

@@ -76,14 +76,15 @@
   });
 
   // The preview follows what was edited last. Edits of the form would overwrite YAML that has errors.
-  function holdForm(on) {
+  function holdForm(on, failed = on) {
     document.getElementById("steps").inert = on;
     document.getElementById("yaml-discard").hidden = !on;
+    document.getElementById("form-locked").hidden = !failed;
   }
   form.addEventListener("input", e => {
     if (e.target.name === "chosen" || e.target.id === "yaml-file") return;
     source.value = e.target.id === "yaml" ? "yaml" : "form";
-    if (source.value === "yaml") { document.getElementById("sync").textContent = "Reading the YAML …"; holdForm(true); }
+    if (source.value === "yaml") { document.getElementById("sync").textContent = "Reading the YAML …"; holdForm(true, !document.getElementById("form-locked").hidden); }
   }, true);
   document.addEventListener("change", e => {
     if (e.target.id !== "yaml-file" || !e.target.files.length) return;
@@ -92,7 +93,7 @@
     e.target.files[0].text().then(text => { yaml.value = text; yaml.dispatchEvent(new Event("input", { bubbles: true })); });
     e.target.value = "";
   }, true);
-  document.getElementById("yaml-discard").addEventListener("click", changed);
+  for (const button of document.querySelectorAll("[data-discard-yaml]")) button.addEventListener("click", changed);
   document.getElementById("yaml-save").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([document.getElementById("yaml").value], { type: "application/yaml" }));

@@ -139,13 +139,21 @@ _NOT_SPLIT: Final = {"no_core_s": "Outside MPI, off the CPU"}
 _SPLIT: Final = {"descheduled_s": "Descheduled outside MPI", "blocked_outside_s": "Blocked outside MPI"}
 """Shown if the kernel of every host counts run delay."""
 _IN_MPI: Final = {"on_cpu_s": "In MPI, on CPU", "blocked_s": "In MPI, blocked"}
+_SPLIT_IN_MPI: Final = {
+    "on_cpu_s": "In MPI, on CPU",
+    "descheduled_inside_s": "In MPI, blocked: descheduled",
+    "waiting_s": "In MPI, blocked: waiting",
+}
 _SIZES: Final = (("point_to_point", "Point-to-point", "--s1"), ("collective", "Collective", "--s3"))
 
 
-def time_per_rank(ranks: Sequence[Mapping[str, Any]]) -> Figure:
+def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
     """Draw seconds from MPI_Init to MPI_Finalize as stacked bars per rank."""
-    is_split = all(part in rank for part in _SPLIT for rank in ranks)
-    parts = {"computing_s": "Computing", **(_SPLIT if is_split else _NOT_SPLIT), **_IN_MPI}
+    parts = {"computing_s": "Computing", **_NOT_SPLIT, **_IN_MPI}
+    if all(part in rank for part in (*_SPLIT, "descheduled_inside_s") for rank in ranks):
+        # A rank without a core waits for the core, not for the network.
+        parts = {"computing_s": "Computing", **_SPLIT, **_SPLIT_IN_MPI}
+        ranks = [rank | {"waiting_s": max(0.0, rank["blocked_s"] - rank["descheduled_inside_s"])} for rank in ranks]
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")
     names = [str(rank["rank"]) for rank in ranks]
     data = [

@@ -61,8 +61,9 @@ medians"""
 _CHART: Final = """\
 figure = go.Figure(layout={{"title": {title!r}, "xaxis_title": {x_title!r}, "yaxis_title": {y_title!r}}})
 for (name,), line in medians.group_by("series", maintain_order=True):
-    bars = {{"array": line["highest"] - line["median"], "arrayminus": line["median"] - line["lowest"]}}
-    figure.add_scatter(x=line[X], y=line["median"], name=name, mode="lines+markers", error_y=bars)
+    above, below = line["highest"] - line["median"], line["median"] - line["lowest"]
+    bars = {{"array": above.to_list(), "arrayminus": below.to_list()}}
+    figure.add_scatter(x=line[X].to_list(), y=line["median"].to_list(), name=name, mode="lines+markers", error_y=bars)
 figure.update_yaxes(rangemode="tozero")
 figure"""
 

@@ -13,7 +13,14 @@ from django_htmx.http import trigger_client_event
 
 from analysis.numbers import plural
 from dashboard.panels.experiment.excluded_trials import Stale, stale_points
-from dashboard.panels.new.draft import as_yaml, draft_from_post, is_from_yaml, posted_draft, without_foreign_figures
+from dashboard.panels.new.draft import (
+    as_yaml,
+    draft_from_post,
+    is_from_yaml,
+    posted_draft,
+    with_lines,
+    without_foreign_figures,
+)
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
@@ -77,7 +84,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     except InvalidSpec as error:
         draft, refused = draft_from_post(request.POST), error
     context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
-    return render(request, "new/_preview.html", context | typed_yaml(request, refused))
+    return render(request, "new/_preview.html", context | typed_yaml(request, refused, context["error"]))
 
 
 @require_POST
@@ -191,17 +198,23 @@ def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(query_value(request, "network")) or "network" in request.POST
-    context = form_context(draft, error) | typed_yaml(request, error) | project_choice(request)
+    context = form_context(draft, error) | project_choice(request)
+    context |= typed_yaml(request, error, context["error"])
     tour = bool(query_value(request, "tour")) or "tour" in request.POST
     context |= {"place": "experiments", "about_network": about_network, "tour": tour}
     return render(request, "new/page.html", context, status=status)
 
 
-def typed_yaml(request: HttpRequest, error: InvalidSpec | None) -> dict[str, Any]:
-    """Return YAML that the user typed, unchanged, with its errors."""
+def typed_yaml(request: HttpRequest, refused: InvalidSpec | None, error: InvalidSpec | None) -> dict[str, Any]:
+    """Return YAML that the user typed, unchanged, with its errors.
+
+    Without a refusal, `error` is the cluster's: the text is read again for the lines.
+    """
     if not is_from_yaml(request.POST):
         return {}
-    return {"from_yaml": True, "yaml": request.POST.get("yaml", ""), "yaml_errors": error.errors if error else []}
+    text = request.POST.get("yaml", "")
+    errors = refused.errors if refused else with_lines(text, error.errors) if error else ()
+    return {"from_yaml": True, "yaml": text, "yaml_errors": errors}
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:
@@ -242,6 +255,7 @@ def form_context(
         "form": Form(draft, error.by_path() if error else {}, clusters),
         "preview": made,
         "editing": editing,
+        "error": error,
         "change": change,
         "stale": stale,
         "yaml": as_yaml(draft),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.views.decorators.http import require_GET
 from pydantic.fields import FieldInfo
 
 from analysis.numbers import NOTHING
+from dashboard.labels import command_text
 from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
 from experiments.access import may_register_programs, may_replace_program, visible_experiments
@@ -84,7 +84,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 def _versions(slug: str) -> list[tuple[Program, str]]:
     """Return the versions of a program with their commands, the latest first."""
     stored = Program.objects.filter(slug=slug).select_related("author").order_by("-version")
-    return [(version, shlex.join(version.definition["program"])) for version in stored]
+    return [(version, command_text(version.definition["program"])) for version in stored]
 
 
 def _source_of(figure: registry.FigureOfMerit, program: Program | None) -> str:

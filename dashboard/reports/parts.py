@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.db.models import Count
 from django.http import QueryDict
 
 from analysis import numbers
@@ -28,6 +29,7 @@ from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe
 from experiments.metrics import is_metric
 from experiments.models import Configuration, Experiment, Kind, Report, State
+from experiments.models.states import disturbed
 from experiments.selectors.comparison import compare
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
 from experiments.selectors.explorer import pivot
@@ -114,7 +116,15 @@ class Source:
             return _answer(experiment)
         if part.kind == "table":
             return _TABLES[part.what](self, experiment)
-        return _one_chart(self.charts(experiment), part.what, experiment.slug)
+        return _one_chart(self.charts(experiment), part.what, experiment.slug) | _caution(experiment)
+
+
+def _caution(experiment: Experiment) -> dict[str, str]:
+    """Return a note if other load slowed trials of a chart."""
+    counts = experiment.trials.counted().aggregate(counted=Count("pk"), slowed=Count("pk", filter=disturbed()))
+    if not counts["slowed"]:
+        return {}
+    return {"note": f"Other load slowed {counts['slowed']} of {numbers.plural(counts['counted'], 'counted trial')}."}
 
 
 @dataclass(frozen=True)

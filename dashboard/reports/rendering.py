@@ -26,7 +26,10 @@ from experiments.models import Experiment, Report, ReportVersion
 _STYLES: Final = ("report-file.css", "rankwire.css", "media.css", "reports.css")
 _SCRIPTS: Final = ("print.js", "vendor/plotly.js", "charts.js", "chart-files.js")
 _ADDRESS: Final = re.compile(r"url\(\"?([^)\"]+)\"?\)")
-NOT_FOR_YOU: Final = "This part is hidden: its experiment is missing, or you may not read it."
+NOT_FOR_YOU: Final = (
+    "This part is hidden: its experiment was deleted, or you may not read it. "
+    "Owners can restore a deleted experiment from the trash."
+)
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,11 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield FieldError("where", str(error))
 
 
+_CONSTANT: Final = (
+    "defines the workload itself and cannot be swept: start an experiment for each value and compare them"
+)
+
+
 def _check_values(spec: ExperimentSpec, workload: WorkloadDefinition) -> Iterator[FieldError]:
     """Yield the errors of constants and swept values."""
     known_names = spec.known_parameters()
@@ -162,7 +167,7 @@ def _check_values(spec: ExperimentSpec, workload: WorkloadDefinition) -> Iterato
         if name in spec.parameters:
             yield FieldError(f"sweep.{name}", "is under parameters: too; a parameter is either constant or swept")
         if name in workload.constants:
-            yield FieldError(f"sweep.{name}", "defines the workload itself and cannot be swept")
+            yield FieldError(f"sweep.{name}", _CONSTANT)
             continue
         try:
             values = spec.swept(name)

@@ -165,7 +165,8 @@ class YamlDocument:
         try:
             self._root, self.data = _read(text)
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+            is_open = (error.context or "").startswith("while parsing a flow")  # its bracket is not closed
+            mark = (error.context_mark if is_open else None) or error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
             problem = error.problem or error.context or ""
             why = problem if isinstance(error, _RefusedError) else f"not valid YAML: {_in_words(problem)}"

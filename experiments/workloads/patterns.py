@@ -36,7 +36,7 @@ def compiled(pattern: str) -> Any:
         reason = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
         if _NEEDS_MEMORY.search(pattern) and reason.startswith("invalid"):
             reason = "look-around (?=, ?!, ?<=, ?<!) and back-references are not allowed: their search may never end"
-        raise ValueError(f"the regular expression {pattern!r} cannot be read: {reason}") from None
+        raise ValueError(f"the regular expression '{pattern}' cannot be read: {reason}") from None
 
 
 def search(pattern: str, text: Text) -> Iterator[tuple[Line, Any]]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from experiments.common.quantities import SIZE
 from experiments.workloads.base import Mismatch, Parameters
 from experiments.workloads.fields import parameter
 from experiments.workloads.patterns import compiled
@@ -76,11 +77,11 @@ class Placeholder(BaseModel):
             if typed not in self.choices and str(typed) not in map(str, self.choices):
                 raise ValueError(f"must be one of {', '.join(map(str, self.choices))}, not {value!r}")
         elif isinstance(typed, str) and not compiled(self.pattern or PLAIN_TEXT).fullmatch(typed):
-            raise ValueError(f"{value!r} does not match {self.pattern or PLAIN_TEXT}")
+            raise ValueError(f"'{value}' does not match {self.pattern or PLAIN_TEXT}")
         if self.minimum is not None and float(typed) < self.minimum:
-            raise ValueError(f"must be at least {self.minimum:g}, not {value!r}")
+            raise ValueError(f"must be at least {_plain(self.minimum)}, not {value!r}")
         if self.maximum is not None and float(typed) > self.maximum:
-            raise ValueError(f"must be at most {self.maximum:g}, not {value!r}")
+            raise ValueError(f"must be at most {_plain(self.maximum)}, not {value!r}")
         return typed
 
     def _text(self, value: Any) -> str:
@@ -91,6 +92,8 @@ class Placeholder(BaseModel):
         return text
 
     def _number(self, value: Any) -> int | float:
+        if isinstance(value, str) and self.unit in ("B", SIZE.base):
+            value = SIZE.parse(value)
         try:
             number = float(value) if not isinstance(value, bool) else float("nan")
         except (TypeError, ValueError, OverflowError):
@@ -100,6 +103,11 @@ class Placeholder(BaseModel):
         if self.type == "integer" and not number.is_integer():
             raise ValueError(f"must be a whole number, not {value!r}")
         return int(number) if self.type == "integer" else number
+
+
+def _plain(number: float) -> str:
+    """Return a limit as users write it: 1000000, not 1e+06."""
+    return str(int(number)) if number.is_integer() and abs(number) < 1e18 else f"{number:g}"
 
 
 def text_paths(definition: Any) -> Iterator[str]:

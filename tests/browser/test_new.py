@@ -107,15 +107,23 @@ def test_form_and_start_follow_the_typed_yaml(page):
     expect(page.locator("#yaml-errors")).to_contain_text("Line 5")
     expect(page.locator("[name=name]")).not_to_have_value("From YAML")
     expect(page.locator("#steps")).to_have_js_property("inert", True)
+    expect(page.locator("#steps")).to_have_css("opacity", "0.55")
+    expect(page.locator("#form-locked")).to_be_visible()
     expect(page.locator("#startbar button")).to_have_attribute("aria-disabled", "true")
     yaml.fill(yaml.input_value().replace("repetitions: 0", "repetitions: 4"))
     expect(page.locator("[name=name]")).to_have_value("From YAML")
     expect(page.locator("#startbar")).to_contain_text("Start 8 trials")
     expect(page.locator("#sync")).to_contain_text("Form and YAML match")
-    yaml.fill("[")
-    page.get_by_role("button", name="Discard edits").click()
-    expect(yaml).to_have_value(re.compile("name: From YAML"))
-    expect(page.locator("#steps")).to_have_js_property("inert", False)
+    expect(page.locator("#form-locked")).to_be_hidden()
+    for invalid in ("[", "name: From YAML\nworkload: water\nsweep:\n  hosts: [1, 4000]\n"):
+        yaml.fill(invalid)
+        expect(page.locator("#yaml-errors .note")).to_be_visible()
+        page.get_by_role("tab", name="Preview").click()
+        page.locator("#form-locked").get_by_role("button", name="Discard edits").click()
+        expect(page.locator("#steps")).to_have_js_property("inert", False)
+        expect(page.locator("#form-locked")).to_be_hidden()
+        expect(yaml).to_have_value(re.compile("name: From YAML"))
+        page.get_by_role("tab", name="YAML").click()
 
 
 def test_requests_that_newer_ones_replace_are_no_errors_of_the_console(page):

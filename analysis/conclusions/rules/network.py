@@ -138,7 +138,9 @@ def _bound(entry: SizeEntry, judge: _Judge) -> list[tuple[float, float, float]]:
 def _window_bound(flow: Mapping[str, Any]) -> float | None:
     """Return the smaller direction's window / round trip if a window was full."""
     windows = [w for way in ("ab", "ba") if (w := flow.get(f"window_mean_bytes_{way}"))]
-    round_trip = flow.get("rtt_median_s")
+    # ACKs at a capture in the middle of the path take a part of the round trip, a handshake takes all of it.
+    acknowledged_s, handshake_s = flow.get("rtt_median_s"), flow.get("rtt_handshake_s")
+    round_trip = max(acknowledged_s, handshake_s or 0.0) if acknowledged_s else None
     full = (flow.get("window_full_events") or 0) + (flow.get("zero_window_events") or 0)
     return 8 * min(windows) / round_trip if windows and round_trip and full else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from analysis.catalogue import METRICS
-from analysis.conclusions.observations.reading import Observation, Reading
+from analysis.conclusions.observations.reading import Observation, Reading, SizeEntry
 from analysis.conclusions.rules.registry import Finding, finding, finding_at, rule
 from analysis.conclusions.sentences.findings import (
     PLACEMENT,
@@ -27,6 +27,13 @@ _GROWN: Final = 0.1
 """Least change of a factor of the computation scalability for a finding."""
 _LEAST_RUN_DELAY: Final = 0.05
 """Least share of the ranks' time for a finding."""
+_LEAST_WORK: Final = 0.01
+"""Least share of the time that uneven or growing work must explain for a finding."""
+
+
+def _is_small(explains: float | None) -> bool:
+    """Return whether the work is too little to matter: programs that mostly communicate."""
+    return explains is not None and explains < _LEAST_WORK
 
 
 @rule
@@ -37,6 +44,8 @@ def load_imbalance(reading: Reading) -> Iterator[Finding]:
         return
     cpu, elapsed = worst.point.median("cpu_mean_rank_s"), worst.point.median("elapsed_s")
     explains = worst.median * cpu / elapsed if cpu and elapsed else None
+    if _is_small(explains):
+        return
     words = {"explains": explains, "more": percent(worst.median)}
     yield finding_at(reading, "load_imbalance", worst, "cpu_imbalance", "CPU imbalance", **words)
 
@@ -89,11 +98,13 @@ def mpi_load_imbalance(reading: Reading) -> Iterator[Finding]:
     worst = reading.lowest("mpi_load_balance")
     if worst is None or worst.median >= _BALANCED or not reading.study.ranks_alike:
         return
-    window, most, useful = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank", "useful"))
-    mean = useful / worst.point.ranks if useful and worst.point.ranks else None
+    window, most = (worst.point.median(f"mpi_{name}_s") for name in ("window", "useful_max_rank"))
     rank = worst.same_rank("mpi_busiest_rank")
+    explains = (1 - worst.median) * most / window if window and most else None
+    if _is_small(explains):
+        return
     words = {
-        "explains": (most - mean) / window if window and most and mean else None,
+        "explains": explains,
         "busiest": "the busiest rank" if rank is None else f"rank {grouped(rank)}",
         "more": percent(1 / worst.median - 1),
     }
@@ -109,9 +120,13 @@ def computation_grows(reading: Reading) -> Iterator[Finding]:
     scaling = rows[-1].computation_scaling
     if rows[0].size == rows[-1].size or scaling is None or scaling >= ATTENTION:
         return
+    largest = reading.series("mpi_useful_s")[-1]
+    outside = _outside_share(largest)
+    if _is_small(None if outside is None else outside * (1 - scaling)):
+        return
     yield finding(
         "computation_grows",
-        reading.strength_at(reading.series("mpi_useful_s")[-1], "mpi_useful_s"),
+        reading.strength_at(largest, "mpi_useful_s"),
         reading.evidence("Useful time of all ranks", "mpi_useful_s", "s"),
         first=significant(rows[0].size),
         last=sizes(rows[-1].size, reading.axis),
@@ -141,6 +156,12 @@ def frequency_falls(reading: Reading) -> Iterator[Finding]:
     yield from _against_smallest(reading, "frequency_falls", "processor_frequency_hz")
 
 
+def _outside_share(entry: SizeEntry) -> float | None:
+    """Return the share of the MPI window that the ranks are outside MPI."""
+    useful, no_core = (entry.point.median(f"mpi_{part}_share") for part in ("useful", "no_core"))
+    return None if useful is None or no_core is None else useful + no_core
+
+
 def _of_both(reading: Reading, over: str, under: str) -> float | None:
     """Return how a ratio of two metrics changes from the smallest to the largest size."""
     above, below = reading.series(over), reading.series(under)
@@ -160,12 +181,15 @@ def _against_smallest(
     factor = first.median / last.median if rises else last.median / first.median
     if factor > 1 - _GROWN:
         return
-    useful = [last.point.median(f"mpi_{part}_share") for part in ("useful", "no_core")]
+    outside = _outside_share(last)
+    explains = None if outside is None else outside * (1 - factor)
+    if _is_small(explains):
+        return
     yield finding(
         name,
         reading.strength_at(last, metric),
         reading.evidence(METRICS[metric].label, metric, METRICS[metric].unit),
-        explains=sum(share or 0.0 for share in useful) * (1 - factor) if None not in useful else None,
+        explains=explains,
         first=significant(first.size),
         last=sizes(last.size, reading.axis),
         change=percent(1 / factor - 1 if rises else 1 - factor),

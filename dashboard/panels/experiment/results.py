@@ -224,7 +224,7 @@ class Results:
             quantity=quantity,
             unit=description.unit,
             parameter=axis.title,
-            mark_fastest=fastest,
+            mark_fastest=fastest and len(groups) == 1,  # sizes of several groups differ
             enough=self.enough if x == "hosts" and len(groups) == 1 and metrics[0] == self.deciding else None,
             models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
             flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],

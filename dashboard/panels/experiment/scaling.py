@@ -79,6 +79,8 @@ class ScalingCharts:
         """Return rows of published studies over hosts alone, by name."""
         self.weak = weak
         self.rows = [row for row in rows if row.values.get(TIME)]
+        self.reference = min((row.hosts for row in self.rows or rows), default=1)
+        """Smallest measured size; before the first trial the smallest one of the design."""
         self.groups = {
             group or name: sorted(members, key=lambda row: row.hosts)
             for group, members in groups_without(self.rows, swept, "hosts").items()
@@ -88,11 +90,6 @@ class ScalingCharts:
     @property
     def left_out(self) -> int:
         return max(0, len(self.groups) - 6)
-
-    @property
-    def reference(self) -> int:
-        """Return the smallest measured size."""
-        return min((row.hosts for row in self.rows), default=1)
 
     def _lines(self, *, per_host: bool) -> list[Line]:
         """Return the speed-up of every trial; `per_host` divides it by the ideal."""

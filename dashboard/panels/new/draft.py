@@ -6,16 +6,18 @@ Mbit/s" returns to the field and to the YAML as "100 Mbit/s".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from django.http import QueryDict
 
 from experiments import workloads
-from experiments.common.quantities import FRACTION
+from experiments.common.quantities import DURATION, FRACTION
 from experiments.common.stored_mappings import mapping_at
+from experiments.errors import FieldError
 from experiments.metrics import why_not_deciding
 from experiments.specification import Capture, ExperimentSpec, Link, parse_yaml
 from experiments.specification.fields import EACH
@@ -60,6 +62,12 @@ def posted_draft(post: QueryDict, *, max_trials: int) -> dict[str, Any]:
     return _in_words_of_the_form(expanded(YamlDocument(text).data))
 
 
+def with_lines(text: str, errors: Sequence[FieldError]) -> list[FieldError]:
+    """Return errors of valid YAML with the lines of their fields."""
+    document = YamlDocument(text)
+    return [replace(error, line=document.line(error.path)) for error in errors]
+
+
 def _in_words_of_the_form(draft: dict[str, Any]) -> dict[str, Any]:
     """Return a valid draft with texts for transports and a choice of control runs."""
     if isinstance(control := draft.get("control"), bool):
@@ -76,6 +84,8 @@ def draft_from_post(post: QueryDict) -> dict[str, Any]:
     draft: dict[str, Any] = {}
     for name in _TEXTS:
         _put(draft, name, post.get(name, "").strip(), default_of(ExperimentSpec, name))
+    if draft.get("time_limit_s") == DURATION.format(default_of(ExperimentSpec, "time_limit_s")):
+        del draft["time_limit_s"]
     for name in _NUMBERS:
         _put(draft, name, _typed(post.get(name, "").strip()), default_of(ExperimentSpec, name))
     _put_goal(draft, post)
@@ -124,12 +134,29 @@ def without_foreign_figures(draft: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_yaml(draft: Mapping[str, Any]) -> str:
-    """Return the draft as YAML for `script/run`, in the order of the specification."""
+    """Return the draft as YAML for `script/run`, in the order and units of the form."""
     ordered = {name: draft[name] for name in ExperimentSpec.model_fields if name in draft}
     if isinstance(draft.get("sweep"), Mapping):
-        ordered["sweep"] = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
+        listed = {n: _listed(values, text=holds_text(draft, n)) for n, values in draft["sweep"].items()}
+        ordered["sweep"] = {
+            n: [_with_unit(n, value) for value in values] if isinstance(values, list) else values
+            for n, values in listed.items()
+        }
+    if isinstance(draft.get("link"), Mapping):
+        ordered["link"] = {name: _with_unit(f"link.{name}", value) for name, value in draft["link"].items()}
     rest = {name: value for name, value in draft.items() if name not in ordered}
     return dump(ordered | rest, _Dumper, width=88)
+
+
+_WITH_UNITS: Final = ("link.bandwidth", "link.delay", "link.jitter", "link.loss", "link.queue", "link.tcp_buffer")
+
+
+def _with_unit(name: str, value: Any) -> Any:
+    """Return a number of the link as users write it, with its unit, if that is exact."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value or name not in _WITH_UNITS:
+        return value
+    words = display_value(name, value)
+    return words if words != str(value) and canonical("", name, words) == value else value
 
 
 class _Dumper(Dumper):

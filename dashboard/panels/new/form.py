@@ -434,8 +434,13 @@ class Form:
 
     @property
     def sweepable(self) -> Choices:
-        """Return the parameters for a sweep: cluster, workload, link."""
-        names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *self._model_fields(), *LINK_PARAMETERS]))
+        """Return the parameters for a sweep: cluster, workload, link.
+
+        Constants of the workload, such as the version of a program, cannot be swept.
+        """
+        workload = workloads.find(self.workload)
+        fields = [name for name in self._model_fields() if workload is None or name not in workload.constants]
+        names = list(dict.fromkeys([*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *fields, *LINK_PARAMETERS]))
         unknown = [name for name in self._mapping("sweep") if name not in names]
         return [(name, parameter_label(name, self.workload)) for name in [*names, *unknown]]
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from dashboard.labels import command_text
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models.program import read_definition
 from experiments.specification.parameters import sentence
@@ -271,7 +272,7 @@ def _threads(text: str) -> Any:
 
 PLAIN: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]]] = {
     **dict.fromkeys(("name", "title", "summary", "deciding", "success", "failure", "container"), (str.strip, str)),
-    **dict.fromkeys(("program", "modules", "keep"), (shlex.split, shlex.join)),
+    **dict.fromkeys(("program", "modules", "keep"), (shlex.split, command_text)),
     "threads": (_threads, str),
     "environment": (_pairs, _written_pairs),
     "decks": (_pairs, _written_pairs),
@@ -318,6 +319,6 @@ _ROW_TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "extract": _figure_texts,
     "inputs": lambda files: ({"name": name, "text": text} for name, text in files.items()),
     "parts": lambda parts: (
-        {"from_rank": str(part["from_rank"]), "program": shlex.join(part["program"])} for part in parts
+        {"from_rank": str(part["from_rank"]), "program": command_text(part["program"])} for part in parts
     ),
 }

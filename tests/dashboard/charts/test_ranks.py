@@ -17,7 +17,14 @@ SPLIT = RANK | {"rank": 1, "descheduled_s": 1.0, "blocked_outside_s": 2.0, "desc
     [
         (
             [SPLIT, SPLIT],
-            ["Computing", "Descheduled outside MPI", "Blocked outside MPI", "In MPI, on CPU", "In MPI, blocked"],
+            [
+                "Computing",
+                "Descheduled outside MPI",
+                "Blocked outside MPI",
+                "In MPI, on CPU",
+                "In MPI, blocked: descheduled",
+                "In MPI, blocked: waiting",
+            ],
         ),
         ([SPLIT, RANK], ["Computing", "Outside MPI, off the CPU", "In MPI, on CPU", "In MPI, blocked"]),
     ],

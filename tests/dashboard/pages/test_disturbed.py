@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from dashboard.reports.markdown import parts_of
+from dashboard.reports.parts import Source
 from experiments.models import Experiment, Trial
 from tests.experiments import factories
 
@@ -53,3 +55,8 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     diagnosis = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]
     assert "Other load slowed 4 of 4 trials." in diagnosis["reason"]
     assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
+    (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
+    assert (
+        Source(page.get(experiment.get_absolute_url()).context["user"]).body(chart)["note"]
+        == "Other load slowed 4 of 4 counted trials."
+    )

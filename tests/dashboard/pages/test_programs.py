@@ -86,7 +86,7 @@ def test_page_of_a_program_shows_commands_patterns_and_versions(maintainer):
     maintainer.post(reverse("program", args=["solver"]), {**FORM, "program": "/opt/solver2 {steps}"})
     response = maintainer.get(reverse("workload", args=["solver"]))
     commands = [(version.version, command) for version, command in response.context["versions"]]
-    assert commands == [(2, "/opt/solver2 '{steps}'"), (1, "/opt/solver control '--steps={steps}'")]
+    assert commands == [(2, "/opt/solver2 {steps}"), (1, "/opt/solver control --steps={steps}")]
     assert [source for _, source in response.context["figures"]] == [r"time (\S+)"]
     assert unescape(commands[1][1]) in unescape(response.content.decode())
     assert r"time (\S+)" in unescape(response.content.decode())

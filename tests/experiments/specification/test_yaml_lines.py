@@ -72,7 +72,7 @@ def test_it_leaves_dates_as_text() -> None:
         ("name: 'Water", "not valid YAML: a quote or a bracket is not closed", 1),
         ("name: Water\n  workload: water", "not valid YAML: check indentation and colons", 2),
         ("sweep:\n  hosts: [1]\n zip: []", "not valid YAML: check the indentation", 3),
-        ("hosts: [1, 2\nrepetitions: 3", "not valid YAML: a list or a mapping in brackets is not closed", 2),
+        ("hosts: [1, 2\nrepetitions: 3", "not valid YAML: a list or a mapping in brackets is not closed", 1),
         ("a: 1\n\tb: 2", "not valid YAML: indent with spaces", 2),
         ("a: 1\n---\nb: 2", "not valid YAML: more than one document", 2),
         ("[" * 1000, "nested too deeply", None),

@@ -1,5 +1,6 @@
 """Figures from any program's output, and whether its run was good."""
 
+import re
 import time
 
 import pytest
@@ -321,3 +322,17 @@ def test_reading_of_an_output_ends_at_the_limit_of_its_request():
 def test_extractor_refuses_more_numbers_than_fit_into_memory(monkeypatch, extractor, text):
     monkeypatch.setattr(extractors, "MOST_NUMBERS", 3)
     assert "more than 3 numbers" in refused(text, extract=[{"name": "x", **extractor}])
+
+
+def test_sizes_take_units_and_limits_are_written_in_full() -> None:
+    size = Placeholder(unit="B", maximum=1e6)
+    assert [size.checked(value) for value in (4096, "4096", "4 KiB")] == [4096] * 3
+    with pytest.raises(ValueError, match=r"^must be at most 1000000, not 2000000$"):
+        size.checked(2_000_000)
+    with pytest.raises(ValueError, match="must be a number"):
+        Placeholder().checked("4 KiB")
+
+
+def test_pattern_errors_show_the_pattern_as_typed() -> None:
+    with pytest.raises(ValueError, match=re.escape(r"the regular expression '\S+' needs a group")):
+        Extractor(name="rate", unit="B/s", direction="higher", regex=r"\S+")

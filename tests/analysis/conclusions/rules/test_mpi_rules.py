@@ -67,6 +67,20 @@ def test_it_reports_what_costs_time(changed: dict[str, Any], rule: str, words: s
     assert not _findings(_study(), rule)
 
 
+def test_work_of_a_thousandth_of_the_time_is_no_finding() -> None:
+    small = {"mpi_useful_max_rank_s": 0.09, "mpi_useful_share": 0.0005, "mpi_no_core_share": 0.0001}
+    study = _study(
+        mpi_useful_s=lambda n: 0.3 + 0.06 * n,
+        mpi_load_balance=0.5,
+        processor_instructions=lambda n: 1e9 * (1 + 0.05 * n),
+        processor_frequency_hz=lambda n: 3.5e9 - 5e7 * n,
+        processor_ipc=lambda n: 2.0 if n < 8 else 1.0,
+        **small,
+    )
+    rules = {"mpi_load_imbalance", "computation_grows", "instructions_grow", "ipc_falls", "frequency_falls"}
+    assert not rules & {finding.rule for finding in find(study).findings}
+
+
 def test_falling_ipc_names_the_memory_and_its_cost() -> None:
     memory = _study(
         processor_instructions=1e12,

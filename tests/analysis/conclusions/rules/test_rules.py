@@ -120,6 +120,9 @@ def test_it_separates_window_bound_from_latency_bound_flows() -> None:
     window = _study(point={"flows": [_flow()]})
     (finding,) = _findings(window, "window_bound")
     assert plain(finding.statement).startswith("1 connection runs at the limit of the TCP window at 2 hosts: 50 Mbit/s")
+    # A capture in the middle of the path sees half of the round trip: the limit is that of the whole.
+    (finding,) = _findings(_study(point={"flows": [_flow(rtt_handshake_s=0.005)]}), "window_bound")
+    assert finding.evidence[2].value == pytest.approx(8 * 32768 / 0.005)
     latency = _flow(bytes_in_flight_p95=1000.0, goodput_bps=1.8e6, window_full_events=0)
     (finding,) = _findings(_study(point={"flows": [latency] * 3}), "latency_bound")
     assert finding.statement.startswith("3 connections run one message per round trip")

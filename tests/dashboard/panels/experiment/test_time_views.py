@@ -23,6 +23,11 @@ def parts_of(*profiles: dict[str, float]) -> dict[str, list[float]]:
     return {bar["name"]: bar["y"] for bar in views[0][1]["data"]}
 
 
+def test_speed_up_is_against_the_smallest_size_of_the_design_before_the_first_trial() -> None:
+    rows = [ConfigurationRow(n, str(n), n, n, {"hosts": n}, values={}) for n in (2, 4)]
+    assert ScalingCharts(rows, ["hosts"], name="Measured").reference == 2
+
+
 def test_it_stacks_the_four_shares_and_the_time_outside() -> None:
     parts = parts_of(PROFILE, PROFILE)
     assert parts["Computing"] == [4.0, 4.0]

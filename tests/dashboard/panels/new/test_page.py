@@ -92,6 +92,30 @@ def test_it_writes_the_draft_as_yaml_that_means_the_same():
     assert expand(parse(yaml.safe_load(text))) == expand(parse(draft))
 
 
+def test_yaml_of_a_stored_specification_has_the_units_of_the_form():
+    stored = parse(
+        {
+            "name": "x",
+            "workload": "water",
+            "sweep": {"hosts": [1, 2], "link.delay": ["1 ms", "2 ms"], "link.mtu": [1500, 9000]},
+            "link": {"bandwidth": "100 Mbit/s", "loss": "1 %", "queue": "1 MiB"},
+        }
+    )
+    text = as_yaml(stored.to_dict())
+    for words in ("bandwidth: 100 Mbit/s", "loss: 1 %", "queue: 1 MiB", "link.delay: [1 ms, 2 ms]", "[1500, 9000]"):
+        assert words in text
+    assert expand(parse_yaml(text)) == expand(stored)
+
+
+def test_default_time_limit_is_not_written():
+    assert "time_limit_s" not in draft_from_post(posted(time_limit_s="600 s"))
+
+
+def test_constants_of_a_workload_are_not_offered_for_a_sweep():
+    form = Form({"name": "x", "workload": "command"}, {}, [])
+    assert not {"program", "placeholders"} & dict(form.sweepable).keys()
+
+
 def test_it_keeps_words_that_look_like_numbers_from_the_form_to_the_command():
     definition = {
         "program": ["program", "--build={build}", "{version}", "{steps}"],
@@ -291,6 +315,18 @@ def test_wrong_yaml_names_its_line_and_keeps_the_form(page):
     assert 'aria-disabled="true"' in html
 
 
+def test_yaml_names_the_line_that_the_cluster_refuses(page):
+    text = "name: x\nworkload: water\nsweep:\n  hosts: [2, 400]\n"
+    preview = preview_of_yaml(page, text)
+    started = page.post(reverse("new"), {**dict(posted().lists()), "source": "yaml", "yaml": text})
+    assert started.status_code == 422
+    for response in (preview, started):
+        (error,) = response.context["yaml_errors"]
+        assert error.path == "sweep.hosts"
+        assert "not 400" in error.message
+    assert preview.context["yaml_errors"][0].line == 4
+
+
 def test_an_empty_yaml_asks_for_a_text_or_a_file(page):
     (error,) = preview_of_yaml(page, "  ").context["yaml_errors"]
     assert "paste YAML or open a file" in error.message
@@ -310,6 +346,7 @@ def test_it_starts_a_clone_from_the_same_answers(page):
     html = page.get(reverse("new") + f"?from={experiment.slug}").content.decode()
     assert 'value="100 Mbit/s"' in html
     assert 'value="1..2"' in html
+    assert f'href="{experiment.get_absolute_url()}"' in html.partition("<h1")[0]  # the crumbs name the original
 
 
 @pytest.mark.parametrize("file", built_in(), ids=lambda file: file.stem)
