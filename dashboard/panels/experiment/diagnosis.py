@@ -121,6 +121,7 @@ def diagnosis_context(
             for row in diagnosis.observer
         ],
         "trials": study.trials,
+        "as_of": f"as of {numbers.plural(study.trials, 'trial')}" if results.is_running else "",
         "slices_left_out": study.slices_left_out,
     }
 
