@@ -11,7 +11,7 @@ _IS_IN_FRONT = """() => [...document.querySelectorAll("#tour li, #tour .acts > *
         return [box.top + 3, box.bottom - 3].every(y =>
             document.elementFromPoint(box.left + 5, y)?.closest("#tour"));
     })"""
-"""Whether nothing covers the step and its buttons, and all are in the window."""
+"""True if nothing covers the step and its buttons, and all are in the window."""
 STEPS = ("Workload.", "Sweep.", "Preview.", "Start.")
 
 

@@ -143,7 +143,7 @@ def _may_be_zero(part: ChangePart) -> bool:
 
 
 def small_part(question: ExperimentQuestion, good: Point, bad: Point) -> float | None:
-    """Return the share of the window that the deciding metric measures, if it is small.
+    """Return the share of the window that the deciding metric measures, if small.
 
     The parts of the window's change are no causes then: they may be in the rest of the run.
     """

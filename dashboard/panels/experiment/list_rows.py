@@ -81,7 +81,7 @@ def experiment_rows(
 
 
 def _deciding_curves(experiments: Sequence[Experiment]) -> dict[int, tuple[str, list[float]]]:
-    """Return the deciding metric of each experiment, or the elapsed time, and its medians."""
+    """Return the deciding metric, or the elapsed time, and its medians."""
     deciding = {e.pk: deciding_metric(e.workload, e.specification) for e in experiments}
     rows = (
         Measurement.objects.counted()

@@ -93,13 +93,13 @@ class Results:
         """
         complete = sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
         finished = [sum(m.state == State.FINISHED and m.kind == Kind.MEASURED for m in row.trials) for row in self.rows]
-        rounds = f"-{min(finished)}" if self.is_running and min(finished) else ""
+        rounds = f"-{min(finished)}" if self.unfinished and min(finished) else ""
         return f"{complete}{rounds}" if complete or rounds or not any(row.values for row in self.rows) else "first"
 
     @property
-    def is_running(self) -> bool:
-        """Return True if trials wait or run."""
-        return any(mark.state in UNFINISHED for row in self.rows for mark in row.trials)
+    def unfinished(self) -> int:
+        """Return the number of trials that wait or run."""
+        return sum(mark.state in UNFINISHED for row in self.rows for mark in row.trials)
 
     @property
     def scales(self) -> bool:
@@ -234,6 +234,8 @@ class Results:
             for o in self.overlays
             for i, metric in enumerate(metrics)
         ]
+        # Points above each other are other settings at one value of the axis: no curve over it.
+        published = [line for line in published if len(line.x) == 1 or len(set(line.x)) > 1]
         description = find(metrics[0])
         quantity = quantity or description.label
         figure = over_parameter(

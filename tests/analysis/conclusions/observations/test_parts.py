@@ -189,7 +189,7 @@ def test_causes_above_the_change_of_a_loop_add_up_with_set_up_and_what_fell():
 
 
 def test_set_up_that_may_be_zero_is_no_finding():
-    """The loop and its window grew alike; the time between them scatters."""
+    """The loop and its window grew by about as much; the time between them scatters."""
     question = profiled(POLLING | {1: ONE}, figure=(LOOP, {1: 0.95, 2: 1.15}))
     question.points[1].values["loop_s"] = [1.0, 1.19, 1.29]
 

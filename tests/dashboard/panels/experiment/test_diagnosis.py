@@ -157,7 +157,7 @@ def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fr
 
 
 def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, empty_redis):
-    """All sizes wait for repetitions until the end, as trials that other load slowed run again."""
+    """All sizes wait for repetitions until the end: slowed trials run again."""
     experiment = submit(sweep={"hosts": [1, 2]}, repetitions=4)
 
     def finish(hosts: int, repetition: int, seconds: float) -> tuple[str, bool, str]:
@@ -185,6 +185,22 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
     assert "as of 6 trials" in html
+
+
+def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):
+    experiment = submit(repetitions=2)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
+    address = reverse("experiment-diagnosis", args=[experiment.slug])
+    assert 'id="next-dialog"' in page.get(address).content.decode()
+
+    experiment.add_repetitions(2)
+
+    html = page.get(address).content.decode()
+    assert "6 trials are queued or running" in " ".join(html.split())
+    assert 'id="next-dialog"' not in html
 
 
 def test_it_gives_rest_the_numbers_behind_the_page(measured, person):
