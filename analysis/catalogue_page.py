@@ -59,7 +59,8 @@ a snap length of 128 is enough. Ranks of MPI libraries that state none are those
 Ranks on one host may exchange messages through shared memory, which no capture contains. The launchers select
 `--mca pml ob1 --mca btl tcp,self`, and the matrix states it.
 """,
-    "trust": """A trust of *degraded* or *unusable* excludes the traffic of a trial from statistics; its times count.
+    "trust": """A trust of *degraded* or *unusable* excludes the traffic of a trial from statistics. Its times count,
+unless other load slowed it and clean trials of its configuration count.
 
 - **Drops** come from the report of the capture tool or from the statistics block of a pcapng file. A plain pcap file has none.
 - **Coalesced segments** are frames that a network card splits or has joined (offloads). Packet counts, gaps and sizes are then

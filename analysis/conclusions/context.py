@@ -147,6 +147,8 @@ class ExperimentQuestion:
     """A second metric for comparisons of choices, such as bandwidth with time."""
     own_time: str = ""
     """Metric of the program's own time, s; empty if only the launch was timed."""
+    measured_part: Deciding | None = None
+    """Time of the part of a longer run that the deciding metric measures."""
     own_cpu_percent: str = ""
     """Metric of the CPU time of a rank over that time, %."""
     trial_s: float | None = None
@@ -205,6 +207,11 @@ class ExperimentQuestion:
             families=[repr([p.parameters.get(factor.name) for factor in separating]) for p in points],
             higher_is_better=self.deciding.higher_is_better,
         )
+
+    @property
+    def is_slowed(self) -> bool:
+        """Return whether other load slowed half or more of the trials of every point."""
+        return all(0 < len(self.values(point)) <= 2 * point.disturbed for point in self.measured())
 
     def measured(self) -> list[Point]:
         """Return the points that have values."""

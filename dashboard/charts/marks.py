@@ -10,10 +10,12 @@ WIDTH, HEIGHT, MARGIN = 112.0, 34.0, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Points of a sparkline in its box, and the index of the lowest."""
+    """Points of a sparkline in its box, and the index of the best."""
 
     points: list[tuple[float, float]]
     best: int | None
+    of: str = "elapsed time"
+    """Words for its metric."""
 
     @property
     def polyline(self) -> str:
@@ -24,14 +26,18 @@ class Spark:
         return None if self.best is None else self.points[self.best]
 
 
-def sparkline(values: Sequence[float]) -> Spark | None:
-    """Return a line over equally spaced points from zero; None below 2 values."""
+def sparkline(values: Sequence[float], *, of: str = "elapsed time", highest: bool = False) -> Spark | None:
+    """Return a line over equally spaced points from zero; None below 2 values.
+
+    The lowest value is the best, or the ``highest``.
+    """
     if len(values) < 2:
         return None
     top = max(values) or 1.0
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
     points = [(MARGIN + i * step, HEIGHT - MARGIN - v / top * (HEIGHT - 2 * MARGIN)) for i, v in enumerate(values)]
-    return Spark(points, min(range(len(values)), key=values.__getitem__))
+    pick = max if highest else min
+    return Spark(points, pick(range(len(values)), key=values.__getitem__), of)
 
 
 @dataclass(frozen=True, slots=True)

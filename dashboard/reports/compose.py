@@ -109,7 +109,7 @@ def _limitations(experiment: Experiment, results: Results, diagnosis: CachedDiag
     if failed:
         limitations.append(f"{numbers.plural(len(failed), 'trial')} failed without a result.")
     if flagged:
-        limitations.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is excluded; the times count.")
+        limitations.append(f"The traffic of {numbers.plural(flagged, 'flagged trial')} is excluded.")
     if excluded:
         limitations.append(f"{numbers.plural(excluded, 'trial is', 'trials are')} excluded from the statistics.")
     limitations += [fact.caveat for fact in diagnosis.facts if fact.caveat]

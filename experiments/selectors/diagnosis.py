@@ -7,7 +7,7 @@ read it here.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import structlog
 from django.core.cache import cache
-from django.db.models import Count
+from django.db.models import Count, Q
 from redis.exceptions import RedisError
 
 from analysis.conclusions import (
@@ -61,6 +61,15 @@ class ObservedPoint:
 
     def to_dict(self) -> dict[str, Any]:
         return {"parameters": self.parameters, **self.effect.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The counted trials of an experiment."""
+
+    trials: int
+    as_of: tuple[int, ...]
+    """Changes when the answer is computed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,27 +134,31 @@ def diagnosis_of(experiment: Experiment, *, progress: Progress = lambda share: N
         return cached
     made = _diagnose(experiment, _stamp(experiment), progress)
     _keep(_key("diagnosis", experiment), made)
-    _keep(_key("answer", experiment), (_counted([experiment]).get(experiment.pk, 0), made.answer))
+    _keep(_key("answer", experiment), (_looks([experiment]).get(experiment.pk), made.answer))
     return made
 
 
 def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     """Return cached answers, and those of small experiments, by experiment.
 
-    One query if all are cached.
+    They are those of the experiments' pages. One query if all are cached and no trial is open, else two.
     """
-    counted = _counted(experiments)
+    looks = _looks(experiments)
+    counted = {experiment: look.trials for experiment, look in looks.items()}
     cached = _cached_answers([experiment for experiment in experiments if counted.get(experiment.pk)])
     answers = {}
     for experiment in experiments:
         count = counted.get(experiment.pk, 0)
-        then, answered = cached.get(experiment.pk, (0, None))
-        if answered is not None and (then == count or count > _MOST_TRIALS):
+        then, answered = cached.get(experiment.pk, (None, None))
+        look = looks.get(experiment.pk)
+        if answered is not None and (
+            count > _MOST_TRIALS or (then is not None and look is not None and then.as_of == look.as_of)
+        ):
             answers[experiment.pk] = answered
         elif 0 < count <= _MOST_TRIALS:
             # Without the models, which take most of the time.
             made = answer(question_of(experiment, study_of(experiment, with_traffic=False)))
-            _keep(_key("answer", experiment), (count, made))
+            _keep(_key("answer", experiment), (look, made))
             answers[experiment.pk] = made
     return answers
 
@@ -189,7 +202,30 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
     return dict(rows.order_by().values_list("experiment").annotate(count=Count("pk")))
 
 
-def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[int, Answer]]:
+def _looks(experiments: Sequence[Experiment]) -> dict[int, _Look]:
+    """Return the trials of which the answers are, by experiment.
+
+    Answers change if a configuration completes, or if every configuration has one more trial.
+    """
+    is_counted, is_open = Q(state=State.FINISHED, kind=Kind.MEASURED), Q(state__in=UNFINISHED)
+    counts = {"counted": Count("pk", filter=is_counted), "open": Count("pk", filter=is_open)}
+    rows = Trial.objects.current().filter(is_counted | is_open, experiment__in=experiments).order_by()
+    by_experiment = list(rows.values_list("experiment").annotate(**counts))
+    looks = {experiment: _Look(counted, (counted,)) for experiment, counted, _ in by_experiment}
+    running = [experiment for experiment, counted, unfinished in by_experiment if unfinished and counted]
+    points: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    if running:
+        of_points = rows.filter(experiment__in=running).values_list("experiment", "configuration").annotate(**counts)
+        for experiment, _, counted, unfinished in of_points:
+            points[experiment].append((counted, unfinished))
+    for experiment, members in points.items():
+        complete = sum(counted for counted, unfinished in members if not unfinished)
+        as_of = (complete, min(counted for counted, _ in members))
+        looks[experiment] = replace(looks[experiment], as_of=as_of)
+    return looks
+
+
+def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[_Look | None, Answer]]:
     keys = {_key("answer", experiment): experiment.pk for experiment in experiments}
     try:
         return {keys[key]: answered for key, answered in cache.get_many(keys).items()}
@@ -209,17 +245,20 @@ def _key(kind: str, experiment: Experiment) -> str:
 def _stamp(experiment: Experiment) -> str:
     """Return a hash of the trials of complete configurations, and cluster limits.
 
-    It does not change while a configuration is incomplete, but for the first counted trial.
+    While a configuration is incomplete, it changes with the first counted trial, and if every one has one more.
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
-    open_ones = rows.filter(state__in=UNFINISHED).values("configuration_id")
-    columns = ("configuration_id", "pk", "state")
-    ended = list(rows.exclude(configuration__in=open_ones).order_by("pk").values_list(*columns))
+    trials = list(rows.order_by("pk").values_list("configuration_id", "pk", "state", "kind"))
+    open_ones = {configuration for configuration, _, state, _ in trials if state in UNFINISHED}
+    ended = [row[:3] for row in trials if row[0] not in open_ones]
     if not ended:
-        ended = list(rows.counted().order_by("ended_at", "pk").values_list(*columns)[:1])
+        ended = list(rows.counted().order_by("ended_at", "pk").values_list("configuration_id", "pk", "state")[:1])
+    counted = Counter({row[0]: 0 for row in trials})
+    counted.update(row[0] for row in trials if row[2:] == (State.FINISHED, Kind.MEASURED))
+    fewest = min(counted.values()) if open_ones else None
     cluster = experiment.cluster
     has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
-    return hashlib.sha256(repr((experiment.version, has, ended)).encode()).hexdigest()
+    return hashlib.sha256(repr((experiment.version, has, ended, fewest)).encode()).hexdigest()
 
 
 def _diagnose(experiment: Experiment, stamp: str, progress: Progress) -> CachedDiagnosis:

@@ -75,6 +75,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
         also=_also(experiment, workload, deciding),
         own_time=own_time.time if own_time else "",
         own_cpu_percent=own_time.cpu_percent if own_time else "",
+        measured_part=_measured_part(workload, deciding),
         trial_s=_trial_s(experiment),
         share=share,
         equal=equal,
@@ -299,6 +300,14 @@ def _accepted_row(row: EnvelopeRow) -> Accepted:
         at=use.jobs if use is not None else None,
         most_used=use.resource if use is not None else "",
     )
+
+
+def _measured_part(workload: WorkloadDefinition | None, deciding: Deciding) -> Deciding | None:
+    """Return the time that a figure of a part of the run measures."""
+    if workload is None or not workload.decides_of or deciding.metric not in {f.id for f in workload.figures}:
+        return None
+    metric = find(workload.decides_of)
+    return Deciding(metric.id, metric.label, metric.unit)
 
 
 def _against(

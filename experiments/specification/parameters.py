@@ -261,7 +261,9 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
     if name in CLUSTER_PARAMETERS:
         low, high = CLUSTER_PARAMETERS[name]
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{value!r} is not a whole number")
+            raise ValueError(f"{value!r} is not a whole number{_as_list(value)}")
+        if value < low:
+            raise ValueError(f"must be {low} or more, not {value}")
         if not low <= value <= high:
             raise ValueError(f"must be from {low} to {high}, not {value}")
         return value
@@ -280,6 +282,16 @@ def canonical(workload: str, name: str, value: Any, constants: Mapping[str, Any]
         return getattr(model.__pydantic_validator__.validate_assignment(model.model_construct(), name, value), name)
     except ValidationError as error:
         raise ValueError(sentence(error.errors()[0])) from None
+
+
+def _as_list(value: Any) -> str:
+    """Return the suggestion for numbers that are separated otherwise: "1-4", "4 8 1"."""
+    if not isinstance(value, str):
+        return ""
+    if ends := re.fullmatch(r"\s*(\d+)\s*(?:-|\u2013|to|:)\s*(\d+)\s*", value):
+        return f"; a range is {ends[1]}..{ends[2]}"
+    numbers = re.split(r"[\s;/]+", value.strip())
+    return f"; a list is {', '.join(numbers)}" if len(numbers) > 1 and all(map(str.isdecimal, numbers)) else ""
 
 
 def display_value(name: str, value: Any) -> str:

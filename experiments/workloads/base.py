@@ -197,6 +197,7 @@ class WorkloadDefinition:
 
     figures: tuple[FigureOfMerit, ...]
     decides: str = "elapsed_s"  # deciding metric
+    decides_of: str = ""  # figure, s: the part of a longer run that the deciding figure measures
     own_time: OwnTime | None = None
     breakdown: tuple[str, ...] = ()  # figures, s: the parts of the program's time that it prints itself
     load_test: LoadTest | None = None

@@ -231,6 +231,7 @@ HPL: Final = challenge(
     summary="Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid",
     figures=_HPL_FIGURES,
     decides="hpl.gflops",
+    decides_of="hpl.time_s",
     treatments=("nb", "p", "q"),
     gflops="hpl.gflops",
     outputs=(OUTPUT, _PLAIN_OUTPUT),

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
+_IS_IN_FRONT = """() => [...document.querySelectorAll("#tour li, #tour .acts > *")].filter(e => e.offsetParent)
+    .every(e => {
+        const box = e.getBoundingClientRect();
+        return [box.top + 3, box.bottom - 3].every(y =>
+            document.elementFromPoint(box.left + 5, y)?.closest("#tour"));
+    })"""
+"""True if nothing covers the step and its buttons, and all are in the window."""
 STEPS = ("Workload.", "Sweep.", "Preview.", "Start.")
 
 
@@ -32,6 +40,19 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_err
     page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
     assert page.locator("#tour, .toured").count() == 0, "another workload does not bring it back"
     assert page_errors == []
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1280, 900), (390, 844)])
+def test_each_step_is_in_view_with_its_buttons(page: Page, size: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto("/experiments/new/?tour=1")
+    tour = page.get_by_role("region", name="Tour")
+    for number in range(len(STEPS)):
+        if number:
+            tour.get_by_role("button", name="Next").click()
+        expect(tour).to_contain_text(f"Step {number + 1} of 4")
+        page.wait_for_function("() => !document.querySelector('.htmx-request, .htmx-settling, .htmx-swapping')")
+        page.wait_for_function(_IS_IN_FRONT, timeout=10_000)
 
 
 def test_without_scripts_its_steps_are_a_list(client, person) -> None:

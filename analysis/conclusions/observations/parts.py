@@ -66,6 +66,8 @@ class Division:
     profiled: bool
     undivided: ChangePart | None = None
     """The change of the program's own time, if the window is divided in its place."""
+    has_grown_outside: bool = False
+    """With ``undivided``: the time outside the program's own measurably grew."""
 
     @property
     def change_s(self) -> float:
@@ -82,12 +84,16 @@ class Division:
 
     @property
     def outside_s(self) -> float:
-        """Return the growth outside the program's own time that the parts contain."""
+        """Return the growth outside the program's own time that the parts contain.
+
+        0 if it may be scatter.
+        """
         if self.undivided is not None:
-            return max(self.change_s - self.undivided.change_s, 0.0)
+            return max(self.change_s - self.undivided.change_s, 0.0) if self.has_grown_outside else 0.0
         missed = self.part(UNEXPLAINED)
         contained = self.profiled and self.whole.name not in (_ELAPSED, _WINDOW)
-        return -missed.change_s if contained and missed and missed.change_s < 0 and self._matters(missed) else 0.0
+        has_grown = contained and missed and missed.change_s < 0 and not _may_be_zero(missed)
+        return -missed.change_s if has_grown and missed and self._matters(missed) else 0.0
 
     @property
     def exceeds_the_whole(self) -> bool:
@@ -127,7 +133,28 @@ def division(question: ExperimentQuestion, good: Point, bad: Point, ideal: float
     of_window = _of_metric(question, _WINDOW, good, bad, ideal, profiled=profiled)
     if of_window is None or of_window.change_s <= 0 or not of_window.is_explained:
         return divided
-    return replace(of_window, undivided=divided.whole)
+    missed = divided.part(UNEXPLAINED)
+    has_grown = missed is not None and missed.change_s < 0 and not _may_be_zero(missed)
+    return replace(of_window, undivided=divided.whole, has_grown_outside=has_grown)
+
+
+def _may_be_zero(part: ChangePart) -> bool:
+    return part.low_s is not None and part.high_s is not None and part.low_s <= 0 <= part.high_s
+
+
+def small_part(question: ExperimentQuestion, good: Point, bad: Point) -> float | None:
+    """Return the share of the window that the deciding metric measures, if small.
+
+    The parts of the window's change are no causes then: they may be in the rest of the run.
+    """
+    part = question.measured_part
+    if part is None:
+        return None
+    shares = []
+    for point in (good, bad):
+        window, measured = point.median(_WINDOW) or point.median(_ELAPSED), point.median(part.metric)
+        shares += [] if not window or not measured else [measured / window]
+    return shares[-1] if shares and min(shares) < _SAME_WORK else None
 
 
 def _of_metric(

@@ -7,7 +7,14 @@ from typing import Final
 
 from analysis.conclusions.answer import Cause, ChangePart
 from analysis.conclusions.context import ExperimentQuestion
-from analysis.conclusions.observations.parts import LAUNCH, LEAST_SHARE, UNEXPLAINED, Division, division
+from analysis.conclusions.observations.parts import (
+    LAUNCH,
+    LEAST_SHARE,
+    UNEXPLAINED,
+    Division,
+    division,
+    small_part,
+)
 from analysis.conclusions.sentences import causes as words
 from analysis.scaling import Point
 
@@ -55,6 +62,9 @@ class Explanation:
 
 def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
     """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
+    if (share := small_part(question, good, bad)) is not None:
+        because = Cause(words.of_small_part(question, bad, share), None, "s", _CHART)
+        return Explanation((because,), largest=words.small_part(question, share))
     divided = division(question, good, bad, ideal)
     if divided is None:
         return Explanation()

@@ -43,14 +43,16 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
         efficiency = curve.worse(0, enough)[0] / (curve.level(enough) / curve.level(0))
         sentence = words.still_gains(curve, efficiency, why.because if efficiency < _NEAR_IDEAL else "")
     certainty = strength(question, curve.claims)
-    if certainty == "firm" and not curve.is_equal:
+    if not curve.is_equal and question.is_slowed:
+        certainty = "open"  # other load may have made the difference, or hidden it
+    elif certainty == "firm" and not curve.is_equal:
         certainty = "moderate"
     missing = None if curve.is_equal else _repetitions_to_resolve(curve)
     result = Answer(
         "scale",
         sentence,
         certainty,
-        _figures(curve),
+        _figures(curve, is_open=certainty == "open"),
         why.all_causes,
         missing,
         curve.claims.scatter,

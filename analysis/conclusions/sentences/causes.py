@@ -8,7 +8,7 @@ from typing import Final
 from analysis.conclusions.answer import ChangePart
 from analysis.conclusions.context import ExperimentQuestion
 from analysis.conclusions.observations.parts import UNEXPLAINED, Division
-from analysis.conclusions.wording import amount, point_words
+from analysis.conclusions.wording import amount, lower_first, percent, point_words
 from analysis.numbers import grouped
 from analysis.scaling import Point
 
@@ -91,6 +91,22 @@ def not_explained(missed_s: float) -> str:
     return (
         f"{NOT_EXPLAINED}: the time outside it is {_seconds(abs(missed_s))} {'longer' if missed_s < 0 else 'shorter'}"
     )
+
+
+def small_part(question: ExperimentQuestion, share: float) -> str:
+    """Return why a profile of the whole run shows no cause, in a few words."""
+    return f"the cause is not known, as {_measured_part(question)} is {percent(share)} of the run"
+
+
+def of_small_part(question: ExperimentQuestion, bad: Point, share: float) -> str:
+    return (
+        f"{_at(question, bad)}{_measured_part(question)} is {percent(share)} of the run: "
+        f"the profile is of the whole run and shows no cause for {lower_first(question.deciding.label)}"
+    )
+
+
+def _measured_part(question: ExperimentQuestion) -> str:
+    return "the measured part" if question.measured_part is None else lower_first(question.measured_part.label)
 
 
 def launch(question: ExperimentQuestion, bad: Point, change_s: float) -> str:

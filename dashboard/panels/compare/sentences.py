@@ -13,6 +13,7 @@ from analysis.conclusions import wording
 from analysis.conclusions.wording import first_up, lower_first
 from analysis.statistics import Comparison, Interval
 from dashboard.labels import first_clause, parameter_label, parameters_sentence, value_words
+from dashboard.panels.compare.work import different_work
 from dashboard.states import STRENGTH
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point, point_of
@@ -98,6 +99,9 @@ def answer(compared: Compared) -> Answer:
         return Answer(verdict, [Against(member, [], _counted(compared, member)) for member in others])
     over = {member.label: _over_points(compared, member, metric) for member in others}
     caution = _caution(compared)
+    if work := different_work(compared):
+        details = [Against(m, [over[m.label]], _counted(compared, m, is_judged=False)) for m in others]
+        return Answer(f"Different work, not comparable: {work}.", details, caution=caution)
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
@@ -252,13 +256,17 @@ def _of_many(compared: Compared, metric: str) -> str:
     return f"The {'highest' if direction == 'higher' else 'lowest'} median of {label}{where} is that of {one.label}: {ends}."
 
 
-def _counted(compared: Compared, member: Member) -> str:
-    """Return counts of changes.
+def _counted(compared: Compared, member: Member, *, is_judged: bool = True) -> str:
+    """Return counts of changes, better and worse if they are judged.
 
     'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'
     """
     number = compared.members.index(member)
-    counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
+    counts = Counter(
+        verdict_words(c, row.direction if is_judged else "")
+        for row in compared.rows
+        if (c := row.against[number]) is not None
+    )
     if not counts:
         return "No metric was measured on both sides."
     total = counts.total()

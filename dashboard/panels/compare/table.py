@@ -9,6 +9,7 @@ from typing import Any
 from analysis import numbers
 from analysis.statistics import SampleSummary
 from dashboard.charts.parts import Scale
+from dashboard.panels.compare.work import different_work
 from experiments.metrics import HEADLINE
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
 
@@ -40,7 +41,7 @@ class Table:
 
 def table(compared: Compared) -> Table:
     """Sort every metric into the table or a fold."""
-    widest = _widest(compared)
+    widest, is_judged = _widest(compared), not different_work(compared)
     on_both_sides = [row for row in compared.rows if row.compared]
     key = {*HEADLINE, *compared.series}
     changed = [row for row in on_both_sides if row.metric in key or _changed(row)]
@@ -56,8 +57,10 @@ def table(compared: Compared) -> Table:
     for element, title, rows in folds:
         if rows:
             title = f"{title}: {numbers.plural(len(rows), 'metric')}"
-            folded.append(Folded(element, title, [_metric_row(row, compared, widest) for row in rows]))
-    return Table([_metric_row(row, compared, widest) for row in changed], folded)
+            folded.append(
+                Folded(element, title, [_metric_row(row, compared, widest, is_judged=is_judged) for row in rows])
+            )
+    return Table([_metric_row(row, compared, widest, is_judged=is_judged) for row in changed], folded)
 
 
 def _changed(row: MetricRow) -> bool:
@@ -78,7 +81,7 @@ def _widest(compared: Compared) -> float:
     return max(5.0, min(200.0, changes[int(0.9 * (len(changes) - 1))] * 1.3)) if changes else 5.0
 
 
-def _metric_row(row: MetricRow, compared: Compared, widest: float) -> dict[str, Any]:
+def _metric_row(row: MetricRow, compared: Compared, widest: float, *, is_judged: bool) -> dict[str, Any]:
     """Return a table row: the value of each member, and its change."""
     scale = Scale.of([s.median for s in row.summaries if s], row.unit)
     values, against = [], []
@@ -86,7 +89,7 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float) -> dict[str, 
         values.append({"of": member.label, **_value(summary, scale)})
         if member is not compared.baseline:
             name = f"{member.label} against {compared.baseline.label}"
-            against.append((name, _against(row, number, widest)))
+            against.append((name, _against(row, number, widest, is_judged=is_judged)))
     return {"row": row, "unit": scale.unit, "values": values, "against": against, "changed": _changed(row)}
 
 
@@ -97,11 +100,11 @@ def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:
     return {"median": numbers.significant(scale(summary.median)), "range": ends, "outliers": len(summary.outliers)}
 
 
-def _against(row: MetricRow, number: int, widest: float) -> dict[str, Any] | None:
+def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> dict[str, Any] | None:
     comparison = row.against[number]
     if comparison is None:
         return None
-    words, interval = verdict_words(comparison, row.direction), comparison.ratio_interval
+    words, interval = verdict_words(comparison, row.direction if is_judged else ""), comparison.ratio_interval
     ends = None if interval is None or interval.low is None or interval.high is None else (interval.low, interval.high)
     ratio, p, delta = comparison.ratio, comparison.p_adjusted, comparison.cliffs_delta
     tone, icon, arrow = _LOOKS.get(words, ("", "", ""))

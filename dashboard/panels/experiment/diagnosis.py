@@ -121,6 +121,8 @@ def diagnosis_context(
             for row in diagnosis.observer
         ],
         "trials": study.trials,
+        "unfinished": results.unfinished,
+        "as_of": f"as of {numbers.plural(study.trials, 'trial')}" if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from analysis.conclusions import Answer
+from analysis.conclusions.wording import lower_first
 from analysis.numbers import plural
 from dashboard.charts.marks import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
+from experiments.metrics import deciding_metric, described
 from experiments.models import Experiment, Measurement, Status
 from experiments.selectors import Progress, progress_of
 from experiments.selectors.explorer import Median
@@ -18,6 +20,7 @@ from experiments.specification.ranges import expand_values
 
 # More points are not readable at 112 pixels.
 MOST_SPARK_POINTS = 60
+_ELAPSED: Final = "elapsed_s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +71,41 @@ def experiment_rows(
 ) -> list[ExperimentRow]:
     """Return rows in the given order, with their ``answers``; two queries."""
     progress = progress_of(experiments)
-    curves = _elapsed_curves(experiments)
+    curves = _deciding_curves(experiments)
     rows = []
     for e in experiments:
-        spark = sparkline(curves.get(e.pk, [])[:MOST_SPARK_POINTS])
+        metric, values = curves.get(e.pk, ("", []))
+        spark = sparkline(values[:MOST_SPARK_POINTS], of=_spark_title(metric), highest=_is_rate(metric))
         rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))
     return rows
 
 
-def _elapsed_curves(experiments: Sequence[Experiment]) -> dict[int, list[float]]:
+def _deciding_curves(experiments: Sequence[Experiment]) -> dict[int, tuple[str, list[float]]]:
+    """Return the deciding metric, or the elapsed time, and its medians."""
+    deciding = {e.pk: deciding_metric(e.workload, e.specification) for e in experiments}
     rows = (
         Measurement.objects.counted()
-        .filter(trial__experiment__in=[e.pk for e in experiments], metric="elapsed_s", scope="all")
-        .values("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
+        .filter(trial__experiment__in=list(deciding), metric__in={_ELAPSED, *deciding.values()}, scope="all")
+        .values("trial__experiment_id", "metric", "trial__configuration__position", "trial__configuration_id")
         .annotate(median=Median("value"))
         .order_by("trial__experiment_id", "trial__configuration__position", "trial__configuration_id")
     )
-    curves: dict[int, list[float]] = {}
+    curves: dict[tuple[int, str], list[float]] = {}
     for row in rows:
-        curves.setdefault(row["trial__experiment_id"], []).append(row["median"])
-    return curves
+        curves.setdefault((row["trial__experiment_id"], row["metric"]), []).append(row["median"])
+    return {
+        pk: (name, curves[pk, name])
+        for pk, metric in deciding.items()
+        if (name := metric if (pk, metric) in curves else _ELAPSED if (pk, _ELAPSED) in curves else "")
+    }
+
+
+def _is_rate(metric: str) -> bool:
+    return bool(metric) and described(metric).direction == "higher"
+
+
+def _spark_title(metric: str) -> str:
+    return lower_first(described(metric).label) if metric else ""
 
 
 def sweep_words(experiment: Experiment) -> str:

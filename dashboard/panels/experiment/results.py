@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from analysis import numbers
 from analysis.conclusions import Answer, Diagnosis
+from analysis.conclusions.wording import lower_first
 from analysis.trust_level import FLAGGED
 from dashboard.charts.panel import Chart, Section
 from dashboard.charts.parts import MOST_SERIES, Line
@@ -19,7 +20,7 @@ from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, tria
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.metrics import HEADLINE, deciding_metric, find
-from experiments.models import FAILED, UNFINISHED, Experiment, Measurement, State
+from experiments.models import FAILED, UNFINISHED, Experiment, Kind, Measurement, State
 from experiments.selectors import (
     ConfigurationRow,
     TrialMark,
@@ -33,6 +34,8 @@ TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
 _ENERGY = "energy_j"
 _BESIDE_ANSWER = ("speedup", "where-time-goes")
 MOST_BESIDE_ANSWER = 3
+_WITH_DRIFT: Final = "as measured, with drift"
+"""Base of a chart whose values the answer states without drift."""
 # Experiments show the first figures of merit of the workload, the trial pages all of them.
 OWN_FIGURES = 3
 
@@ -59,6 +62,7 @@ class Results:
         self.experiment = experiment
         self.diagnosis = diagnosis
         self.enough = None if answer is None else _enough_hosts(answer)
+        self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
         self.parts = breakdown_metrics(experiment)
         decides = deciding_metric(experiment.workload, experiment.specification)
@@ -85,10 +89,18 @@ class Results:
     def complete(self) -> str:
         """Return the number of configurations without waiting or running trials.
 
-        "first" if none is complete, but a counted trial has ended.
+        "first" if none is complete, but a counted trial has ended; with the trials that every configuration has, if
+        some are waiting: "1-2".
         """
         complete = sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
-        return str(complete) if complete or not any(row.values for row in self.rows) else "first"
+        finished = [sum(m.state == State.FINISHED and m.kind == Kind.MEASURED for m in row.trials) for row in self.rows]
+        rounds = f"-{min(finished)}" if self.unfinished and min(finished) else ""
+        return f"{complete}{rounds}" if complete or rounds or not any(row.values for row in self.rows) else "first"
+
+    @property
+    def unfinished(self) -> int:
+        """Return the number of trials that wait or run."""
+        return sum(mark.state in UNFINISHED for row in self.rows for mark in row.trials)
 
     @property
     def scales(self) -> bool:
@@ -169,9 +181,16 @@ class Results:
         # Published tables have one problem at every size, which is not comparable with weak scaling.
         published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
         charts = ScalingCharts(
-            rows, swept, name=self._name("Measured"), weak=weak, diagnosis=self.diagnosis, published=published
+            rows,
+            swept,
+            name=self._name("Measured"),
+            weak=weak,
+            rate=self._rate,
+            diagnosis=self.diagnosis,
+            published=published,
         )
-        against = f"elapsed, against {numbers.plural(charts.reference, 'host')}"
+        of = lower_first(find(self._rate).label) if self._rate else "elapsed"
+        against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
         overlaid = (speed_up.get("published"), efficiency.get("published"))
@@ -216,6 +235,8 @@ class Results:
             for o in self.overlays
             for i, metric in enumerate(metrics)
         ]
+        # Points above each other are other settings at one value of the axis: no curve over it.
+        published = [line for line in published if len(line.x) == 1 or len(set(line.x)) > 1]
         description = find(metrics[0])
         quantity = quantity or description.label
         figure = over_parameter(
@@ -231,7 +252,8 @@ class Results:
         )
         figure_of = metrics[0] if "." in metrics[0] else ""
         left_out = max(0, len(groups) - MOST_SERIES)
-        return Chart(element, title, figure, figure.get("published"), left_out, metric=figure_of)
+        base = _WITH_DRIFT if self.is_without_drift and metrics[0] == self.deciding else ""
+        return Chart(element, title, figure, figure.get("published"), left_out, base, metric=figure_of)
 
     def _name(self, name: str) -> str:
         return published_name(self.experiment) if self.experiment.published and name == "Measured" else name
@@ -245,6 +267,12 @@ class Results:
             *(m for m in self.figures if find(m).direction != "neutral"),
         ]
         return next(filter(self.has, candidates), None)
+
+    @property
+    def _rate(self) -> str:
+        """Return the deciding metric if it is a rate: the speed-up is of it then."""
+        metric = self.deciding
+        return metric if metric is not None and find(metric).direction == "higher" else ""
 
     def _best(self) -> ConfigurationRow | None:
         metric = self.deciding

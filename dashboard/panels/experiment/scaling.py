@@ -71,6 +71,7 @@ class ScalingCharts:
         *,
         name: str,
         weak: bool = False,
+        rate: str = "",
         diagnosis: Diagnosis | None = None,
         published: Mapping[str, Sequence[ConfigurationRow]] | None = None,
     ) -> None:
@@ -78,32 +79,52 @@ class ScalingCharts:
         self.published = published or {}
         """Return rows of published studies over hosts alone, by name."""
         self.weak = weak
+        self.rate = rate
+        """Metric of the speed-up, if a rate decides; else the elapsed time gives it."""
         self.rows = [row for row in rows if row.values.get(TIME)]
-        self.reference = min((row.hosts for row in self.rows or rows), default=1)
-        """Smallest measured size; before the first trial the smallest one of the design."""
-        self.groups = {
+        self.smallest = min((row.hosts for row in rows), default=1)
+        self.groups = self._grouped(self.rows, swept, name)
+        sized = [row for row in rows if row.values.get(self.metric)]
+        self.sized = self._grouped(sized, swept, name)
+
+    @staticmethod
+    def _grouped(
+        rows: Sequence[ConfigurationRow], swept: Sequence[str], name: str
+    ) -> dict[str, list[ConfigurationRow]]:
+        return {
             group or name: sorted(members, key=lambda row: row.hosts)
-            for group, members in groups_without(self.rows, swept, "hosts").items()
+            for group, members in groups_without(rows, swept, "hosts").items()
             if members
         }
 
     @property
+    def metric(self) -> str:
+        return self.rate or TIME
+
+    @property
     def left_out(self) -> int:
-        return max(0, len(self.groups) - 6)
+        return max(0, len(self.sized) - 6)
+
+    @property
+    def reference(self) -> int:
+        """Return the smallest measured size; before the first trial that of the design."""
+        return min((row.hosts for rows in self.sized.values() for row in rows), default=self.smallest)
 
     def _lines(self, *, per_host: bool) -> list[Line]:
         """Return the speed-up of every trial; `per_host` divides it by the ideal."""
         lines = []
-        for name, rows in self.groups.items():
-            base, smallest = median(rows[0].values[TIME]), rows[0].hosts
+        for name, rows in self.sized.items():
+            base, smallest = median(rows[0].values[self.metric]), rows[0].hosts
             trials, ids = [], []
             for row in rows:
                 ideal = row.hosts / smallest
-                factor = (ideal if self.weak else 1.0) / (ideal if per_host else 1.0)
-                timed = [
-                    (value, pk) for value, pk in zip(row.values[TIME], row.trial_ids[TIME], strict=True) if value > 0
-                ]
-                trials.append([base / value * factor for value, _ in timed])
+                # A rate grows with the problem by itself.
+                factor = (ideal if self.weak and not self.rate else 1.0) / (ideal if per_host else 1.0)
+                values = zip(row.values[self.metric], row.trial_ids[self.metric], strict=True)
+                timed = [(value, pk) for value, pk in values if value > 0 and base > 0]
+                trials.append(
+                    [(value / base if self.rate else base / value) * factor for value, _ in timed if base > 0]
+                )
                 ids.append([pk for _, pk in timed])
             lines.append(Line(name, [row.hosts for row in rows], trials, [row.pk for row in rows], ids))
         return lines
@@ -124,20 +145,20 @@ class ScalingCharts:
         """Return published speed-up against its own smallest size."""
         references = []
         for name, rows in self.published.items():
-            timed = sorted((row for row in rows if row.median(TIME)), key=lambda row: row.hosts)
+            timed = sorted((row for row in rows if row.median(self.metric)), key=lambda row: row.hosts)
             sizes = [row.hosts for row in timed]
             if len(timed) < 2 or len(set(sizes)) < len(sizes):
                 continue  # other parameters vary too: several curves
-            base, smallest = timed[0].median(TIME) or 0.0, sizes[0]
-            speed_ups = [base / (row.median(TIME) or 1.0) for row in timed]
+            smallest, values = sizes[0], [row.median(self.metric) or 1.0 for row in timed]
+            speed_ups = [value / values[0] if self.rate else values[0] / value for value in values]
             shares = [s * smallest / hosts for s, hosts in zip(speed_ups, sizes, strict=True)]
-            values = shares if per_host else [s * smallest / self.reference for s in speed_ups]
-            references.append(Published(name, sizes, values, of=[row.pk for row in timed]))
+            drawn = shares if per_host else [s * smallest / self.reference for s in speed_ups]
+            references.append(Published(name, sizes, drawn, of=[row.pk for row in timed]))
         return references
 
     def _model_speed_ups(self) -> list[Fitted]:
         """Return the laws and the chosen model as speed-up against the reference."""
-        model = _model(self.diagnosis, TIME)
+        model = None if self.rate else _model(self.diagnosis, TIME)
         if model is None or model.chosen is None or not self.rows:
             return []
         rows = next(iter(self.groups.values()))
@@ -163,7 +184,7 @@ class ScalingCharts:
         return Fitted(name, curve.x, middle, low, high, curve.measured)
 
     def _best(self) -> Best | None:
-        model = _model(self.diagnosis, TIME)
+        model = None if self.rate else _model(self.diagnosis, TIME)
         if model is None or model.chosen is None:
             return None
         best, drawn = model.chosen.best_size, max(model.curves[0].x)

@@ -50,7 +50,7 @@ def _left_out(experiment: Experiment) -> str | None:
     flagged = experiment.trials.flagged().count()
     if not flagged:
         return None
-    return f"The traffic of {plural(flagged, 'flagged trial')} is excluded; their times count."
+    return f"The traffic of {plural(flagged, 'flagged trial')} is excluded."
 
 
 def failures(experiment: Experiment) -> list[str]:

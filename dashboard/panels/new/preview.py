@@ -22,8 +22,8 @@ from workers import preview as launch
 from workers.errors import ClusterUnavailable
 
 MOST_ROWS = 200
-UNIT_EXAMPLES: Final = {"link.bandwidth": "Mbit/s", "link.delay": "ms", "link.jitter": "ms"}
-"""Rates and times of the link, of which a bare number has an unusual unit, and the usual one."""
+UNIT_EXAMPLES: Final = {"link.bandwidth": "Mbit/s", "link.delay": "ms", "link.jitter": "ms", "link.loss": "%"}
+"""Rates, times and shares of the link, of which a bare number has an unusual unit, and the usual one."""
 
 
 @dataclass(frozen=True)

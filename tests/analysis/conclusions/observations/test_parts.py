@@ -188,6 +188,20 @@ def test_causes_above_the_change_of_a_loop_add_up_with_set_up_and_what_fell():
     assert "1.6 s of these parts is in the program's set-up" in plain(statements[-1])
 
 
+def test_set_up_that_may_be_zero_is_no_finding():
+    """The loop and its window grew by about as much; the time between them scatters."""
+    question = profiled(POLLING | {1: ONE}, figure=(LOOP, {1: 0.95, 2: 1.15}))
+    question.points[1].values["loop_s"] = [1.0, 1.19, 1.29]
+
+    parts = division(question, *question.points)
+
+    assert parts is not None
+    (rest,) = [part for part in parts.parts if part.name == "unexplained"]
+    assert rest.change_s < -0.02
+    assert rest.low_s < 0 < rest.high_s
+    assert not any("set-up" in cause.statement for cause in checked(question).causes)
+
+
 def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
     turns = {**TAKING_TURNS, 2: waiting(*[Rank(computing=0.05, descheduled=0.03, on_cpu=0.6)] * 4, window=0.8)}
     turns[2] = [replace(rank, blocked_inside=rank.blocked_inside + 0.1, descheduled_inside=0.1) for rank in turns[2]]
@@ -229,6 +243,28 @@ def test_a_figure_that_does_not_time_the_run_is_explained_by_the_ranks_window(de
 
     assert parts is not None
     assert parts.whole.name == "mpi_window_s"
+    assert cause(question) == "communication"
+
+
+@pytest.mark.parametrize("share", [0.04, 0.3])
+def test_a_rate_of_a_small_part_of_the_run_gets_no_cause_from_the_whole_run(share):
+    part = {size: {"solution_s": share * ranks[0].useful} for size, ranks in POLLING.items()}
+    more = {"solution_s": {size: times["solution_s"] for size, times in part.items()}}
+    solution = Deciding("solution_s", "HPL time", "s")
+    question = replace(profiled(POLLING, figure=(GFLOPS, {1: 2.0, 2: 1.0}), more=more), measured_part=solution)
+
+    result = checked(question)
+
+    assert result.parts == ()
+    assert [(cause.part, cause.explains) for cause in result.causes] == [("", None)]
+    assert "the cause is not known, as HPL time is" in result.sentence
+
+
+def test_a_rate_of_most_of_the_run_keeps_its_causes():
+    more = {"solution_s": {1: 0.5, 2: 1.2}}
+    solution = Deciding("solution_s", "HPL time", "s")
+    question = replace(profiled(POLLING, figure=(GFLOPS, {1: 2.0, 2: 1.0}), more=more), measured_part=solution)
+
     assert cause(question) == "communication"
 
 

@@ -37,6 +37,21 @@ def test_a_point_that_was_mostly_slowed_leaves_no_firm_answer() -> None:
     assert other_load(question) == "Other load slowed 2 of 6 trials."
 
 
+@pytest.mark.parametrize(("slowed", "strength"), [(3, "open"), (0, "moderate")])
+def test_sizes_that_may_differ_much_are_undecided_if_other_load_slowed_all(slowed: int, strength: str) -> None:
+    question = asks([HOSTS], {1: 1.0, 2: 1.1, 3: 3.0}, repetitions=(0.8, 1.0, 1.2))
+    question = replace(question, points=[replace(point, disturbed=slowed) for point in question.points])
+
+    result = checked(question)
+
+    assert (result.strength, result.figure("enough") is None) == (strength, strength == "open")
+    assert result.missing is not None
+
+
+def test_a_clear_answer_from_slowed_trials_alone_is_tentative() -> None:
+    assert checked(disturbed({1: 3, 2: 2})).strength == "moderate"
+
+
 def test_excluded_trials_are_counted_and_weaken_nothing() -> None:
     question = disturbed({})
     points = [replace(point, excluded={DISTURBED: point.parameters["hosts"], "failed": 1}) for point in question.points]

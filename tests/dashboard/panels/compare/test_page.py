@@ -82,6 +82,24 @@ def test_the_strength_of_a_comparison_follows_its_intervals_and_its_trials(libra
     assert "of A" not in answer.caution
 
 
+def test_different_work_gets_no_verdict(library, page):
+    """Two programs, or one with other steps: a longer time is no slower one."""
+    short = measured(library, {"name": "Short", **WATER, "parameters": {"steps": 8}}, seconds(1.0))
+    long = measured(library, {"name": "Long", **WATER, "parameters": {"steps": 800}}, seconds(90.0))
+    warm = measured(library, {"name": "Warm", **WATER, "parameters": {"steps": 8, "temperature": 310}}, seconds(1.2))
+    linpack = measured(library, {"name": "Linpack", **WATER, "workload": "hpl"}, seconds(2.0))
+
+    for other, work in ((long, "steps 8 (A), 800 (B)"), (linpack, "workload TIP4P water (A), HPL (B)")):
+        context = opened(page, *tokens(short, other)).context
+        answer, rows = context["answer"], context["table"].rows
+        assert answer.verdict == f"Different work, not comparable: {work}."
+        assert answer.strength == ("", "")
+        assert "is higher at both common points" in answer.against[0].sentences[0]
+        assert {row["against"][0][1]["words"] for row in rows} <= {"more", "less", "no clear change"}
+        assert "worse" not in answer.against[0].counted
+    assert opened(page, *tokens(short, warm)).context["answer"].strength[1] == "Conclusive"
+
+
 def test_no_member_is_best_without_a_clear_difference(library, page):
     steady = itertools.cycle((0.98, 1.0, 1.02, 1.01, 0.99, 1.03))
     runs = [measured(library, {"name": n, **WATER}, lambda p: seconds(next(steady))(p)) for n in "PQR"]
@@ -220,9 +238,11 @@ def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(
     assert trace["y"] == pytest.approx([245.99 / 1.0, 200.4 / 0.5])
     panel = response.content.decode().split('id="c-overlay-elapsed_s"')[1].split("</section>")[0]
     assert re.search(r'data-scale="log" aria-pressed="true"', panel)
-    assert response.context["answer"].verdict == (
+    answer = response.context["answer"]
+    assert answer.verdict == "Different work, not comparable: steps 300 (A), 10\u202f000 (B)."
+    assert answer.against[0].sentences == [
         "Against A, elapsed time of B differs by 246× to 401× at both common points, from too few trials for a test."
-    )
+    ]
 
 
 def test_it_does_not_call_different_what_a_publication_does_not_state(library, page):

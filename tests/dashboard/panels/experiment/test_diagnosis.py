@@ -11,8 +11,9 @@ from analysis.conclusions import Answer, ChangePart
 from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
 from dashboard.panels.experiment.diagnosis import change_by_part
+from dashboard.panels.experiment.results import Results
 from experiments.models import Experiment, Measurement, State, Trial
-from experiments.selectors.diagnosis import cached_diagnosis, diagnosis_of, forget_diagnosis
+from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of, forget_diagnosis
 from tests.dashboard.api.clients import client_of
 from workers import queue
 
@@ -147,11 +148,59 @@ def test_it_is_made_again_only_when_a_configuration_completed(page, measured, fr
     address = reverse("experiment-live", args=[measured.slug])
     again = measured.trials.filter(kind="measured", repetition=5, configuration__hosts=4)
     again.update(state=State.RUNNING)
-    answer = page.get(address, {"seen": "17", "complete": "2"})
+    rounds = Results(measured).complete
+    answer = page.get(address, {"seen": "17", "complete": rounds})
     assert "HX-Trigger" not in answer.headers
     again.update(state=State.FAILED)
-    answer = page.get(address, {"seen": "16", "complete": "2"})
+    answer = page.get(address, {"seen": "16", "complete": rounds})
     assert "rankwire:diagnose" in answer.headers["HX-Trigger"]
+
+
+def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, empty_redis):
+    """All sizes wait for repetitions until the end: slowed trials run again."""
+    experiment = submit(sweep={"hosts": [1, 2]}, repetitions=4)
+
+    def finish(hosts: int, repetition: int, seconds: float) -> tuple[str, bool, str]:
+        trial = experiment.trials.get(configuration__hosts=hosts, repetition=repetition)
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=seconds)
+        (listed,) = answers_of([experiment]).values()
+        _, is_fresh = cached_diagnosis(experiment)
+        made = diagnosis_of(experiment)
+        assert listed.sentence == made.answer.sentence == answers_of([experiment])[experiment.pk].sentence
+        return listed.sentence, is_fresh, Results(experiment).complete
+
+    rounds = [[finish(1, number, 10 + number / 10), finish(2, number, 5 + number / 10)] for number in range(1, 4)]
+
+    assert [[complete for _, _, complete in members] for members in rounds] == [
+        ["first", "0-1"],
+        ["0-1", "0-2"],
+        ["0-2", "0-3"],
+    ]
+    assert [[is_fresh for _, is_fresh, _ in members] for members in rounds] == [
+        [False, False],
+        [True, False],
+        [True, False],
+    ]
+    assert len({sentence for members in rounds for sentence, *_ in members}) == 4
+    html = page.get(experiment.get_absolute_url()).content.decode()
+    assert "as of 6 trials" in html
+
+
+def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):
+    experiment = submit(repetitions=2)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
+    address = reverse("experiment-diagnosis", args=[experiment.slug])
+    assert 'id="next-dialog"' in page.get(address).content.decode()
+
+    experiment.add_repetitions(2)
+
+    html = page.get(address).content.decode()
+    assert "6 trials are queued or running" in " ".join(html.split())
+    assert 'id="next-dialog"' not in html
 
 
 def test_it_gives_rest_the_numbers_behind_the_page(measured, person):

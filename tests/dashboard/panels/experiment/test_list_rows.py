@@ -2,6 +2,7 @@
 
 from dashboard.charts.marks import sparkline
 from dashboard.panels.experiment.list_rows import experiment_rows
+from experiments.models import Measurement, State, Trial
 from experiments.specification import parse
 from tests.dashboard.laboratory import specification
 
@@ -15,3 +16,17 @@ def test_it_draws_no_point_that_a_revision_dropped(submit, run):
     experiment.revise(parse(specification(sweep={"hosts": [2, 4]}, repetitions=1)))
     (after,) = experiment_rows([experiment])
     assert after.spark == sparkline([2.1 * 1.02, 2.6 * 1.02])
+
+
+def test_its_sparkline_is_of_what_decides_and_marks_the_best(submit):
+    experiment = submit(workload="hpl", sweep={"hosts": [1, 2, 4]}, parameters={}, repetitions=1)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        elapsed, rate = {1: (17.0, 0.8), 2: (42.0, 1.2), 4: (54.0, 0.4)}[trial.configuration.hosts]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+        Measurement.objects.create(trial=trial, metric="hpl.gflops", value=rate)
+
+    (row,) = experiment_rows([experiment])
+
+    assert row.spark == sparkline([0.8, 1.2, 0.4], of="HPL rate", highest=True)
+    assert row.spark.best == 1

@@ -84,3 +84,17 @@ def test_it_gives_a_chart_the_published_points(page, library):
     names = [trace["name"] for trace in elapsed.figure["data"]]
     assert any(name.startswith("Published 2007") for name in names)
     assert elapsed.published
+
+
+def test_published_steps_at_one_size_are_no_curve_over_sizes(library):
+    """Eadline's eight steps all have eight hosts."""
+    rate = {"elapsed_s": 2.0, "hpl.gflops": 1.0}
+    experiment = measured(
+        library, {"name": "Sizes", "workload": "hpl", "sweep": {"hosts": [1, 2]}, "repetitions": 2}, lambda _: rate
+    )
+    charts = [chart for section in Results(experiment).sections() for chart in section.charts]
+    (chart,) = [chart for chart in charts if chart.element == "deciding"]
+    lines = [trace for trace in chart.figure["data"] if len(trace.get("x", ())) > 1]
+    assert lines
+    assert all(len(set(map(str, trace["x"]))) > 1 for trace in lines if trace.get("meta") == "published")
+    assert chart.published is None

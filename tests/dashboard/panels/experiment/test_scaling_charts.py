@@ -6,6 +6,8 @@ from dashboard.charts.fits import Fitted
 from dashboard.charts.parts import Line
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.charts.sweep import over_parameter
+from dashboard.panels.experiment.scaling import ScalingCharts
+from experiments.selectors import ConfigurationRow
 from tests.dashboard.charts.figures import checked
 
 MEASURED = Line("Measured", [2, 4, 8], [[1.0, 1.0], [1.7, 1.9], [1.4]])
@@ -59,6 +61,31 @@ def test_it_draws_the_model_of_a_metric_in_the_unit_of_the_axis():
         models=[Fitted("Model", [2, 8], [20_000, 80_000], [None] * 2, [None] * 2, (2, 8))],
     )
     assert named(figure, "Model")["y"] == [20, 80]
+
+
+def test_the_speed_up_is_of_the_rate_that_decides():
+    """HPL runs faster on two hosts while the suite around it takes longer."""
+    values = {1: ([17.0], [0.8]), 2: ([42.0], [1.2])}
+    rows = [
+        ConfigurationRow(
+            pk=hosts,
+            hash="",
+            hosts=hosts,
+            ranks=hosts,
+            parameters={"hosts": hosts},
+            values={"elapsed_s": elapsed, "hpl.gflops": rate},
+            trial_ids={"elapsed_s": [hosts], "hpl.gflops": [hosts]},
+        )
+        for hosts, (elapsed, rate) in values.items()
+    ]
+
+    def drawn(figure):
+        return named(figure, "Measured")["y"]
+
+    by_time, by_rate = (ScalingCharts(rows, ["hosts"], name="Measured", rate=rate) for rate in ("", "hpl.gflops"))
+    assert drawn(by_time.speed_up()) == pytest.approx([1.0, 17 / 42])
+    assert drawn(by_rate.speed_up()) == pytest.approx([1.0, 1.5])
+    assert drawn(by_rate.efficiency()) == pytest.approx([100, 75])
 
 
 def test_its_figures_they_are_what_plotly_takes():

@@ -40,6 +40,8 @@ def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):
     assert "Bandwidth: 100 has no unit and means 100 bit/s. Enter 100 Mbit/s" in preview(
         page, **{"link.bandwidth": "100"}
     )
+    lossy = preview(page, **{"link.loss": "0.5"}).replace("\u202f", " ")
+    assert "0.5 has no unit and means 50 %. Enter 0.5 % if" in lossy
     swept = {"sweep_name": ["hosts", "link.delay"], "sweep_values": ["1, 2", "0, 5"]}
     assert "5 has no unit and means 5 s. Enter 5 ms" in preview(page, **swept)
 
