@@ -17,10 +17,12 @@ from experiments.selectors.counted_values import Numbers, named_values
 
 Keys = npt.NDArray[np.int64]
 _CHOSEN: Final = """
-    SELECT string_agg(int8send(chosen.trial), '' ORDER BY chosen.trial), array_agg(DISTINCT chosen.configuration),
-        array_agg(DISTINCT v.names_id) FILTER (WHERE v.names_id IS NOT NULL)
-    FROM ({}) AS chosen (trial, configuration) LEFT JOIN experiments_trialvalues v ON v.trial_id = chosen.trial
+    WITH chosen (trial, configuration) AS MATERIALIZED ({})
+    SELECT (SELECT string_agg(int8send(trial), '' ORDER BY trial) FROM chosen),
+        ARRAY(SELECT DISTINCT configuration FROM chosen),
+        ARRAY(SELECT DISTINCT v.names_id FROM chosen JOIN experiments_trialvalues v ON v.trial_id = chosen.trial)
 """
+"""Subqueries: aggregates with DISTINCT sort all trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class ExportedTrials:
         with connection.cursor() as cursor:
             cursor.execute(_CHOSEN.format(sql), parameters)
             keys, configurations, names = cursor.fetchone()
-        return cls(np.frombuffer(keys or b"", ">i8").astype(np.int64), configurations or [], names or [])
+        return cls(np.frombuffer(keys or b"", ">i8").astype(np.int64), configurations, names)
 
 
 class Arrays:

@@ -67,8 +67,8 @@ _SIZE: Final = {"hosts", "ranks"}
 _LARGEST: Final = 9e15
 """Whole numbers below it are exact as floats."""
 _KINDS: Final = """
-    SELECT name, array_agg(DISTINCT kind) FROM (
-        SELECT key AS name, CASE jsonb_typeof(value)
+    SELECT name, array_agg(kind) FROM (
+        SELECT DISTINCT key AS name, CASE jsonb_typeof(value)
             WHEN 'number' THEN CASE
                 WHEN value::numeric %% 1 = 0 AND abs(value::numeric) < %s THEN 'whole' ELSE 'number' END
             WHEN 'boolean' THEN 'yes' WHEN 'null' THEN 'nothing' ELSE 'text' END AS kind
