@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workers.hosts.counters.processor import Files
-from workers.hosts.counters.source import Absent, Quantity, Source, counted, output, text_or_nothing
+from workers.hosts.counters.source import Absent, Quantity, Source, output, text_or_nothing
 
 _SM_CLOCK = 1
 # Power cap, software and hardware thermal slowdown, hardware and external power brake
@@ -59,7 +59,7 @@ class Nvml(Source):
                     self.missing.setdefault(total, f"GPU {index} does not report it")
         if not self.quantities:
             raise Absent("no GPU reports anything")
-        self.details = counted(len(self._devices), "GPU")
+        self.details = f"{len(self._devices)} GPUs"
 
     def _ask(self, function: str, *arguments: Any) -> bool:
         """Return whether a function succeeded: a driver may lack it, a GPU its value."""
@@ -132,7 +132,7 @@ class Rocm(Source):
                     self.missing.setdefault(total, f"{card} does not report it")
         if not self.quantities:
             raise Absent("rocm-smi reports no GPU")
-        self.details = counted(len({quantity.device for quantity in self.quantities.values()}), "GPU")
+        self.details = f"{len({quantity.device for quantity in self.quantities.values()})} GPUs"
 
     def _cards(self) -> dict[str, dict[str, Any]]:
         text = output(self._argv)
@@ -173,7 +173,7 @@ class Amdgpu(Files):
                 name = f"GPU {index} {what}"
                 if name not in self.quantities:
                     self.watch(name, chip / file, Quantity(name, total, unit, kind, scale=scale, device=f"GPU {index}"))
-        self.details = counted(len(chips), "GPU")
+        self.details = f"{len(chips)} GPUs"
 
 
 def _number(text: Any) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workers.hosts.counters.source import Absent, Quantity, Source, counted, number_of, numbers_of, text_or_nothing
+from workers.hosts.counters.source import Absent, Quantity, Source, number_of, numbers_of, text_or_nothing
 
 MOST_CORES = 16
 """Of which the frequency is read: each read may wake a core."""
@@ -67,7 +67,7 @@ class Throttling(Files):
             if siblings and f"cpu{re.split('[,-]', siblings)[0]}" != name:
                 continue  # hardware threads of one core count the same
             self.watch(name, file, Quantity(name, "throttle_events", "1"))
-        self.details = counted(len(self.quantities), "core")
+        self.details = f"{len(self.quantities)} cores"
 
 
 class Temperature(Files):
@@ -83,4 +83,4 @@ class Temperature(Files):
                 for file in sorted(chip.glob("temp*_input")):
                     name = f"{chip.name} {text_or_nothing(chip / file.name.replace('input', 'label')) or file.name}"
                     self.watch(name, file, Quantity(name, "temperature_c", "°C", "gauge", scale=1e-3))
-        self.details = counted(len(self.quantities), "sensor")
+        self.details = f"{len(self.quantities)} sensors"

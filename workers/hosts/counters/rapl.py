@@ -8,7 +8,6 @@ from workers.hosts.counters.source import (
     Absent,
     Quantity,
     Source,
-    counted,
     number_of,
     numbers_of,
     text_of,
@@ -54,7 +53,9 @@ class Rapl(Source):
         if not packages:
             raise Absent("RAPL has no readable package")
         memory = any(quantity.total == "dram_j" for quantity in self.quantities.values())
-        self.details = f"{counted(packages, 'package')}, {'with' if memory else 'without'} memory"
+        self.details = (
+            f"{packages} {'package' if packages == 1 else 'packages'}, {'with' if memory else 'without'} memory"
+        )
 
     def read(self) -> dict[str, float]:
         return numbers_of(self._files.items())

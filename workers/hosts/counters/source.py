@@ -241,11 +241,6 @@ class Source:
         return path
 
 
-def counted(number: int, name: str) -> str:
-    """Return "1 core" or "2 cores"."""
-    return f"{number} {name}{'' if number == 1 else 's'}"
-
-
 def text_of(path: Path) -> str:
     """Return a small file without its last newline. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
