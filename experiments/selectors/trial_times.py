@@ -172,7 +172,7 @@ def _past(pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
 
 
 def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
-    """Return times and bytes of the newest trials; pages ask for them while trials run."""
+    """Return times and bytes of the newest trials; read while trials run."""
     experiments = Experiment.objects.filter(cluster=cluster, workload=workload).order_by("-pk").values("pk")
     # Without trials during which the clock was set back.
     trials = Trial.objects.filter(

@@ -225,6 +225,7 @@ ADDRESSES: Final = {
     "run-until-answered": ("/experiments/new/", "templates/experiment/_rounds.html", "templates/experiment/page.html"),
     "run-without-a-browser": ("/trials/TRIAL/",),
     "share-a-report": ("/experiments/SLUG/", "templates/reports/page.html", "dashboard/reports/writing.py"),
+    "run-the-server": ("/server/", "/clusters/"),
     "share-machines": ("/projects/", "/experiments/SLUG/"),
     "use-a-token": ("/account/",),
     "which-network": ("templates/trial/_counters.html", "templates/trial/_mpi.html"),
