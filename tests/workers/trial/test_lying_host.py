@@ -55,7 +55,7 @@ def run_lie(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Callable[..., Trial]:
-    """Return the trial of an agent with a false answer; its connection runs on this machine."""
+    """Return the trial of an agent with one false answer, on this machine."""
     programs = tmp_path / "bin"
     programs.mkdir()
     (tmp_path / "liar.py").write_text(LIAR)
