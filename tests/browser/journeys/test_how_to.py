@@ -219,7 +219,7 @@ ADDRESSES: Final = {
         "workers/cluster_check/counters.py",
         "workers/hosts/counters/rapl.py",
     ),
-    "manage-accounts": ("/people/", "/projects/"),
+    "manage-accounts": ("/people/", "/projects/", "/changes/", "/admin/auth/user/1/change/"),
     "measure-network-needs": ("/experiments/SLUG/", "/experiments/new/?network=SLUG"),
     "predict-another-network": ("/network/", "templates/network/_yours.html", "templates/network/_stops.html"),
     "run-until-answered": ("/experiments/new/", "templates/experiment/_rounds.html", "templates/experiment/page.html"),

@@ -51,6 +51,7 @@ def test_a_program_reads_with_a_token_until_it_is_ended(
     hands.press("Account")
     expect(page.locator("#key")).to_have_count(0)  # shown once
     hands.press("Delete script")
+    hands.press("Delete token")
     expect(page.get_by_role("rowheader", name="script")).to_have_count(0)
     assert status(installation, key, "experiments/") == 401
     as_the_guide_says("Make a token and use it", hands)
