@@ -151,7 +151,7 @@ def time_per_rank(ranks: Sequence[dict[str, Any]]) -> Figure:
     """Draw seconds from MPI_Init to MPI_Finalize as stacked bars per rank."""
     parts = {"computing_s": "Computing", **_NOT_SPLIT, **_IN_MPI}
     if all(part in rank for part in (*_SPLIT, "descheduled_inside_s") for rank in ranks):
-        # A rank without a core waits for the core, not for the network.
+        # A descheduled rank waits for a CPU core, not for the network.
         parts = {"computing_s": "Computing", **_SPLIT, **_SPLIT_IN_MPI}
         ranks = [rank | {"waiting_s": max(0.0, rank["blocked_s"] - rank["descheduled_inside_s"])} for rank in ranks]
     scale = Scale.of([rank["window_s"] for rank in ranks], "s")

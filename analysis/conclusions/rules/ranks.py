@@ -32,7 +32,7 @@ _LEAST_WORK: Final = 0.01
 
 
 def _is_small(explains: float | None) -> bool:
-    """Return whether the work is too little to matter: programs that mostly communicate."""
+    """Return whether the work is too little to matter."""
     return explains is not None and explains < _LEAST_WORK
 
 

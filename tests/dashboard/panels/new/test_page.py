@@ -327,6 +327,7 @@ def test_yaml_names_the_line_that_the_cluster_refuses(page):
         assert error.path == "sweep.hosts"
         assert "not 400" in error.message
     assert preview.context["yaml_errors"][0].line == 4
+    assert 'id="values-0"' not in preview.content.decode()  # the form keeps its own values
 
 
 def test_an_empty_yaml_asks_for_a_text_or_a_file(page):
