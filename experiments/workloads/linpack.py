@@ -228,7 +228,7 @@ def _parse_hpl(output: str, files: Mapping[str, str]) -> Parsed:
 HPL: Final = challenge(
     slug="hpl",
     title="HPL",
-    summary="Linpack through HPC Challenge: GFLOP/s against problem size, blocks and process grid",
+    summary="Linpack through HPC Challenge, which runs its other tests too: GFLOP/s against problem size, blocks and process grid",
     figures=_HPL_FIGURES,
     decides="hpl.gflops",
     decides_of="hpl.time_s",

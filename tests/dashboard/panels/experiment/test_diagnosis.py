@@ -203,6 +203,24 @@ def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_red
     assert 'id="next-dialog"' not in html
 
 
+def test_the_rate_of_hpl_gets_no_cause_from_the_tests_of_hpc_challenge(submit, empty_redis):
+    """HPL takes 2.3 s of the 54 s that HPC Challenge runs on two hosts."""
+    experiment = submit(workload="hpl", parameters={}, sweep={"hosts": [1, 2]}, repetitions=3)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        elapsed, hpl, rate = {1: (17.0, 0.8, 0.8), 2: (54.0, 2.3, 0.3)}[trial.configuration.hosts]
+        cpu = {1: 16.0, 2: 20.0}[trial.configuration.hosts]
+        values = {"elapsed_s": elapsed, "hpl.time_s": hpl, "hpl.gflops": rate, "cpu_mean_rank_s": cpu}
+        scale = 1 + trial.repetition / 100
+        Measurement.objects.bulk_create(Measurement(trial=trial, metric=m, value=v * scale) for m, v in values.items())
+
+    made = diagnosis_of(experiment).answer
+
+    assert made.parts == ()
+    assert [(cause.part, cause.explains) for cause in made.causes] == [("", None)]
+    assert "the cause is not known, as HPL time is 4" in made.sentence
+
+
 def test_it_gives_rest_the_numbers_behind_the_page(measured, person):
     reported = client_of(person).get(f"/api/v1/experiments/{measured.slug}/diagnosis/").json()
     (part,) = reported["slices"]
