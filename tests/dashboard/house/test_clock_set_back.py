@@ -19,7 +19,7 @@ def half_done(submit, run) -> Experiment:
     submit(name="Steady", sweep={"hosts": [1]}, repetitions=1)
     run()
     Trial.objects.update(ended_at=F("preparing_at") + timedelta(minutes=2))
-    experiment = submit(name="Stepped", sweep={"hosts": [1, 2]})
+    experiment = submit(name="Stepped", sweep={"hosts": [1]}, repetitions=4)
     run(most=1)
     Trial.claim_next(Cluster.objects.get(slug="testbed"), "tests:1:1")
     experiment.trials.exclude(state="queued").update(preparing_at=Now() + BACK)
