@@ -12,12 +12,13 @@ from analysis.conclusions import Accepted, Deciding, ExperimentQuestion, Factor,
 from analysis.conclusions.context import EQUAL, QuestionKind
 from analysis.conclusions.goals import share_of
 from analysis.conclusions.observations.envelope import FACTOR, EnvelopeRow, Load, envelope
+from analysis.conclusions.questions.energy import ENERGY, PER_RESULT
 from analysis.scaling import DISTURBED, Point, Study
 from experiments import workloads
 from experiments.cluster_kinds.facts import facts_of
 from experiments.common import external_figures
 from experiments.metrics import deciding_metric, find
-from experiments.models import Experiment, Kind, Measurement, Round, State, Trial
+from experiments.models import METRIC_SOURCES, Experiment, Kind, Measurement, Round, State, Trial
 from experiments.selectors.designs import are_networks, is_ladder, is_number, loads_of, varying
 from experiments.selectors.goals import goal_of
 from experiments.selectors.searches import searched_of, searching_spec
@@ -45,6 +46,7 @@ def question_of(experiment: Experiment, study: Study) -> ExperimentQuestion:
     points, deciding = _decided(experiment, study, workload)
     if (spec := searching_spec(experiment)) is not None:
         return _of_search(experiment, spec, points, deciding, workload)
+    points = _without_estimated_energy(experiment, points, deciding)
     test = workload.load_test if workload else None
     loads = {} if test is None else loads_of(study.points, test)
     names = _varying(points)
@@ -196,6 +198,21 @@ def _estimated(experiment: Experiment) -> list[Mapping[str, Any]]:
     rows = experiment.trials.values_list("configuration__parameters", "conditions")
     return [
         parameters for parameters, tables in rows if any("estimated" in table.values() for table in tables.values())
+    ]
+
+
+def _without_estimated_energy(experiment: Experiment, points: Sequence[Point], deciding: Deciding) -> list[Point]:
+    """Drop the energy of the second sentence if a source of it estimates."""
+    energies = {ENERGY.metric, PER_RESULT.metric}
+    if deciding.metric in energies or not any(ENERGY.metric in point.values for point in points):
+        return list(points)
+    rows = experiment.trials.values_list(f"conditions__{METRIC_SOURCES}", flat=True)
+    sources = [source for of_trial in rows for source in (of_trial or {}).values()]
+    if not any(source["trust"] == "estimated" and ENERGY.metric in source["metrics"] for source in sources):
+        return list(points)
+    return [
+        replace(point, values={metric: values for metric, values in point.values.items() if metric not in energies})
+        for point in points
     ]
 
 

@@ -9,6 +9,7 @@ from dashboard.panels.experiment.results import Results
 from dashboard.panels.parts import Measured
 from dashboard.panels.parts.energy import energy_part
 from experiments.models import Measurement, Trial
+from experiments.selectors.diagnosis import diagnosis_of, forget_diagnosis
 from tests.dashboard.studies_measured import measured
 from tests.words import plain
 
@@ -95,6 +96,16 @@ def test_energy_part_names_the_sources_of_energy_and_their_trust(library):
     data = energy_part(Measured.alone(experiment), {})
     assert data is not None
     assert data["sources"] == "RAPL; GPU (amdgpu) (estimated); RAPL (measured)"
+
+
+def test_the_answer_names_no_least_energy_if_a_source_estimates(library):
+    experiment = measured(library, {**SIZES, "deciding": "elapsed_s"}, solve)
+    assert "less energy" in diagnosis_of(experiment).answer.sentence
+    trial = experiment.trials.first()
+    trial.conditions["metric_sources"] = {"GPU (amdgpu)": {"trust": "estimated", "metrics": ["energy_j"]}}
+    trial.save(update_fields=["conditions"])
+    forget_diagnosis(experiment)
+    assert "energy" not in diagnosis_of(experiment).answer.sentence
 
 
 def test_configurations_have_a_column_of_energy(library):
