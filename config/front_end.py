@@ -2,7 +2,7 @@
 
     python -m config.front_end
 
-script/bootstrap runs it before collectstatic. Results are in node_modules/.built, and change only with their sources.
+script/bootstrap runs it before collectstatic. Results are in build/, and change only with their sources.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 NODE_MODULES: Final = ROOT / "node_modules"
-BUILT: Final = NODE_MODULES / ".built"
+BUILT: Final = ROOT / "build"
 PLOTLY: Final = NODE_MODULES / "plotly.js-cartesian-dist" / "plotly-cartesian.js"
 TABLER: Final = NODE_MODULES / "@tabler" / "core" / "dist" / "css" / "tabler.min.css"
 UNUSED_MODULES: Final = (

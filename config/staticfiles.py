@@ -1,4 +1,4 @@
-"""Static files: the files of node_modules that pages use, and their storage."""
+"""Static files: the files of npm packages that pages use, and their storage."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-# static folder -> (folder in node_modules, patterns)
+# static folder -> (folder, patterns)
 FILES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "vendor": (".built", ("tabler.css", "plotly.js")),  # config/front_end.py
-    "vendor/ibm-plex-sans": ("@fontsource-variable/ibm-plex-sans", ("files/*-latin*-wght-normal.woff2",)),
-    "vendor/ibm-plex-mono": ("@fontsource/ibm-plex-mono", ("files/*-latin*-[456]00-normal.woff2",)),
+    "vendor": ("build", ("tabler.css", "plotly.js")),  # config/front_end.py
+    "vendor/ibm-plex-sans": ("node_modules/@fontsource-variable/ibm-plex-sans", ("files/*-latin*-wght-normal.woff2",)),
+    "vendor/ibm-plex-mono": ("node_modules/@fontsource/ibm-plex-mono", ("files/*-latin*-[456]00-normal.woff2",)),
 }
 
 
@@ -37,7 +37,7 @@ class NodeModulesFinder(BaseFinder):
     """Finds `FILES` under their static folders."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.root = Path(settings.BASE_DIR) / "node_modules"
+        self.root = Path(settings.BASE_DIR)
 
     def check(self, **kwargs: Any) -> list[Any]:
         return []

@@ -13,7 +13,7 @@ def test_it_lets_the_preview_follow_what_one_types(page, page_errors):
     values.fill("1, 2")
     expect(start).to_contain_text("Start 10 trials")
     values.fill("0, 2")
-    expect(page.locator("#err-sweep-0")).to_contain_text("must be from 1")
+    expect(page.locator("#err-sweep-0")).to_contain_text("must be 1 or more")
     expect(values).to_have_attribute("aria-invalid", "true")
     expect(start).to_contain_text("Correct the marked fields.")
     values.fill("1..3")

@@ -187,7 +187,7 @@ def test_a_refused_form_leads_to_its_first_error_and_offers_the_output_before_th
     assert violations(page) == []
     page.get_by_role("button", name="Register all the same").click()
     page.wait_for_url("**/workloads/heat/")
-    expect(page.get_by_role("region", name="Versions of heat")).to_contain_text("heat '|' tee out")
+    expect(page.get_by_role("region", name="Versions of heat")).to_contain_text("heat | tee out")
     assert violations(page) == []
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto("/workloads/heat/edit/")
