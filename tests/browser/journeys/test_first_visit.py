@@ -14,7 +14,7 @@ from tests.browser.journeys.conftest import sign_in
 from tests.browser.journeys.hands import Hands
 from tests.browser.journeys.installation import Installation
 
-pytestmark = pytest.mark.timeout(360)
+pytestmark = pytest.mark.timeout(600)
 PASSWORD = "correct horse battery staple"
 NEWCOMER = """
 from django.contrib.auth.models import User
@@ -46,6 +46,6 @@ def test_the_tour_ends_with_an_answer(
     page.wait_for_url("**/experiments/*/?tour=1")
     verdict = page.locator("#answer .dx > div")
     expect(verdict).to_contain_text(re.compile("host"), timeout=240_000)
-    expect(page.locator("#state")).to_have_text("Finished", timeout=120_000)
+    expect(page.locator("#state")).to_have_text("Finished", timeout=300_000)
     assert violations(page) == []
     as_the_guide_says("From the first visit to the first answer", hands)
