@@ -248,6 +248,7 @@ ADDRESSES: Final = {
         "templates/workloads/workload.html",
         "/experiments/new/",
         "/experiments/SLUG/",
+        "templates/experiment/_more_actions.html",
     ),
 }
 """The pages of Rankwire, or the sources of their parts, on which the controls of a page are."""
