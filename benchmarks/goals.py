@@ -199,12 +199,13 @@ DEMONSTRATIONS: Final[Mapping[str, Mapping[int, float]]] = {
 
 
 def demonstration(trials: int) -> bool:
-    """Print trials to a conclusive answer; return if goals are right in 95 of 100.
+    """Print trials to a conclusive answer; return if 95 of 100 of goals' are right.
 
-    A fixed design counts sizes within 25 % as equal; the goal is shown with this and with its own default.
+    Right ones name sizes as fast as the best within what counts as equal: 25 % for a fixed design; the goal is shown with this and with
+    its own default.
     """
     print(
-        "| times | scatter | design | trials, mean | median | conclusive | names 2 hosts |\n|---|---|---|---|---|---|---|"
+        "| times | scatter | design | trials, mean | median | conclusive | right of these |\n|---|---|---|---|---|---|---|"
     )
     right_rows = []
     for times, truth in DEMONSTRATIONS.items():
@@ -216,17 +217,28 @@ def demonstration(trials: int) -> bool:
                     made = Simulated(truth, _normal, sd, 0.0, random, equal=equal)
                     result = _goal(made) if name == "until answered" else _fixed(made)
                     counts.append(made.ran)
-                    conclusive += result.strength == "firm"
-                    right += 2.0 in best_sizes(result)
+                    if result.strength == "firm":
+                        conclusive += 1
+                        right += names_best(result, truth, equal)
+                share = right / conclusive if conclusive else 1.0
                 if name == "until answered":
-                    right_rows.append(right / trials)
-                row = f"{100 * conclusive / trials:.0f} % | {100 * right / trials:.0f} %"
+                    right_rows.append(share)
+                row = f"{100 * conclusive / trials:.0f} % | {100 * share:.0f} %"
                 design = f"{name}, equal within {equal - 1:.0%}"
                 print(
                     f"| {times} | {sd:.0%} | {design} | {np.mean(counts):.1f} | {np.median(counts):.0f} | {row} |",
                     flush=True,
                 )
     return min(right_rows) >= 0.95
+
+
+def names_best(result: Answer, truth: Mapping[int, float], equal: float) -> bool:
+    """Return whether the sizes that an answer recommends are best within ``equal``.
+
+    Sizes that it calls as good are not measurably faster, but may be slower.
+    """
+    sizes = [int(f.value) for f in result.figures if f.name in ("best size", "enough") and f.value is not None]
+    return bool(sizes) and all(truth[size] <= equal * min(truth.values()) for size in sizes)
 
 
 def _goal(made: Simulated) -> Answer:

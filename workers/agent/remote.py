@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import json
 import os
 import platform
 import shutil
@@ -17,6 +18,7 @@ import signal
 import socket
 import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,8 @@ SILENCE_WITH_JOB_S = 30.0  # the worker samples once a second while a job runs
 SILENCE_S = 900.0
 SWEEP_LIMIT_S = 3.0
 MOST_LOOKED_AT = 100_000
+PAGE_BYTES = 4 << 20
+"""Of the JSON of names in one answer."""
 
 
 class RemoteSupervisor(supervisor.Supervisor):
@@ -128,19 +132,20 @@ class RemoteSupervisor(supervisor.Supervisor):
                 os.close(descriptor)
 
     def files(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return the names of the plain files in a directory; links are left out."""
+        """Return a page of the names of plain files in a directory; links are left out."""
         try:
             with os.scandir(message["path"]) as entries:
-                return {"files": sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))}, b""
+                plain = (entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+                return page(sorted(itertools.islice(plain, message["most"])), message["skip"]), b""
         except FileNotFoundError:
-            return {"files": []}, b""  # the program removed its own directory
+            return page([], 0), b""  # the program removed its own directory
 
     def nested(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
-        """Return the names of the plain files below a directory; links are not followed."""
+        """Return a page of the plain files below a directory; links are not followed."""
         entries = trees.walk(Path(message["path"]), levels=message["depth"])
         nested = (entry for entry in entries if entry.above and entry.is_file)
         names = ["/".join((*entry.above, entry.name)) for entry in itertools.islice(nested, message["most"])]
-        return {"files": names}, b""
+        return page(sorted(names), message["skip"]), b""
 
     def clear(self, message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Make a directory empty. Other hosts may do the same to the same one."""
@@ -244,6 +249,14 @@ class RemoteSupervisor(supervisor.Supervisor):
         if self.scratch is not None:
             self.sweep({}, b"")
             trees.remove(self.scratch)
+
+
+def page(names: Sequence[str], skip: int) -> rpc.Message:
+    """Return names from `skip` on that fit into one answer, and whether there are more."""
+    end, room = skip, PAGE_BYTES
+    while end < len(names) and (room := room - len(json.dumps(names[end])) - 2) >= 0:
+        end += 1
+    return {"files": names[skip:end], "more": end < len(names)}
 
 
 def _belongs(entry: process_table.Entry, mark: bytes) -> bool:

@@ -228,7 +228,7 @@ def _permission(
         )
     if not reports:
         return skipped(name, "Nothing is recorded on this cluster.")
-    if silent:
+    if len(silent) == len(reports):
         return ok(
             name,
             "Permitted",

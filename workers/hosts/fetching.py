@@ -29,7 +29,7 @@ class FileSource(Protocol):
 
     host: str
 
-    def ask(self, what: str, /, *, path: str, depth: int = ..., most: int = ...) -> tuple[dict[str, Any], Any]: ...
+    def ask(self, what: str, /, *, path: str, most: int, skip: int, depth: int = ...) -> tuple[dict[str, Any], Any]: ...
     def size(self, path: str) -> int: ...
     def read(self, path: str, *, most: int) -> Iterator[bytes]: ...
 
@@ -50,9 +50,9 @@ def fetch(
     """
     target.mkdir(parents=True, exist_ok=True)
     nested = [pattern for pattern in deep if "/" in pattern]
-    for name in [*_names(agent, source), *(_nested_names(agent, source, nested) if nested else ())]:
-        if time.monotonic() >= until_s:
-            raise TrialFailed(f"Host {agent.host} did not send the files of the trial in time.")
+    names = _names(agent, source, until_s)
+    for name in [*names, *(_nested_names(agent, source, nested, until_s) if nested else ())]:
+        _require_time(agent, until_s)
         there = str(source / name)
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         if (stated := agent.size(there)) > OUTPUT_LIMIT_BYTES:
@@ -62,28 +62,54 @@ def fetch(
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(target / name, flags, 0o640), "wb") as stream:
             for part in agent.read(there, most=stated):
+                _require_time(agent, until_s)
                 stream.write(part)
     return room
 
 
-def _names(agent: FileSource, source: Path) -> list[str]:
-    names = agent.ask("files", path=str(source))[0]["files"]
-    if not isinstance(names, list) or len(names) > MOST_FILES:
-        raise TrialFailed(f"Host {agent.host} names more files than the {MOST_FILES} that a run may write.")
-    for name in names:
-        if not is_file_name(name):
-            raise TrialFailed(
-                f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would be outside of the trial."
-            )
+def _require_time(agent: FileSource, until_s: float) -> None:
+    if time.monotonic() >= until_s:
+        raise TrialFailed(f"Host {agent.host} did not send the files of the trial in time.")
+
+
+def _names(agent: FileSource, source: Path, until_s: float) -> list[str]:
+    names: list[str] = []
+    for page in _pages(agent, "files", source, until_s):
+        names += page
+        if len(names) > MOST_FILES:
+            raise _too_many(agent)
+        for name in page:
+            if not is_file_name(name):
+                raise TrialFailed(
+                    f"Host {agent.host} sends a file under the name {str(name)[:80]!r}, which would be outside of the trial."
+                )
     return names
 
 
-def _nested_names(agent: FileSource, source: Path, patterns: Sequence[str]) -> list[str]:
+def _nested_names(agent: FileSource, source: Path, patterns: Sequence[str], until_s: float) -> list[str]:
     """Return the nested names that match: other names were not requested."""
-    names = agent.ask("nested", path=str(source), depth=MOST_PARTS, most=MOST_FILES)[0]["files"]
-    if not isinstance(names, list):
-        return []
-    return selected(patterns, (n for n in names if isinstance(n, str) and "/" in n and not _NO_BYTES.search(n)))
+    chosen: list[str] = []
+    for page in _pages(agent, "nested", source, until_s, depth=MOST_PARTS):
+        names = (name for name in page if isinstance(name, str) and "/" in name and not _NO_BYTES.search(name))
+        chosen += selected(patterns, names)
+    return sorted(chosen)
+
+
+def _pages(agent: FileSource, what: str, source: Path, until_s: float, **fields: int) -> Iterator[list[Any]]:
+    """Yield the names that a host lists, as many at a time as one answer may have."""
+    count, has_more = 0, True
+    while has_more and count <= MOST_FILES:
+        _require_time(agent, until_s)
+        answer, _ = agent.ask(what, path=str(source), most=MOST_FILES + 1, skip=count, **fields)
+        if not isinstance(page := answer.get("files"), list):
+            raise _too_many(agent)
+        yield page
+        count += len(page)
+        has_more = bool(page) and bool(answer.get("more"))
+
+
+def _too_many(agent: FileSource) -> TrialFailed:
+    return TrialFailed(f"Host {agent.host} names more files than the {MOST_FILES} that a run may write.")
 
 
 def is_file_name(name: Any) -> bool:

@@ -38,7 +38,7 @@ from workers.hosts.processes import (
 CONNECT_LIMIT_S = 60.0
 CHUNK_BYTES = 1 << 20
 ANSWER_TEXT_BYTES = 8 << 20
-"""Of an answer's JSON: the names of 100 000 files."""
+"""Of an answer's JSON. Names of files come in several answers: one for 100 000 would need up to 150 MB."""
 READ_LIMIT_S = 3600.0
 """Of a file; a host may send slowly."""
 PARTS = (

@@ -61,7 +61,8 @@ def post(url: str, body: bytes, *, secret: str, headers: dict[str, str], allowed
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, http.client.HTTPException):  # whose text is what the receiver sent
+    # Its text is what the receiver sent. RemoteDisconnected is an error of the connection too.
+    if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
         return "its answer is not HTTP"
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 

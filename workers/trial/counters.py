@@ -91,7 +91,7 @@ class Provenance:
 
 _FROM_CALLS: Final = Provenance("Calls of the ranks", "from calls")
 _APPORTIONED: Final = Provenance("Calls of the ranks; counters of ports and interfaces", ESTIMATED)
-_OF_RANKS: Final = Provenance("/proc/PID/io of the ranks", MEASURED)
+_OF_RANKS: Final = Provenance("/proc/self/io of what started the ranks", MEASURED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +276,8 @@ def mpi_shares(tables: Mapping[str, Any] | None, sent_by: Mapping[str, float | N
 
 def _input_output(usages: Sequence[RankUsage]) -> tuple[dict[str, float], dict[str, str]]:
     """Return bytes of all ranks; a sum over some of them would be no total."""
-    if not usages or not all(usage.io for usage in usages):
-        reason = "the kernel shows no /proc/PID/io of the ranks"
+    if not usages or not all("rchar" in usage.io for usage in usages):
+        reason = "the kernel shows no /proc/self/io of what started the ranks"
         return {}, {**dict.fromkeys(_IO, reason), "io_wait_s": reason}
     metrics = {name: float(sum(usage.io.get(field, 0) for usage in usages)) for name, field in _IO.items()}
     if all("wait_ms" in usage.io for usage in usages):
@@ -286,13 +286,29 @@ def _input_output(usages: Sequence[RankUsage]) -> tuple[dict[str, float], dict[s
 
 
 def _meters(totals: Totals) -> tuple[str, ...]:
-    """Return the meters of processors; one that meters memory too comes first."""
+    """Return the meters of processors; one that meters memory too comes first.
+
+    No other one replaces it if it was there and has no value: trials of an experiment would have energies of two meters.
+    """
+
+    def reports_of(source: str) -> list[Mapping[str, Any]]:
+        return [of_host.get(source, {}) for of_host in totals.counted.values()]
 
     def is_partial(source: str) -> bool:
-        reports = [of_host.get(source, {}) for of_host in totals.counted.values()]
-        return not all(_rows(report, total)[0] for report in reports for total in ("package_j", "dram_j"))
+        return not all(
+            _is_lost(report) or all(_rows(report, total)[0] for total in ("package_j", "dram_j"))
+            for report in reports_of(source)
+        )
 
-    return tuple(sorted(METERS, key=is_partial))
+    meters = tuple(sorted(METERS, key=is_partial))
+    first = reports_of(meters[0])
+    is_there = all(_is_lost(report) or _rows(report, "package_j")[0] for report in first)
+    return meters[:1] if is_there and any(_rows(report, "package_j")[1] for report in first) else meters
+
+
+def _is_lost(report: Mapping[str, Any]) -> bool:
+    """Return whether a source was read before the program and has no values after it."""
+    return "values" not in report and (report.get("state") == "ready" or "read_s" in report)
 
 
 def _uncounted(totals: Totals, metrics: Mapping[str, float]) -> str:

@@ -43,7 +43,7 @@ class RankUsage:
     mpi_world: Mapping[Text, Text] = field(default_factory=dict)
     """Launcher's variables of the program's environment that describe its world."""
     io: Mapping[Text, Count] = field(default_factory=dict)
-    """Bytes of /proc/PID/io at the end, and `wait_ms` if the kernel counts it; empty without them."""
+    """Bytes of /proc/self/io of what started the rank, and `wait_ms` if the kernel counts it; empty without them."""
 
     @property
     def cpu_s(self) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.conclusions import answer
 from analysis.conclusions.goals import Decision, decide, further_round, share_of
-from benchmarks.goals import NOISES, Simulated, best_sizes, knee
+from benchmarks.goals import NOISES, Simulated, best_sizes, knee, names_best
 from tests.analysis.conclusions.truth import TIME
 
 
@@ -43,6 +43,17 @@ def test_sizes_equal_within_what_matters_are_an_answer() -> None:
     assert decision.outcome == "answered"
     assert best_sizes(answer(made.question())) == {2.0, 4.0}
     assert decide(replace(made.question(), equal=1.001), precision=None, at_most=30).outcome == "continue"
+
+
+def test_a_slower_size_than_matters_is_no_right_answer() -> None:
+    made = simulated({1: 20.0, 2: 10.0, 4: 15.0})
+    assert after(made, 3).outcome == "answered"
+    result = answer(made.question())
+
+    assert names_best(result, {1: 20.0, 2: 10.0, 4: 15.0}, 1.02)
+    assert names_best(result, {1: 20.0, 2: 10.0, 4: 9.0}, 1.25)
+    assert not names_best(result, {1: 20.0, 2: 10.0, 4: 9.0}, 1.02)
+    assert not names_best(replace(result, figures=()), {2: 10.0}, 1.02)
 
 
 def test_open_points_get_at_most_half_of_their_repetitions() -> None:
@@ -79,10 +90,14 @@ def test_drift_that_repetitions_do_not_remove_is_said() -> None:
     made.run(dict.fromkeys(made.truth, 12))
 
     drift = answer(made.question()).drift
+    decision = decide(made.question(), precision=None, at_most=30)
 
     assert drift is not None
     assert drift.low is not None
     assert drift.low > 0
+    assert decision.outcome == "undecided"
+    assert not decision.more
+    assert decision.reason.endswith("The trials drift: more of them would not decide it.")
 
 
 def test_a_user_may_request_a_further_round_of_all_points() -> None:

@@ -82,3 +82,19 @@ def test_a_recording_without_packets_on_one_host_is_permitted_and_counts_none() 
     (step,) = world.recorded(cast(Session, OneHost()), list)
     assert (step.name, step.state, step.value) == ("Capture permission", "ok", "Permitted")
     assert step.seen == "No packet was seen on all hosts: no message of the MPI hello went over the network."
+
+
+def test_counts_stay_if_one_host_alone_recorded_no_packet() -> None:
+    class OneSilent(TwoHosts):
+        def capture(self, host: str) -> Recording:
+            recording = Recording()
+            if host == "n1":
+                recording.stop = lambda: CaptureReport(12, 12, 0, died=False, limit_reached=False)  # type: ignore[method-assign]
+            return recording
+
+    def run() -> list[world.Step]:
+        return [world.warning("MPI hello across two hosts", "Slow", "", "")]
+
+    step = world.recorded(cast(Session, OneSilent()), run)[-1]
+    assert (step.state, step.value) == ("ok", "2 recordings")
+    assert step.seen == "Packets of the MPI hello were recorded: n1 12 packets, n2 0 packets."

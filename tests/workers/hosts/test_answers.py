@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import sys
@@ -113,11 +114,24 @@ def test_characters_that_cannot_be_stored_are_replaced() -> None:
 @pytest.mark.parametrize("unit", [b"[],", b'{"":0},'])
 def test_a_message_of_many_objects_is_no_message(unit: bytes, tmp_path: Path) -> None:
     """60 MiB of empty objects took 1.8 GB of memory."""
-    text = b'{"a":[' + unit * rpc.MOST_CONTAINERS + b"0]}"
-    message = tmp_path / "message"
+    assert received(b'{"a":[' + unit * rpc.MOST_CONTAINERS + b"0]}", tmp_path) is None
+
+
+def received(text: bytes, directory: Path) -> tuple[rpc.Message, bytes] | None:
+    message = directory / "message"
     message.write_bytes(struct.pack(">II", len(text), 0) + text + b"\n")
     with message.open("rb") as reading:
-        assert rpc.Stream(os.dup(reading.fileno()), -1).receive() is None
+        stream = rpc.Stream(reading.fileno(), -1)
+        return stream.receive()
+
+
+def test_brackets_in_texts_are_no_objects(tmp_path: Path) -> None:
+    names = ["{" * rpc.MOST_CONTAINERS, '"[\\', "[" * rpc.MOST_CONTAINERS + "\\"]
+    assert received(json.dumps({"files": names}).encode(), tmp_path) == ({"files": names}, b"")
+    for before in ('"\\\\"', '"\\""', '"\\\\\\""', '"a\\\\","b"'):
+        text = f'{{"a":[{before},{"[]," * rpc.MOST_CONTAINERS}0]}}'.encode()
+        assert json.loads(text)
+        assert received(text, tmp_path) is None
 
 
 @pytest.mark.parametrize("lengths", [(remote_agent.ANSWER_TEXT_BYTES + 1, 0), (2, remote_agent.CHUNK_BYTES + 1)])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import math
 import os
 import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tests.workers.hosts.strange_host import StrangeHost, hostile
 from workers.agent import rpc
 from workers.agent.remote import GREETING
 from workers.errors import ClusterUnavailable, TrialFailed
-from workers.hosts import processes, remote_agent
+from workers.hosts import fetching, processes, remote_agent
 from workers.hosts.fetching import fetch
 from workers.hosts.processes import ANSWER_LIMIT_BYTES
 from workers.hosts.remote_agent import RemoteAgent, start_argv
@@ -68,6 +70,65 @@ def test_agent_lists_files_of_subdirectories(agent: RemoteAgent, tmp_path: Path)
     fetch(agent, work, tmp_path / "here", deep=["*/rates.csv", "*/*/*.csv"])
     assert [path for path in (tmp_path / "here").rglob("*") if path.is_file()] == [tmp_path / "here/run1/rates.csv"]
     assert (tmp_path / "here/run1/rates.csv").read_text() == "1,2"
+
+
+def write_empty(directory: Path, names: Sequence[str]) -> None:
+    directory.mkdir(parents=True)
+    for name in names:
+        (directory / name).touch()
+
+
+def test_names_that_no_single_answer_can_have_are_listed(agent: RemoteAgent, tmp_path: Path) -> None:
+    """An answer of 9 MB ended the connection, and so did one with brackets in names."""
+    names = [f"{number:05}" + "\udcff[" * 120 for number in range(12_000)]
+    write_empty(tmp_path / "there" / "sub", names)
+    assert len(json.dumps(names)) > remote_agent.ANSWER_TEXT_BYTES
+    assert fetching._names(agent, tmp_path / "there" / "sub", math.inf) == sorted(names)
+    assert fetching._nested_names(agent, tmp_path / "there", ["sub/*"], math.inf) == []  # such names are not storable
+    assert agent.alive()
+
+
+def test_nested_names_come_in_several_answers(agent: RemoteAgent, tmp_path: Path) -> None:
+    names = [f"rates{number:05}{'x' * 90}.csv" for number in range(45_000)]
+    write_empty(tmp_path / "there" / "sub", names)
+    pages = list(fetching._pages(agent, "nested", tmp_path / "there", math.inf, depth=8))
+    assert len(pages) > 1
+    assert [name for page in pages for name in page] == [f"sub/{name}" for name in names]
+
+
+def test_more_files_than_a_run_may_write_fail_the_trial(
+    agent: RemoteAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "MOST_FILES", 300)
+    write_empty(tmp_path / "there", [f"{number:05}" for number in range(301)])
+    with pytest.raises(TrialFailed, match="names more files than the 300 that a run may write"):
+        fetch(agent, tmp_path / "there", tmp_path / "here")
+    assert agent.alive()
+
+
+@pytest.mark.parametrize(
+    "answer", ["files=7", "files=['a'], more=True", "files=['a'] * 101, more=True", "files={}, more=True", "more=True"]
+)
+def test_lists_without_end_or_form_fail_the_trial(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "MOST_FILES", 100)
+    with hostile(f"send(dict(answer, {answer}))") as agent, pytest.raises(TrialFailed, match="names more files than"):
+        fetch(agent, WORK, tmp_path / "here")
+
+
+@pytest.mark.parametrize("what", ["files", "read"])
+def test_all_files_have_one_time_limit(what: str, tmp_path: Path) -> None:
+    """Each file had an hour of its own."""
+    files = "files=['a'], more=True" if what == "files" else "files=['a']"
+    sends = f"""
+    __import__('time').sleep(0.1)
+    do = request['do']
+    attachment = bytes(request.get('limit', 0))
+    send(dict(answer, {files}) if do == 'files' else dict(answer, size=200 << 20), attachment)
+    """.strip()
+    begun = time.monotonic()
+    with hostile(sends) as agent, pytest.raises(TrialFailed, match="did not send the files of the trial in time"):
+        fetch(agent, WORK, tmp_path / "here", until_s=begun + 1)
+    assert time.monotonic() - begun < 5
 
 
 def test_fetch_does_not_follow_a_link_in_place_of_a_file(tmp_path: Path) -> None:

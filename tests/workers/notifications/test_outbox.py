@@ -207,6 +207,16 @@ def test_an_answer_that_is_no_http_is_not_shown(
     assert (delivery.state, delivery.result) == ("failed", "127.0.0.1 could not be reached: its answer is not HTTP.")
 
 
+def test_a_receiver_that_closes_the_connection_is_named_as_such(
+    experiment: Experiment, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver.RequestHandlerClass, "do_POST", lambda handler: None)
+    webhook = Webhook.objects.create(project=experiment.project, url=receiver.url)
+    delivery = outbox.test(webhook=webhook)
+    assert delivery.state == "failed"
+    assert "closed connection without response" in delivery.result
+
+
 def test_reasons_of_a_mail_server_are_stored_as_text(experiment: Experiment) -> None:
     delivery = Delivery.begin_test(webhook=Webhook.objects.create(project=experiment.project, url="http://a/"))
     delivery.put_off("a\0b" + "x" * 400)

@@ -135,6 +135,43 @@ def test_energy_is_of_the_meter_that_has_memory_too() -> None:
     assert (metrics(hosts)[0]["energy_j"], metrics(hosts)[0].get("energy_dram_j")) == (122, None)
 
 
+PACKAGES: Report = ready(row("package_j", 61.0)) | {"title": "RAPL"}
+BOTH: Report = ready(row("package_j", 60.0), row("dram_j", 6.0)) | {"title": "Cray"}
+LOST: Report = {"state": "absent", "reason": "it failed", "read_s": 1e-4, "missing": {}}
+NO_VALUES: Report = {"state": "ready", "read_s": 1e-4, "missing": {}}
+RESET: Report = ready(row("package_j", None), row("dram_j", 6.0))
+
+
+@pytest.mark.parametrize(
+    ("cray", "reason"),
+    [
+        (LOST, "it failed"),
+        (NO_VALUES, "it did not answer after the program's end"),
+        (RESET, "package_j: it was reset"),
+    ],
+)
+def test_no_other_meter_replaces_one_that_was_lost(cray: Report, reason: str) -> None:
+    """Trials of an experiment would have energies with and without memory."""
+    lost = {"rapl": PACKAGES, "cray": {**cray, "title": "Cray"}}
+    values, reasons = metrics({"a": {"rapl": PACKAGES, "cray": BOTH}, "b": lost})
+    assert not {"energy_j", "energy_package_j", "power_mean_w", "power_host_max_w"} & values.keys()
+    assert reasons["energy_j"] == reasons["energy_package_j"] == f"Cray: 1 of 2 hosts: {reason}"
+    assert "energy_j" not in metrics({"a": {"rapl": LOST | {"title": "RAPL"}, "cray": BOTH}})[0]
+
+
+def test_a_lost_meter_that_would_not_be_used_costs_no_energy() -> None:
+    assert metrics({"a": {"rapl": BOTH, "cray": LOST | {"title": "Cray"}}})[0]["energy_j"] == 66
+    hosts = {"a": {"rapl": PACKAGES, "cray": LOST | {"title": "Cray"}}, "b": {"rapl": PACKAGES}}
+    assert metrics(hosts)[0]["energy_j"] == 122
+
+
+def test_time_waiting_for_storage_alone_gives_no_bytes() -> None:
+    usage = RankUsage(0, "a", 1.0, 0.0, 1, 0, 0, 0, None, 0, 1, 0.0, io={"wait_ms": 5})
+    values, reasons = metrics({}, usages=[usage])
+    assert values == {}
+    assert "/proc/self/io" in reasons["io_read_bytes"]
+
+
 def test_energy_is_as_sure_as_its_least_sure_part() -> None:
     gpus = (
         row("gpu_j", 30.0, device="0", trust="estimated"),
@@ -221,7 +258,7 @@ def test_shares_need_the_bytes_of_all_networks_of_the_hosts(ports: Report, *, is
 
 
 def test_every_metric_names_its_source_and_trust() -> None:
-    usage = RankUsage(0, "a", 1.0, 0.0, 1, 0, 0, 0, None, 0, 1, 0.0, io={"read_bytes": 5})
+    usage = RankUsage(0, "a", 1.0, 0.0, 1, 0, 0, 0, None, 0, 1, 0.0, io={"rchar": 9, "read_bytes": 5})
     estimated = {**ready(row("host_estimated_j", 700.0, trust="estimated")), "title": "IPMI"}
     rapl = {**ready(row("package_j", 60.0, trust="measured")), "title": "RAPL"}
     tables = {"ranks": [{"sent_bytes": 100}, {"sent_bytes": 0}], "between_hosts_bytes": 0}
@@ -230,7 +267,7 @@ def test_every_metric_names_its_source_and_trust() -> None:
     assert made.provenance["energy_j"] == Provenance("RAPL", "measured")
     assert made.provenance["energy_host_estimated_j"] == Provenance("IPMI", "estimated")
     assert made.provenance["memory_mpi_share"].trust == "from calls"
-    assert made.provenance["io_read_bytes"].source == "/proc/PID/io of the ranks"
+    assert made.provenance["io_read_bytes"].source == "/proc/self/io of what started the ranks"
     assert made.by_source()["IPMI"] == {"trust": "estimated", "metrics": ["energy_host_estimated_j"]}
 
 
