@@ -270,7 +270,7 @@ class Results:
 
     @property
     def _rate(self) -> str:
-        """Return the deciding metric if it is a rate by its unit: the speed-up is of it then."""
+        """Return the deciding metric if it is a rate: the speed-up is of it then."""
         metric = self.deciding
         return metric if metric and find(metric).direction == "higher" and "/" in find(metric).unit else ""
 

@@ -157,8 +157,8 @@ def test_an_edit_cannot_choose_a_retired_program(maintainer, submit):
     with pytest.raises(InvalidSpec) as refused:
         experiment.revise(spec)
     assert refused.value.by_path().keys() == {"workload"}
-    shown = form_context({"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}}, editing=experiment)
-    assert (shown["preview"], shown["error"].by_path().keys()) == (None, {"workload"})
+    edited = form_context({"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}}, editing=experiment)
+    assert (edited["preview"], edited["error"].by_path().keys()) == (None, {"workload"})
 
 
 def test_an_experiment_locks_its_program_and_a_deleted_one_is_refused(maintainer, submit, monkeypatch):
