@@ -121,6 +121,12 @@
   document.addEventListener("htmx:beforeSwap", e => { ticked = [...e.detail.target.querySelectorAll("input[name=of]:checked")].map(box => box.value); });
   document.addEventListener("htmx:afterSwap", e => { for (const box of e.detail.target.querySelectorAll("input[name=of]")) box.checked ||= ticked.includes(box.value); });
 
+  // A refresh keeps folds open.
+  document.addEventListener("htmx:beforeSwap", e => {
+    for (const fold of e.detail.target.querySelectorAll("[data-poll] details[id][open]"))
+      e.detail.serverResponse = e.detail.serverResponse.replace(`<details id="${fold.id}"`, "$& open");
+  });
+
   // A hidden tab does not poll; it refreshes when visible again.
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));

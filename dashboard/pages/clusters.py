@@ -209,8 +209,8 @@ def _test_of(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
 
 
 def _counted(state: str, count: int) -> str:
-    """Return '3 problems', '2 not tried'."""
-    word = chip_of(state).word.lower()
+    """Return '3 problems', '2 ok', '3 without result'."""
+    word = "without result" if state == SKIPPED else chip_of(state).word.lower()
     return numbers.plural(count, word) if state in (WARNING, PROBLEM) else f"{count} {word}"
 
 

@@ -242,7 +242,7 @@ def form_context(
     if error is None:
         try:
             spec = parse(draft, max_trials=settings.MAX_TRIALS)
-            if editing is None:
+            if editing is None or spec.workload != editing.workload:
                 require_offered(spec)
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             made = make_preview(spec, plan, chosen, cluster_for(spec, plan))

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.db.models import BooleanField, Q, QuerySet
 
+from dashboard.requests.lookup import MOST_WORDS
 from experiments import cluster_kinds
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of
@@ -50,7 +51,7 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
 
 def with_words(entries: QuerySet[Any], words: str) -> QuerySet[Any]:
     """Filter changes by words of the user, the changed thing or its kind."""
-    for word in words.split():
+    for word in words.split()[:MOST_WORDS]:
         kinds = Q(content_type__model__icontains=word)
         entries = entries.filter(kinds | Q(object_repr__icontains=word) | Q(actor__username__icontains=word))
     return entries

@@ -26,14 +26,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from analysis.numbers import plural
 from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN
 from dashboard.people.backends import locked, unlock
-from dashboard.requests.lookup import query_value
+from dashboard.requests.lookup import MOST_WORDS, query_value
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
 from experiments.models.changes import note
 from experiments.models.people import accounts
 
-_MOST_WORDS: Final = 20
 PAGE: Final = 50
 KINDS: Final = {
     "": ("all accounts", Q()),
@@ -256,7 +255,7 @@ def account_rows() -> QuerySet[Any]:
 
 def matching(rows: QuerySet[Any], words: str) -> QuerySet[Any]:
     """Filter accounts by words of name or e-mail."""
-    for word in words.split()[:_MOST_WORDS]:
+    for word in words.split()[:MOST_WORDS]:
         rows = rows.filter(Q(username__icontains=word) | Q(email__icontains=word))
     return rows
 

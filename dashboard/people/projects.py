@@ -60,6 +60,8 @@ class _UniqueName:
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
+        if self.instance is not None and self.instance.name == name:
+            return name  # not changed: projects with equal names may exist
         others = Project.objects.filter(name__iexact=name)
         if self.instance is not None:
             others = others.exclude(pk=self.instance.pk)

@@ -50,6 +50,7 @@ class Source:
     _experiments: dict[str, Experiment] = field(default_factory=dict)
     _slugs: set[str] = field(default_factory=set)
     _results: dict[int, Results] = field(default_factory=dict)
+    _cautions: dict[int, dict[str, str]] = field(default_factory=dict)
     _drawn: dict[tuple[str, str], Drawn | LookupError] = field(default_factory=dict)
 
     def load(self, parts: Iterable[Part]) -> None:
@@ -84,6 +85,12 @@ class Source:
             )
         return self._results[experiment.pk]
 
+    def caution(self, experiment: Experiment) -> dict[str, str]:
+        """Return a note if other load slowed trials of an experiment."""
+        if experiment.pk not in self._cautions:
+            self._cautions[experiment.pk] = _caution(experiment)
+        return self._cautions[experiment.pk]
+
     def charts(self, experiment: Experiment) -> dict[str, Chart]:
         """Return name -> chart of an experiment's page."""
         sections = self.results(experiment).sections()
@@ -116,7 +123,7 @@ class Source:
             return _answer(experiment)
         if part.kind == "table":
             return _TABLES[part.what](self, experiment)
-        return _one_chart(self.charts(experiment), part.what, experiment.slug) | _caution(experiment)
+        return _one_chart(self.charts(experiment), part.what, experiment.slug) | self.caution(experiment)
 
 
 def _caution(experiment: Experiment) -> dict[str, str]:

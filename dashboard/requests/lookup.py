@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpRequest, QueryDict
 from django.shortcuts import get_object_or_404
@@ -10,6 +10,9 @@ from django.shortcuts import get_object_or_404
 from experiments.access import visible_experiments, visible_trials
 from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.comparison import Compared, compare
+
+MOST_WORDS: Final = 20
+"""Words of a search that filter; further ones are ignored."""
 
 
 def query_value(request: HttpRequest, name: str) -> str:

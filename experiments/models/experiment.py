@@ -27,6 +27,7 @@ from experiments.models.deleted import Deleted
 from experiments.models.ordered_json import OrderedJSONField
 from experiments.models.people.event import Event
 from experiments.models.people.project import DEFAULT_PROJECT, OfProject, Project
+from experiments.models.program import Program
 from experiments.models.states import BLOCKING, FAILED, NOT_REQUESTED, UNFINISHED, Hold, Kind, Priority, State
 from experiments.specification import ExperimentSpec, design, parse, restore
 
@@ -154,6 +155,7 @@ class Experiment(OfProject, models.Model):
             cloned_from=cloned_from,
         )
         with transaction.atomic():
+            Program.lock(spec.workload)
             experiment._save_under_free_slug(slugify(slug or "") or slugify(spec.name) or "experiment")
             experiment._store_version(owner)
             queued = experiment.add_design(plan)
@@ -184,6 +186,8 @@ class Experiment(OfProject, models.Model):
         """
         self.require_editable()
         spec = design.pinned(spec)
+        if spec.workload != self.workload:
+            require_offered(spec)
         plan = self.plan_of(spec)
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
@@ -197,6 +201,8 @@ class Experiment(OfProject, models.Model):
             self.specification, self.specification_hash = spec.to_dict(), specification_hash(spec)
             stays_paused = locked.hold == Hold.PAUSED and spec.goal is not None
             self.hold = Hold.PAUSED if stays_paused else Hold.NONE
+            if locked.workload != spec.workload:
+                Program.lock(spec.workload)
             self.save()
             self._store_version(author)
             # Locked first: a trial that a worker claims meanwhile stays.

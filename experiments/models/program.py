@@ -99,6 +99,17 @@ class Program(models.Model):
                 version.delete()
         registered.forget()
 
+    @classmethod
+    def lock(cls, slug: str) -> None:
+        """Prevent removal of a registered program until the caller's transaction ends.
+
+        Raise InvalidSpec if it was removed meanwhile: processes cache programs.
+        """
+        workload = workloads.find(slug)
+        versions = cls.objects.select_for_update(no_key=True).filter(slug=slug)
+        if workload is not None and workload.registered and not versions:
+            raise InvalidSpec([FieldError("workload", f"{workload.title} was deleted: choose another workload")])
+
     @staticmethod
     def uses(slug: str) -> int:
         """Return how many experiments use a program, those in the trash included."""

@@ -215,7 +215,9 @@ def _looks(experiments: Sequence[Experiment]) -> dict[int, _Look]:
     running = [experiment for experiment, counted, unfinished in by_experiment if unfinished and counted]
     points: dict[int, list[tuple[int, int]]] = defaultdict(list)
     if running:
-        of_points = rows.filter(experiment__in=running).values_list("experiment", "configuration").annotate(**counts)
+        # With configurations of which every trial failed: they have 0, as for the page.
+        of_running = Trial.objects.current().filter(experiment__in=running).order_by()
+        of_points = of_running.values_list("experiment", "configuration").annotate(**counts)
         for experiment, _, counted, unfinished in of_points:
             points[experiment].append((counted, unfinished))
     for experiment, members in points.items():

@@ -9,7 +9,7 @@ from functools import lru_cache
 from statistics import median
 from typing import Any, Final, Self
 
-from django.db.models import Aggregate, Count, F, FloatField, QuerySet
+from django.db.models import Aggregate, Count, Exists, F, FloatField, OuterRef, QuerySet
 
 from analysis.numbers import plural
 from experiments import workloads
@@ -21,7 +21,7 @@ OVERHEAD_S: Final = 2.0
 _MOST_PAST: Final = 300
 """Newest trials of other configurations that a guess is scaled by."""
 _MOST_EXPERIMENTS: Final = 50
-"""Newest experiments whose trials these are."""
+"""Newest experiments with finished trials, whose trials these are."""
 _BANDWIDTH: Final = "link.bandwidth"
 
 
@@ -173,11 +173,11 @@ def _past(pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
 
 def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
     """Return times and bytes of the newest trials; read while trials run."""
-    experiments = Experiment.objects.filter(cluster=cluster, workload=workload).order_by("-pk").values("pk")
     # Without trials during which the clock was set back.
-    trials = Trial.objects.filter(
-        experiment__in=experiments[:_MOST_EXPERIMENTS], state=State.FINISHED, ended_at__gte=F("preparing_at")
-    )
+    ended = Trial.objects.filter(state=State.FINISHED, ended_at__gte=F("preparing_at"))
+    has_ended = Exists(ended.filter(experiment=OuterRef("pk")))
+    experiments = Experiment.objects.filter(has_ended, cluster=cluster, workload=workload).order_by("-pk").values("pk")
+    trials = ended.filter(experiment__in=experiments[:_MOST_EXPERIMENTS])
     newest = trials.order_by("-pk").values("pk")[:_MOST_PAST]
     rows = Measurement.objects.filter(metric__in=("elapsed_s", "wire_bytes"), scope="all", trial__in=newest)
     return rows.order_by().values_list(

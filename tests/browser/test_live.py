@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from experiments.models import Cluster, Experiment, Project, Trial, TrialResult
+from experiments.models import Cluster, Experiment, Heartbeat, Project, Trial, TrialResult
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.specification import parse
 from tests.browser.accessibility import violations
@@ -74,6 +76,19 @@ def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page
     finish(trial)
     expect(pulse).to_contain_text("1 of 2 trials")
     assert violations(page) == []
+    assert page_errors == []
+
+
+def test_a_refresh_of_the_server_status_keeps_its_fold_open(page, person, page_errors):
+    Heartbeat.record("worker", "second@n2")
+    Heartbeat.record("worker", "first@n1")
+    Heartbeat.objects.filter(name="first@n1").update(seen_at=timezone.now() - timedelta(hours=1))
+    page.goto("/server/")
+    page.locator("#ended summary").click()
+    expect(page.get_by_text("first@n1")).to_be_visible()
+    Heartbeat.objects.filter(name="first@n1").update(seen_at=timezone.now() - timedelta(hours=2))
+    expect(page.locator("#ended li")).to_contain_text("2 h")
+    expect(page.get_by_text("first@n1")).to_be_visible()
     assert page_errors == []
 
 

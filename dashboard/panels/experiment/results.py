@@ -272,7 +272,7 @@ class Results:
     def _rate(self) -> str:
         """Return the deciding metric if it is a rate: the speed-up is of it then."""
         metric = self.deciding
-        return metric if metric is not None and find(metric).direction == "higher" else ""
+        return metric if metric and find(metric).direction == "higher" and "/" in find(metric).unit else ""
 
     def _best(self) -> ConfigurationRow | None:
         metric = self.deciding

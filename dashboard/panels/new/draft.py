@@ -155,8 +155,11 @@ def _with_unit(name: str, value: Any) -> Any:
     """Return a number of the link as users write it, with its unit, if that is exact."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value or name not in _WITH_UNITS:
         return value
-    words = display_value(name, value)
-    return words if words != str(value) and canonical("", name, words) == value else value
+    try:
+        words = display_value(name, value)
+        return words if words != str(value) and canonical("", name, words) == value else value
+    except (ValueError, ArithmeticError):  # not valid: the user sees it as entered
+        return value
 
 
 class _Dumper(Dumper):

@@ -46,7 +46,7 @@ class Process:
 
 
 def processes() -> list[Process]:
-    """Return all processes of the last day, and needed roles without one; one query."""
+    """Return all processes with a heartbeat, and needed roles without one; one query."""
     rows = Heartbeat.objects.order_by("role", "name").annotate(now=Now())
     reported = [
         Process(row.role, row.name, row.seen_at, max((row.now - row.seen_at).total_seconds(), 0.0)) for row in rows

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from dashboard.reports.markdown import parts_of
@@ -56,7 +58,8 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     assert "Other load slowed 4 of 4 trials." in diagnosis["reason"]
     assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
     (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
-    assert (
-        Source(page.get(experiment.get_absolute_url()).context["user"]).body(chart)["note"]
-        == "Other load slowed 4 of 4 counted trials."
-    )
+    source = Source(page.get(experiment.get_absolute_url()).context["user"])
+    assert source.body(chart)["note"] == "Other load slowed 4 of 4 counted trials."
+    with CaptureQueriesContext(connection) as queries:
+        source.body(chart)
+    assert not [query for query in queries if "experiments_trial" in query["sql"]], "read once for all charts"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from experiments import workloads
+from dashboard.pages.new import form_context
+from experiments import registered, workloads
 from experiments.errors import InvalidSpec
 from experiments.models import Deleted, Program, Trial
 from experiments.models.program import read_definition
+from experiments.specification import parse
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
@@ -144,3 +148,26 @@ def test_users_who_may_not_replace_a_program_may_not_change_it_so(maintainer, us
     assert [maintainer.post(path).status_code for path in (RETIRE, RENAME, DELETE)] == [403, 403, 403]
     assert "More actions" not in text_of(maintainer.get(PAGE))
     assert client_of(other).delete("/api/v1/programs/heat/").status_code == 403
+
+
+def test_an_edit_cannot_choose_a_retired_program(maintainer, submit):
+    experiment = submit(name="Water")
+    maintainer.post(RETIRE)
+    spec = parse({"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}})
+    with pytest.raises(InvalidSpec) as refused:
+        experiment.revise(spec)
+    assert refused.value.by_path().keys() == {"workload"}
+    edited = form_context({"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}}, editing=experiment)
+    assert (edited["preview"], edited["error"].by_path().keys()) == (None, {"workload"})
+
+
+def test_an_experiment_locks_its_program_and_a_deleted_one_is_refused(maintainer, submit, monkeypatch):
+    with CaptureQueriesContext(connection) as queries:
+        submit(name="Heat", workload="heat", parameters={}, sweep={"n": [10]}).delete()
+    assert [q for q in queries if "experiments_program" in q["sql"] and "FOR NO KEY UPDATE" in q["sql"]]
+    Trial.objects.all().delete()
+    monkeypatch.setattr(registered, "LOOK_EVERY_S", 3600.0)
+    Program.objects.filter(slug="heat").delete()  # by another process: this one has it in its cache
+    with pytest.raises(InvalidSpec) as refused:
+        submit(name="Heat", workload="heat", parameters={}, sweep={"n": [10]})
+    assert refused.value.by_path().keys() == {"workload"}

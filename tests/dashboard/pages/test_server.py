@@ -126,6 +126,14 @@ def test_it_counts_faults_and_background_tasks(maintainer, person, submit):
     assert context["tasks"] == {"waiting": 1, "running": 0}
 
 
+def test_a_silent_process_of_an_earlier_day_is_listed_as_ended(maintainer):
+    report(beat=1, worker=1, background=1, analysis=3 * 24 * 3600)
+    Heartbeat.forget_old()
+    page = maintainer.get(SERVER)
+    assert [process.role for process in page.context["ended"]] == ["analysis"]
+    assert "<summary>1 ended</summary>" in page.content.decode()
+
+
 def test_a_refresh_gets_the_panels_only(maintainer):
     panels = maintainer.get(SERVER, headers={"HX-Request": "true"}).content.decode()
     assert panels.startswith("<div")

@@ -11,6 +11,8 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
+from dashboard.people.change_rows import with_words
+from dashboard.requests.lookup import MOST_WORDS
 from experiments.models import ApiToken, Cluster, Experiment, Project
 from experiments.models.people import accounts
 from tests.dashboard.api.clients import client_of
@@ -123,3 +125,10 @@ def test_changes_are_found_by_words(library: Project) -> None:
         assert all(words.split()[-1] in row["entry"].object_repr for row in answer.context["rows"])
     [address] = re.findall(r'href="([^"]+)"\s*>Changes as JSON', text_of(answer))
     assert len(browser.get(address.replace("&amp;", "&")).json()["results"]) > 1
+
+
+def test_the_search_of_the_log_uses_a_limited_number_of_words(db: None) -> None:
+    words = " ".join(["word"] * MOST_WORDS)
+    assert str(with_words(LogEntry.objects.all(), f"{words} more").query) == str(
+        with_words(LogEntry.objects.all(), words).query
+    )

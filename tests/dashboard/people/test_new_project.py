@@ -53,6 +53,15 @@ def test_names_of_projects_are_unique_on_their_pages(root: Client) -> None:
     assert root.post("/projects/wing/settings/", {"settings-name": "wing"}).status_code == 302
 
 
+def test_quotas_of_projects_with_equal_names_are_changed(root: Client) -> None:
+    for _ in range(2):
+        project = Project.create_named("Wing")
+    form = {"settings-name": "Wing", "settings-most_queued_trials": "100"}
+    assert root.post(f"/projects/{project.slug}/settings/", form).status_code == 302
+    project.refresh_from_db()
+    assert project.most_queued_trials == 100
+
+
 def test_hints_of_quotas_name_the_limits_of_the_installation(root: Client, settings: Any) -> None:
     settings.QUOTA_QUEUED_TRIALS, settings.QUOTA_DISK_GIB = 12_345, 0
     page = root.get("/projects/default/").content.decode()

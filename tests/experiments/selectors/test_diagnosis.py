@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields
 
+import pytest
+
 from analysis.conclusions import (
     Answer,
     Cause,
@@ -23,8 +25,10 @@ from analysis.conclusions.observations.reading import Observation
 from analysis.conclusions.rules.report import Verdict
 from analysis.scaling import Estimate, Misfit, ObserverEffect, ScalingRow, Suggestion, TimeRow, WireRow
 from analysis.statistics import Interval, SampleSummary
+from experiments.models import State
 from experiments.selectors import diagnosis as module
 from experiments.selectors.diagnosis import CachedDiagnosis, ObservedPoint
+from tests.experiments import factories
 
 KEPT = (
     CachedDiagnosis, ObservedPoint, Diagnosis, Slice, Model, FittedModel, Curve, Report, Finding, Observation, Verdict,
@@ -37,3 +41,12 @@ def test_a_changed_cache_format_has_a_new_version() -> None:
     named = [(kind.__module__, kind.__name__, [f.name for f in fields(kind)]) for kind in KEPT]
     digest = hashlib.sha256(repr(named).encode()).hexdigest()[:8]
     assert (module._FORM, digest) == (36, "77c4345d"), "count _FORM up: old answers lie in caches under its number"
+
+
+@pytest.mark.django_db
+def test_a_configuration_whose_trials_all_failed_has_no_trial_while_others_run() -> None:
+    experiment = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+    experiment.trials.filter(configuration__hosts=1).update(state=State.FAILED)
+    experiment.trials.filter(configuration__hosts=2, repetition=1).update(state=State.FINISHED)
+    look = module._looks([experiment])[experiment.pk]
+    assert (look.trials, look.as_of) == (1, (0, 0))

@@ -126,3 +126,13 @@ def test_it_asks_a_fixed_number_of_queries(django_assert_num_queries: Any, more:
     rows, running = waiting_rows(), list(running_trials())
     with django_assert_num_queries(5):
         outlooks(rows, running)
+
+
+def test_experiments_without_finished_trials_hide_no_past_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_times, "_MOST_EXPERIMENTS", 1)
+    factories.experiment(sweep={"hosts": [1]}, repetitions=1)
+    ended(factories.finished(), held_s=5)
+    waiting = factories.experiment(sweep={"hosts": [2]}, repetitions=1).configurations.get()
+    key = (waiting.experiment.cluster_id, "water", waiting.hash)
+    estimate = TrialTimes.of({key}).estimate(*key, waiting.parameters)
+    assert (estimate.scaled, estimate.past_trials) == (True, 1)

@@ -87,7 +87,7 @@ def test_steps_that_were_not_tried_for_one_reason_are_one_row(page: Client, rack
     )
     response = page.get(reverse("cluster", args=["rack"]))
     assert [step["name"] for step in response.context["steps"]] == [*3 * ["Reach"], "Link, Clocks", "GPU"]
-    assert response.context["counts"] == [("problem", "3 problems"), ("skipped", "3 no result")]
+    assert response.context["counts"] == [("problem", "3 problems"), ("skipped", "3 without result")]
 
 
 def test_waiting_check_names_the_other_cluster_of_the_trial(page: Client, rack: Cluster) -> None:

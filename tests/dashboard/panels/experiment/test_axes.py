@@ -9,7 +9,7 @@ from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
 from experiments import workloads
-from experiments.models import Experiment
+from experiments.models import Experiment, Measurement
 from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
 
 
@@ -73,3 +73,13 @@ def test_it_draws_a_line_from_left_to_right_whatever_the_order_of_the_rows():
 def test_it_does_not_take_points_of_a_published_table_for_steps(library):
     figure = chart_of(Experiment.objects.get(slug="monarc-1999-readers"), "Client CPU, largest")
     assert figure["layout"]["xaxis"]["title"]["text"] == "Jobs"
+
+
+def test_the_speed_up_is_of_a_deciding_metric_that_is_a_rate_by_its_unit(submit):
+    for metric, rate in (("water.ns_per_day", "water.ns_per_day"), ("water.cpu_use_percent", "")):
+        experiment = submit(deciding=metric, sweep={"hosts": [1, 2]}, repetitions=1)
+        for trial in experiment.trials.all():
+            Measurement.objects.create(trial=trial, metric=metric, value=50.0)
+        experiment.trials.update(state="finished")
+        results = Results(experiment)
+        assert (results.deciding, results._rate) == (metric, rate)

@@ -73,6 +73,22 @@ def test_errors_are_marked_at_once_and_named_by_their_labels(page):
     assert ">–</span>" in html.partition('id="count-0"')[2][:60]
 
 
+@pytest.mark.parametrize(
+    ("name", "written"), [("loss", "2, 3"), ("delay", "100, 200"), ("delay", "-2, -1"), ("bandwidth", "-5, -4")]
+)
+def test_swept_values_outside_their_limits_return_to_the_yaml_as_entered(page, name, written):
+    swept = {"sweep_name": ["hosts", f"link.{name}"], "sweep_values": ["1, 2", written]}
+    response = page.post(reverse("new-preview"), dict(posted(**swept).lists()))
+    assert response.status_code == 200
+    assert f"link.{name}: [{written}]" in response.context["yaml"]
+
+
+@pytest.mark.parametrize("value", [100, -1, float("nan"), float("-inf")])
+def test_any_number_of_a_link_is_written_as_yaml(value):
+    for name in ("bandwidth", "delay", "loss", "queue"):
+        assert f"\n  {name}: " in as_yaml({"link": {name: value}})
+
+
 def test_it_turns_the_form_into_a_draft_without_defaults():
     assert draft_from_post(posted()) == {
         "name": "Hosts and MTU",
