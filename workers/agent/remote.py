@@ -252,7 +252,7 @@ class RemoteSupervisor(supervisor.Supervisor):
 
 
 def page(names: Sequence[str], skip: int) -> rpc.Message:
-    """Return names from `skip` on that fit into one answer, and whether there are more."""
+    """Return names from `skip` on that fit into an answer, and if there are more."""
     end, room = skip, PAGE_BYTES
     while end < len(names) and (room := room - len(json.dumps(names[end])) - 2) >= 0:
         end += 1
