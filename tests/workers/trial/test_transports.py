@@ -59,7 +59,7 @@ def test_ranks_of_one_host_share_memory_unless_tcp_is_chosen(
             for name in ("native", "tcp")
         )
     median = "pingpong.transfer_time_median_s"
-    assert 3 * values_of(native)[median] < values_of(tcp)[median], "5 to 7 times on idle machines"
+    assert 3 * values_of(native)[median] < values_of(tcp)[median]  # more than 5 in most runs
     assert values_of(tcp, "mpi")["packets"] > 500
     assert "packets" not in values_of(native)
     assert native.trust == "good", native.trust_reasons
@@ -157,7 +157,7 @@ def test_open_mpi_5_shares_memory_and_is_heard_over_tcp(
     sweep = {"ranks_per_host": [2], "transport": ["native", "tcp"]}
     native, tcp = run_all(cluster=slug, **SMALL, sweep=sweep)
     median = "pingpong.transfer_time_median_s"
-    assert 3 * values_of(native)[median] < values_of(tcp)[median], "5 to 7 times on idle machines"
+    assert 3 * values_of(native)[median] < values_of(tcp)[median]  # more than 5 in most runs
     assert "--prtemca" in tcp.command
     assert "Open MPI) 5" in tcp.environment.facts["mpi"]
     assert values_of(tcp, "mpi")["packets"] > 500
