@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 
 from playwright.sync_api import Browser, Page
 
-from benchmarks.pages.contents import addresses
+from benchmarks.pages.contents import addresses, sign_in
 from tests.browser.chromium import chromium
 
 PAGES: Final = ("home", "experiments", "experiment", "trials", "trial", "compare", "explore", "new")
@@ -35,10 +35,7 @@ def main() -> int:
     options = parser.parse_args()
     with chromium() as browser:
         page = browser.new_page()
-        page.goto(urljoin(options.site, "/sign-in/"))
-        page.fill("#id_username", "admin")
-        page.fill("#id_password", options.password.read_text().strip())
-        page.get_by_role("button", name="Sign in", exact=True).click()
+        sign_in(page, options.site, options.password)
         paths = addresses(page, options.experiment)
         state = page.context.storage_state()
         print(f"{'kB':12}" + "".join(f"{kind:>11}" for kind in ("all", *KINDS, "later")))

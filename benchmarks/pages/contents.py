@@ -55,6 +55,14 @@ FOCUS = """() => {
 }"""
 
 
+def sign_in(page: Page, site: str, password: Path) -> None:
+    """Sign in as admin, with the password of a file."""
+    page.goto(urljoin(site, "/sign-in/"))
+    page.fill("#id_username", "admin")
+    page.fill("#id_password", password.read_text().strip())
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("site", help="address that script/server prints")
@@ -64,10 +72,7 @@ def main() -> int:
     options = parser.parse_args()
     with chromium() as browser:
         page = browser.new_page()
-        page.goto(urljoin(options.site, "/sign-in/"))
-        page.fill("#id_username", "admin")
-        page.fill("#id_password", options.password.read_text().strip())
-        page.get_by_role("button", name="Sign in", exact=True).click()
+        sign_in(page, options.site, options.password)
         pages = addresses(page, options.experiment)
         if unknown := set(options.only) - pages.keys():
             parser.error(f"no such page: {', '.join(sorted(unknown))}; there are {', '.join(pages)}")
