@@ -49,13 +49,13 @@ def test_it_comes_back_to_a_whole_page_whose_parts_were_renewed(
 
 def test_a_form_that_was_not_answered_asks_again_when_the_network_is_back(page: Page) -> None:
     page.goto("/experiments/new/")
-    expect(page.locator("#startbar")).to_contain_text("Start 15 trials")
+    expect(page.locator("#startbar")).to_contain_text("Start round 1: 9 trials")
     page.context.set_offline(True)
     with page.expect_event("requestfailed"):
         page.locator("[name=sweep_values]").fill("1, 2")
-    expect(page.locator("#startbar")).to_contain_text("Start 15 trials")
+    expect(page.locator("#startbar")).to_contain_text("Start round 1: 9 trials")
     page.context.set_offline(False)
-    expect(page.locator("#startbar")).to_contain_text("Start 10 trials")
+    expect(page.locator("#startbar")).to_contain_text("Start round 1: 6 trials")
 
 
 KEPT = "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"

@@ -20,7 +20,7 @@ def test_the_new_experiment_form_is_read_when_they_come(
     page.locator("[name=sweep_values]").fill("1, 2")
     page.locator("[name=repetitions]").fill("5")
     release()
-    expect(page.locator("#startbar")).to_contain_text("Start 10 trials")
+    expect(page.locator("#startbar")).to_contain_text("Start round 1: 10 trials")
     expect(page.locator("#values-0")).to_have_text("1  2")
     assert page_errors == []
 

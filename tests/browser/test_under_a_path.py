@@ -150,7 +150,7 @@ def test_a_person_walks_through_it(
         page.get_by_role("button", name="Sign in", exact=True).click()
         page.wait_for_url(re.compile(r"/rankwire/experiments/new/$"))  # loaded, with its scripts
         page.locator("[name=sweep_values]").fill("1, 2")
-        expect(page.locator("#startbar")).to_contain_text("Start 10 trials")
+        expect(page.locator("#startbar")).to_contain_text("Start round 1: 6 trials")
         page.locator("[name=sweep_values]").fill("0, 2")
         expect(page.locator("#startbar")).to_contain_text("Correct the marked fields")
         page.wait_for_load_state("networkidle")

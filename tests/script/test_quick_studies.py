@@ -27,7 +27,7 @@ def sliced(
     name: str, directory: Path, sweep: Mapping[str, Any], repetitions: int, parameters: Mapping[str, Any] | None = None
 ) -> Path:
     """Write the study with fewer values and repetitions, and these parameters."""
-    study = yaml.safe_load(QUICK[name].read_text())
+    study = {key: value for key, value in yaml.safe_load(QUICK[name].read_text()).items() if key != "goal"}
     assert all(set(values) <= set(study["sweep"][parameter]) for parameter, values in sweep.items())
     file = directory / f"{name}.yaml"
     file.write_text(

@@ -19,7 +19,7 @@ from experiments.specification.yaml_lines import YamlDocument
 _HOSTS: Final = (1, 2, 4)
 """The first sweep of a cluster: small enough for two cores, and it shows scaling."""
 _FEW: Final = _HOSTS[:2]
-_DESIGN: Final = ("name", "sweep", "link", "repetitions", "order")
+_DESIGN: Final = ("name", "sweep", "link", "repetitions", "goal", "order")
 """Fields of the first study that another workload would take over."""
 
 

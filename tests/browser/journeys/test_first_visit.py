@@ -42,7 +42,7 @@ def test_the_tour_ends_with_an_answer(
     hands.press("Take the tour")
     for _ in range(3):
         hands.press("Next")
-    hands.press("Start 15 trials")
+    hands.press("Start round 1: 9 trials")
     page.wait_for_url("**/experiments/*/?tour=1")
     verdict = page.locator("#answer .dx > div")
     expect(verdict).to_contain_text(re.compile("host"), timeout=240_000)

@@ -36,12 +36,12 @@ NEW = """
     - region "Configurations"
     - heading "Dry run of configuration 1" [level=3]
   - button "Start first trial"
-  - button "Start 10 trials"
+  - button "Start 6 trials"
 """
 EXPERIMENT = """
 - heading /TIP4P water, host sweep .*Finished/ [level=1]
 - progressbar "Ended trials"
-- status: /10 trials/
+- status: /6 trials/
 - navigation "Parts of this experiment":
   - tablist:
     - tab "Answer" [selected]
@@ -61,7 +61,7 @@ EXPERIMENT = """
     - paragraph: /No counted trial has measured this/
 """
 TRIAL = """
-- heading /Trial at 1 host, repetition 1 of 5/ [level=1]:
+- heading /Trial at 1 host, repetition 1 of 3/ [level=1]:
   - link "Finished"
 - tablist "Trial":
   - tab "Overview" [selected]
@@ -75,7 +75,7 @@ TRIAL = """
       - heading "CPU time per rank" [level=3]:
         - link "CPU time per rank"
       - button /s$/
-      - img /this trial against 4 other repetitions/
+      - img /this trial against 2 other repetitions/
 """
 COMPARISON = """
 - heading "Comparison of 2" [level=1]
@@ -112,17 +112,19 @@ def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, page_erro
     tab_to(page, "New experiment")
     page.keyboard.press("Enter")
     page.wait_for_url("**/experiments/new/")
+    tab_to(page, "Until it is answered")
+    page.keyboard.press("ArrowLeft")
     tab_to(page, "Values")
     page.keyboard.press("Control+a")
     page.keyboard.type("1, 2")
-    expect(page.locator("#startbar")).to_contain_text("Start 10 trials")
+    expect(page.locator("#startbar")).to_contain_text("Start 6 trials")
     expect(page.locator("main")).to_match_aria_snapshot(NEW)
-    tab_to(page, "Start 10 trials")
+    tab_to(page, "Start 6 trials")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/experiments/(?!new/)"))
     experiment = Experiment.objects.get(published=False)
     run_waiting()
-    expect(page.locator("#live")).to_contain_text("10 trials")
+    expect(page.locator("#live")).to_contain_text("6 trials")
     expect(page.locator("#dx")).to_contain_text("2 hosts")  # the answer, made anew as trials end
     expect(page.locator("main")).to_match_aria_snapshot(EXPERIMENT)
     tab_to(page, "Answer")

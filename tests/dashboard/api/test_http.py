@@ -29,7 +29,7 @@ def test_it_takes_a_built_in_experiment_and_follows_its_address(live_server: Any
     with urllib.request.urlopen(submission, timeout=90) as answer:
         assert answer.status == 201
         address, data = answer.headers["Location"], json.load(answer)
-    assert data["trials"]["queued"] == 15
+    assert data["trials"]["queued"] == 9
     with urllib.request.urlopen(urllib.request.Request(address, headers=sign_in), timeout=90) as answer:
         assert json.load(answer) == data
 

@@ -47,7 +47,7 @@ def test_it_starts_the_built_in_experiment_with_one_click(page, person):
     experiment = Experiment.objects.get(published=False)
     assert response.url == experiment.get_absolute_url()
     assert experiment.owner == person
-    assert experiment.trials.filter(state="queued").count() == 15
+    assert experiment.trials.filter(state="queued").count() == 9
 
 
 def test_only_experiments_of_the_study_count_as_measured_here(page, person):

@@ -37,7 +37,7 @@ def test_the_readme_runs_it_and_shows_it() -> None:
 def test_the_tutorial_starts_its_trials() -> None:
     tutorial = (ROOT / "docs" / "tutorial" / "first-experiment.md").read_text()
     trials = STUDY.repetitions * len(STUDY.sweep["hosts"])
-    assert f"**Start {trials} trials**" in tutorial
+    assert f"**Start round 1: {trials} trials**" in tutorial
     assert str(FIRST_STUDY.relative_to(ROOT)) in tutorial
 
 
@@ -69,7 +69,7 @@ def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Cli
 
     assert "link" not in chosen()
     assert chosen(repetitions="7")["link"]["mtu"] == "4000 B"
-    with_goal = chosen(**{"goal.kind": "until", "goal.until": "answered", "goal.budget.time": "5 min"})
+    with_goal = chosen(**{"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"})
     assert "link" not in with_goal
     assert with_goal["goal"] == {"until": "answered", "budget": {"time": "5 min"}}
 
@@ -79,11 +79,12 @@ def _fields() -> dict[str, Any]:
     form = Form(yaml.safe_load(FIRST_STUDY.read_text()))
     fields = {field.path: str(field.value) for field in (*form.workload_fields, *form.link_fields)}
     sweep = {"sweep_name": ["hosts"], "sweep_values": ["1, 2, 4"], "capture.enabled": "on", "capture.keep": "on"}
+    goal = {"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"}
     others = {
         "name": STUDY.name,
         "workload": "water",
-        "repetitions": "5",
+        "repetitions": "3",
         "order": "interleaved",
         "time_limit_s": "60 s",
     }
-    return {**fields, **sweep, **others}
+    return {**fields, **sweep, **goal, **others}
