@@ -1,4 +1,4 @@
-/* Definitions of words, states and marks on hover and focus (WCAG 2.2, 1.4.13). */
+/* Definitions of words, states and marks on hover, focus and touch (WCAG 2.2, 1.4.13). */
 (function () {
   "use strict";
   const box = document.createElement("div");
@@ -42,6 +42,17 @@
   const meaning = element => element.dataset.explains ?? document.getElementById(element.dataset.explainedBy).textContent.trim();
   const later = (action, wait) => { clearTimeout(timer); timer = setTimeout(action, wait); };
   const explained = e => e.target instanceof Element ? e.target.closest("[data-explains], [data-explained-by]") : null;
+
+  /* A tap shows the definition, a second one follows the link. */
+  let tapped = null;
+  document.addEventListener("pointerdown", e => { tapped = e.pointerType === "touch" ? of || document.body : null; }, true);
+  document.addEventListener("click", e => {
+    const element = tapped && explained(e);
+    if (!element || !element.matches(".term, .chip")) { if (tapped && of && !box.contains(e.target)) hide(); return; }
+    if (tapped === element) return;
+    if (element.matches("a")) e.preventDefault();
+    show(element);
+  });
 
   document.addEventListener("pointerover", e => {
     if (e.pointerType === "touch") return;

@@ -131,6 +131,17 @@
   document.addEventListener("htmx:beforeRequest", e => { if (document.hidden && e.target.matches("[data-poll]")) e.preventDefault(); });
   addEventListener("hashchange", () => reveal(location.hash));
   document.querySelectorAll(".subnav [aria-selected=true], .subnav [aria-current]").forEach(moveIntoSight);
+
+  /* Mark tables that have more columns to the right; read all widths before writing. */
+  function markMore(boxes) {
+    const more = boxes.map(box => box.scrollWidth - box.clientWidth - box.scrollLeft > 1);
+    boxes.forEach((box, k) => box.toggleAttribute("data-more", more[k]));
+  }
+  const widths = new ResizeObserver(entries => markMore([...new Set(entries.map(entry => entry.target.closest(".scroll")))]));
+  const watch = () => document.querySelectorAll(".scroll, .scroll > table").forEach(part => widths.observe(part));
+  watch();
+  document.addEventListener("htmx:afterSettle", watch);
+  document.addEventListener("scroll", e => { if (e.target instanceof Element && e.target.matches(".scroll")) markMore([e.target]); }, true);
   reveal(location.hash);
 })();
 

@@ -94,6 +94,12 @@ def total_s(plan: Design, expected: list[Estimate]) -> float:
     return sum(expected[trial.configuration].held_s for trial in plan.trials)
 
 
+def repeats_s(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float:
+    """Return the seconds of one repeat of each measured trial; 0 if disturbed trials are kept."""
+    measured = [trial for trial in plan.trials if trial.kind == "measured"] if spec.disturbed == "repeat" else []
+    return sum(expected[trial.configuration].held_s for trial in measured)
+
+
 def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> Forecast | None:
     """Return what the rounds of a goal would take; None if it is not known.
 

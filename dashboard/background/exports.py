@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,6 +27,7 @@ from experiments.selectors.export.trials import LONG_PIECE, PIECE, TrialTable, t
 FORMATS: Final = CONTENT_TYPES | {"csvm": "application/csvm+json"}
 """Form of a file -> its media type; ``csvm`` describes the columns."""
 _STEP_ROWS: Final = 500
+_SLUG: Final = re.compile(r"[-\w]{1,100}", re.ASCII)
 
 
 def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
@@ -44,7 +46,7 @@ def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | 
         response = StreamingHttpResponse(
             concurrency_limits.LimitedResponse(table.body(), slot), content_type=FORMATS[form]
         )
-        response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind)}"'
+        response["Content-Disposition"] = f'attachment; filename="{_filename(form, table.rows.kind, query)}"'
     except BaseException:
         slot.release()
         raise
@@ -100,11 +102,16 @@ def filename(task: BackgroundTask) -> str:
     """Return the name of the file of a task."""
     if "bundle" in task.arguments:
         return str(task.arguments["name"])
-    return _filename(task.arguments["form"], task.arguments.get("rows", ROWS[0]))
+    return _filename(
+        task.arguments["form"], task.arguments.get("rows", ROWS[0]), QueryDict(task.arguments.get("query", ""))
+    )
 
 
-def _filename(form: str, kind: str) -> str:
-    return f"rankwire-{kind}.{'csv-metadata.json' if form == 'csvm' else form}"
+def _filename(form: str, kind: str, query: QueryDict) -> str:
+    """Return "rankwire-water-quick-trials.csv", without a slug for several experiments."""
+    slugs = ",".join(query.getlist("experiment"))
+    parts = ["rankwire", *([slugs] if _SLUG.fullmatch(slugs) else []), kind]
+    return f"{'-'.join(parts)}.{'csv-metadata.json' if form == 'csvm' else form}"
 
 
 def _task(user: Any, query: QueryDict, form: str, table: Export) -> BackgroundTask:

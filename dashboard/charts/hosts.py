@@ -25,6 +25,8 @@ from dashboard.charts.parts import (
 _MOST_MARKERS = 60
 _LEAST_OF_LIMIT = 0.05
 """Share of the limit below which a line at it would flatten the others: it is named then."""
+_ROOM = 1.15
+"""Height of the axis relative to the peak, with room for the name of the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,12 @@ def hosts_over_time(
         figure["data"][0] |= {**leads, "unit": scale.unit} if leads else {}
         figure["layout"] |= moments(zero_s)
         return figure
+    room = {"range": [0, _ROOM * scale(peak)]} if limit and peak and not is_near else {}
     return {
         "data": [_line(t_s, line, scale, index) for index, line in enumerate(lines)],
         "layout": {
             "xaxis": {**time_axis, "rangemode": "tozero"},
-            "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero"},
+            "yaxis": {"title": axis_title(quantity, scale.unit), "rangemode": "tozero", **room},
             "showlegend": True,
             **moments(zero_s),
             **(_limit(limit, peak, unit, scale, is_near=is_near) if limit else {}),
@@ -78,7 +81,7 @@ def _limit(limit: float, peak: float, unit: str, scale: Scale, *, is_near: bool)
     words = f"link rate {amount(limit, unit, 3)}, peak {amount(peak / limit, SHARE, 2)} of it"
     note = {"xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom", "text": words}
     if not is_near:
-        return {"annotations": [{**note, "y": 1, "yref": "paper"}]}
+        return {"annotations": [{**note, "y": 1, "yref": "paper", "yanchor": "top"}]}  # the legend is above
     line = level_line("y", scale(limit), color="--ink-3", width=1, dash="dash")
     return {"shapes": [line], "annotations": [{**note, "y": scale(limit)}]}
 

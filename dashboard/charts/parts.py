@@ -30,6 +30,12 @@ _TICKS_APART = 1 / 14
 """Share of an axis: on a phone, numbers closer than this overlap."""
 
 
+def descheduled_note(figure: Figure) -> str:
+    """Return the meaning of "descheduled" if a name of the figure has this word, or ""."""
+    names = [str(trace.get("name", "")).lower() for trace in figure["data"]]
+    return "descheduled: no CPU core was free" if any("descheduled" in name for name in names) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """Measured values over x: `trials[i]` are the values at `x[i]` (base unit)."""

@@ -124,6 +124,7 @@ def _head(compared: Compared, member: Member, scope: str, oversubscribed: Mappin
         "oversubscription": oversubscribed.get(trials[0].pk, "") if trials else "",
         "flagged": member.flagged_at(compared.names, compared.at),
         "disturbed": member.disturbed_at(compared.names, compared.at),
+        "repeats": member.repeats_at(compared.names, compared.at),
         "as_baseline": _query(compared, baseline=member.token, scope=scope),
         "number": compared.members.index(member),
     }

@@ -15,7 +15,7 @@ from analysis.numbers import NOTHING
 from dashboard.labels import command_text
 from dashboard.templatetags.rankwire import cell
 from experiments import workloads as registry
-from experiments.access import may_register_programs, may_replace_program, visible_experiments
+from experiments.access import may_register_programs, may_replace_program, visible_deleted, visible_experiments
 from experiments.models import Experiment, Program
 from experiments.workloads.fields import choices_of
 
@@ -59,6 +59,9 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
     placeholders = program.definition.get("placeholders", {}) if program else {}
     may_edit = workload.registered and may_register_programs(request.user)
     may_replace = may_edit and may_replace_program(request.user, slug)
+    experiments = visible_experiments(request.user, Experiment.objects.filter(published=False, workload=slug)).count()
+    trashed = sum(row.workload == slug for row in visible_deleted(request.user))
+    uses = Program.uses(slug) if may_replace else 0
     context = {
         "place": "workloads",
         "workload": workload,
@@ -71,12 +74,12 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
             _parameter(name, fields[name], placeholders.get(name, {}))
             for name in sorted(fields, key=lambda name: bool(placeholders) and name not in placeholders)
         ],
-        "experiments": visible_experiments(
-            request.user, Experiment.objects.filter(published=False, workload=slug)
-        ).count(),
+        "experiments": experiments,
+        "trashed": trashed,
+        "of_others": max(0, uses - experiments - trashed),
         "may_edit": may_edit,
         "may_replace": may_replace,
-        "uses": Program.uses(slug) if may_replace else 0,
+        "uses": uses,
     }
     return render(request, "workloads/workload.html", context)
 

@@ -52,12 +52,42 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
     """Return words with their definition on hover and focus, and a link.
 
     ``name`` is the id of a metric or of a row of docs/reference/terms.md; without one the words are looked up. Undefined
-    words show the given ``meaning``, or none.
+    words show the given ``meaning``, or those of the terms in them.
     """
     section = term(name or words)
     if section is not None:
         return _explained(context, "term", words, section.meaning, section.address)
-    return _explained(context, "term", words, meaning) if meaning else format_html("{}", words)
+    return _explained(context, "term", words, meaning) if meaning else explain_terms(context, words)
+
+
+IN_SENTENCES: Final = {
+    "without-drift": r"without drift|with drift",
+    "confidence-interval": r"[\d.]+\s% (?:CI|confidence interval)",
+    "without-waiting-for-core": r"without waiting for a core",
+    "waiting-for-core": r"waiting for a CPU core",
+    "descheduled": r"descheduled",
+    "ideal-time": r"(?<=against the )ideal|(?<=above the )ideal|ideal(?= from \d)",
+}
+"""Id of docs/reference/terms.md -> the words of sentences that it defines."""
+_PHRASES: Final = re.compile(
+    "|".join(f"(?P<{name.replace('-', '_')}>{words})" for name, words in IN_SENTENCES.items()), re.IGNORECASE
+)
+
+
+@register.simple_tag(takes_context=True)
+def explain_terms(context: Mapping[str, Any], sentence: str) -> SafeString:
+    """Return a sentence; each term of statistics has its definition where it is first used.
+
+    In the file of a report, which has no other pages, the sentence alone.
+    """
+    if context.get("file"):
+        return format_html("{}", sentence)
+    first = {str(match.lastgroup): match for match in reversed([*_PHRASES.finditer(str(sentence))])}
+    pieces, end = [], 0
+    for name, match in sorted(first.items(), key=lambda item: item[1].start()):
+        pieces += [sentence[end : match.start()], explain(context, match[0], name.replace("_", "-"))]
+        end = match.end()
+    return format_html_join("", "{}", ((piece,) for piece in [*pieces, sentence[end:] if end else sentence]))
 
 
 _PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "background": "No background worker"}

@@ -53,6 +53,11 @@ class Member:
         """Return the number of counted trials at a point that ran beside other load."""
         return sum(trial.is_disturbed for trial in self.trials_at(names, point))
 
+    def repeats_at(self, names: Names, point: Point) -> int:
+        """Return the number of counted trials at a point that repeat another counted one."""
+        trials = self.trials_at(names, point)
+        return len(trials) - len({trial.repetition for trial in trials})
+
     def flagged_at(self, names: Names, point: Point) -> int:
         """Return the number of trials at a point whose traffic is excluded."""
         return sum(trial.trust in FLAGGED for trial in self.trials_at(names, point))
@@ -119,7 +124,7 @@ def load_trials(members: Sequence[Member]) -> None:
         is_excluded=excluded_as_disturbed(),
         is_disturbed=ExpressionWrapper(disturbed(), BooleanField()),
         transport=KT("conditions__transport"),
-    ).only("pk", "configuration_id", "environment_id", "state", "superseded", "trust")
+    ).only("pk", "configuration_id", "environment_id", "repetition", "state", "superseded", "trust")
     by_configuration: dict[int, list[Any]] = defaultdict(list)  # trials with the annotations
     for trial in rows.order_by("repetition", "attempt"):
         by_configuration[trial.configuration_id].append(trial)

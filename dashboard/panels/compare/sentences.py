@@ -135,23 +135,29 @@ def _strength(compared: Compared, member: Member) -> tuple[str, str]:
     return STRENGTH["moderate" if slowed or clear < len(changed) else "firm"]
 
 
-def _slowed(compared: Compared, member: Member) -> tuple[int, int]:
-    """Return how many counted trials other load slowed, of how many, at all points."""
+def _slowed(compared: Compared, member: Member) -> tuple[int, int, int]:
+    """Return how many counted trials other load slowed, of how many, and how many repeat another, at all points."""
     names, points = compared.names, compared.points
     return (
         sum(member.disturbed_at(names, point) for point in points),
         sum(len(member.trials_at(names, point)) for point in points),
+        sum(member.repeats_at(names, point) for point in points),
     )
 
 
 def _caution(compared: Compared) -> str:
     """Return 'Other load slowed 10 of 30 trials of A: ...', or ''."""
     slowed = {member.label: _slowed(compared, member) for member in compared.members}
-    sides = [f"{count} of {numbers.plural(of, 'trial')} of {label}" for label, (count, of) in slowed.items() if count]
+    sides = [
+        f"{count} of {numbers.plural(of, 'trial')} of {label}"
+        + (f" ({repeats} {'repeats' if repeats == 1 else 'repeat'} another)" if repeats else "")
+        for label, (count, of, repeats) in slowed.items()
+        if count
+    ]
     if not sides:
         return ""
     uneven = (
-        " The difference may come from it." if len({count / (of or 1) for count, of in slowed.values()}) > 1 else ""
+        " The difference may come from it." if len({count / (of or 1) for count, of, _ in slowed.values()}) > 1 else ""
     )
     return f"Other load slowed {wording.joined(sides)}.{uneven} Run them again on idle machines, then compare."
 

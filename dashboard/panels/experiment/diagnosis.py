@@ -21,6 +21,7 @@ from dashboard.panels.experiment.results import Results
 from dashboard.panels.experiment.time_breakdown import breakdown
 from dashboard.states import STRENGTH
 from experiments.metrics import described, find
+from experiments.models.states import disturbed
 from experiments.selectors.diagnosis import CachedDiagnosis
 
 _PANELS: Final = {
@@ -121,10 +122,24 @@ def diagnosis_context(
             for row in diagnosis.observer
         ],
         "trials": study.trials,
+        "of_trials": _of_trials(diagnosis, results),
         "unfinished": results.unfinished,
         "as_of": f"as of {numbers.plural(study.trials, 'trial')}" if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
+
+
+def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
+    """Return how many counted trials other load disturbed, and how many repeat such a trial, or ""."""
+    if not any(fact.rule == _OTHER_LOAD for fact in diagnosis.facts):
+        return ""
+    counted = results.experiment.trials.counted()
+    slowed, repeats = counted.filter(disturbed()).count(), counted.repeats().count()
+    parts = [
+        f"{slowed} {'was' if slowed == 1 else 'were'} disturbed by other load" if slowed else "",
+        f"{repeats} {'repeats a disturbed one' if repeats == 1 else 'repeat disturbed ones'}" if repeats else "",
+    ]
+    return " and ".join(filter(None, parts))
 
 
 _DIGITS: Final = 3

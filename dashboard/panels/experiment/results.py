@@ -11,7 +11,7 @@ from analysis.conclusions import Answer, Diagnosis
 from analysis.conclusions.wording import lower_first
 from analysis.trust_level import FLAGGED
 from dashboard.charts.panel import Chart, Section
-from dashboard.charts.parts import MOST_SERIES, Line
+from dashboard.charts.parts import MOST_SERIES, Line, descheduled_note
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import STEP, XAxis, groups_without, x_parameter
@@ -193,10 +193,11 @@ class Results:
         against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
+        medians = "; ".join(filter(None, ("medians", descheduled_note(views[0][1]))))
         overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
             Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),
-            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, "medians", views, logarithm=False),
+            Chart("where-time-goes", "Time breakdown", views[0][1], None, 0, medians, views, logarithm=False),
             Chart("efficiency", "Scaling efficiency", efficiency, overlaid[1], left_out, against, logarithm=False),
         ]
 

@@ -50,6 +50,8 @@ class Preview:
     twins: int
     most_ranks: int
     seconds: float
+    most_seconds: float
+    """If other load disturbs every trial, so that each is repeated."""
     capture_bytes: float | None
     preparation: list[str]
     command: str
@@ -98,6 +100,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         twins=kinds.count("ideal"),
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=seconds,
+        most_seconds=seconds + launch.repeats_s(spec, plan, times),
         capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from analysis import numbers
 from analysis.mpi.placement import machines_of
+from dashboard.charts.parts import descheduled_note
 from dashboard.charts.ranks import inside_over_time, message_sizes, requested_matrix, time_per_rank
 from dashboard.panels.trial.between import between_address
 from dashboard.panels.trial.placement import placement
@@ -76,10 +77,11 @@ def inside_mpi(trial: Trial, *, has_packets: bool = False) -> dict[str, Any] | N
     ranks = profile["ranks"]
     window_s = sum(rank["window_s"] for rank in ranks) or 1.0
     functions = profile["functions"]
-    other = functions[_MOST_FUNCTIONS:]
+    other, per_rank = functions[_MOST_FUNCTIONS:], time_per_rank(ranks)
     return {
         "ranks": numbers.plural(len(ranks), "rank"),
-        "per_rank": time_per_rank(ranks),
+        "per_rank": per_rank,
+        "note": descheduled_note(per_rank),
         "functions": [_function(row, window_s, len(ranks)) for row in functions[:_MOST_FUNCTIONS]],
         "total": _total(functions, window_s),
         "other_functions": _others(other, window_s),

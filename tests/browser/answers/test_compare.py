@@ -60,3 +60,17 @@ def test_search_shows_rows_by_name_and_differences_only(page: Page, address: str
     ).to_have_count(0)
     expect(page.locator("#configuration .differs").first).to_be_visible()
     assert page_errors == []
+
+
+def test_common_points_are_cells_of_one_size_on_a_phone(page: Page, person) -> None:
+    library = load_defaults()
+    swept = {**SPECIFICATION, "sweep": {"link.bandwidth": ["100 Mbit/s", "1 Gbit/s"], "link.delay": ["0 ms", "1 ms"]}}
+    runs = [measured(library, {**swept, "name": name}, lambda _: {"elapsed_s": 2.0}) for name in ("P", "Q")]
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"/compare/?of={','.join(f'e:{run.slug}' for run in runs)}")
+    points = page.get_by_role("navigation", name="Common points").get_by_role("link")
+    expect(points).to_have_count(4)
+    boxes = [box for point in points.all() if (box := point.bounding_box())]
+    assert len({round(box["width"]) for box in boxes}) == 1
+    assert all(box["x"] + box["width"] <= 390 for box in boxes)
+    assert len({round(box["y"]) for box in boxes}) == 2

@@ -15,11 +15,20 @@ OVER = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
     })
     .map(plot => plot.dataset.figure)"""
 """Return charts whose legend overlaps their data, or leaves no room."""
+LABELLED_OVER = """() => [...document.querySelectorAll(".plot.js-plotly-plot")]
+    .filter(plot => plot.offsetParent && plot.querySelector(".legend"))
+    .filter(plot => {
+        const legend = plot.querySelector(".legend").getBoundingClientRect();
+        return [...plot.querySelectorAll(".annotation-text")].map(label => label.getBoundingClientRect()).some(label =>
+            label.left < legend.right && label.right > legend.left && label.top < legend.bottom - 1 && label.bottom > legend.top + 1);
+    })
+    .map(plot => plot.dataset.figure)"""
+"""Return charts whose labels overlap their legend."""
 DRAWN = '() => [...document.querySelectorAll(".plot[data-figure]")].every(plot => !plot.offsetParent || plot.data)'
 pytestmark = pytest.mark.timeout(120)
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", [390, 1280, 1440])
 def test_no_legend_overlaps_data(page: Page, width: int, page_errors: list[str]) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     for study in STUDIES:
@@ -27,4 +36,5 @@ def test_no_legend_overlaps_data(page: Page, width: int, page_errors: list[str])
             page.goto(f"/experiments/{study}/?tab={tab}")
             page.wait_for_function(DRAWN)  # those below the fold too, in their turn
             assert page.evaluate(OVER) == [], (study, tab)
+            assert page.evaluate(LABELLED_OVER) == [], (study, tab)
     assert page_errors == []

@@ -97,3 +97,23 @@ def test_members_of_one_name_are_links_that_differ_from_their_text(page, person)
     page.goto(f"/compare/?of={','.join(f'e:{run.slug}' for run in runs)}")
     expect(page.locator(".members a").first).to_be_visible()
     assert violations(page) == []
+
+
+MORE = """() => [...document.querySelectorAll(".scroll")].filter(box => box.clientWidth)
+    .map(box => [box.scrollWidth - box.clientWidth - box.scrollLeft > 1, box.hasAttribute("data-more")])"""
+"""Of each visible table: whether columns are cut off at the right, and whether it shows that it scrolls."""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_tables_with_more_columns_show_that_they_scroll(page, experiment, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{experiment.get_absolute_url()}?tab=configurations")
+    page.wait_for_load_state("networkidle")
+    table = page.locator("#table .scroll")
+    table.locator("td").first.evaluate("cell => { cell.style.minWidth = '2000px' }")
+    expect(table).to_have_attribute("data-more", "")
+    table.evaluate("box => { box.scrollLeft = box.scrollWidth }")
+    expect(table).not_to_have_attribute("data-more", "")
+    page.get_by_role("tab", name="Charts and tables").click()
+    page.wait_for_load_state("networkidle")
+    page.wait_for_function(f"() => ({MORE})().length > 0 && ({MORE})().every(([cut, marked]) => cut === marked)")

@@ -144,3 +144,23 @@ def test_words_explain_themselves_to_pointer_and_keyboard(page, finished, page_e
     page.keyboard.press("Enter")
     page.wait_for_url("**/help/metrics/#elapsed_s")
     assert page_errors == []
+
+
+def test_a_tap_explains_a_word_and_a_second_one_follows_it(page, finished, browser, live_server):
+    context = browser.new_context(base_url=live_server.url, has_touch=True, viewport={"width": 390, "height": 844})
+    context.add_cookies(page.context.cookies())
+    phone = context.new_page()
+    address = finished.trials.last().get_absolute_url()
+    phone.goto(address)
+    phone.wait_for_load_state("networkidle")
+    term, said = phone.get_by_role("link", name="Elapsed time").first, phone.locator("#explanation")
+    term.tap()
+    expect(said).to_have_text("Wall time of the MPI launch command.")
+    assert phone.url.endswith(address)
+    phone.locator("h1").tap()
+    expect(said).to_be_hidden()
+    term.tap()
+    expect(said).to_be_visible()
+    term.tap()
+    phone.wait_for_url("**/help/metrics/#elapsed_s")
+    context.close()

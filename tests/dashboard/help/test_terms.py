@@ -15,6 +15,7 @@ from analysis.catalogue import METRICS
 from analysis.trust_level import TrustLevel
 from dashboard.help.guides import guides
 from dashboard.help.terms import term
+from dashboard.templatetags.rankwire import IN_SENTENCES
 from experiments.models import State, Status
 from experiments.specification.parameters import LINK_PARAMETERS
 
@@ -71,3 +72,32 @@ def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
 
 def test_the_terms_are_a_guide_of_their_own() -> None:
     assert guides()["terms"].page.title == "Terms"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "names"),
+    [
+        (
+            "2 hosts are enough: 1.2\u202fs without drift (96.5\u202f% CI 1.1 to 1.3\u202fs), not 1.3\u202fs without drift.",
+            ["without-drift", "confidence-interval"],
+        ),
+        ("At 4 hosts, 0.5\u202fs more in MPI without waiting for a core.", ["without-waiting-for-core"]),
+        (
+            "At 4 hosts, against the ideal from 1 host, 0.5\u202fs more waiting for a CPU core",
+            ["ideal-time", "waiting-for-core"],
+        ),
+        ("Ideal from 1 host", ["ideal-time"]),
+        ("Ranks were <descheduled> for 20 % of the time on an ideal network.", ["descheduled"]),
+        ("2 hosts & 4 hosts are equal.", []),
+    ],
+)
+def test_terms_of_a_sentence_have_their_meaning_where_they_are_first_used(sentence: str, names: list[str]) -> None:
+    element = element_of("<p>{% explain_terms sentence %}</p>", sentence=sentence)
+    assert element.text_content() == sentence
+    meanings = [meaning.meaning if (meaning := term(name)) else None for name in names]
+    assert [link.get("data-explains") for link in element] == meanings
+    assert [link.get("href", "").partition("#")[2] for link in element] == names
+
+
+def test_every_term_of_sentences_is_defined() -> None:
+    assert [name for name in IN_SENTENCES if term(name) is None] == []

@@ -63,3 +63,28 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     with CaptureQueriesContext(connection) as queries:
         source.body(chart)
     assert not [query for query in queries if "experiments_trial" in query["sql"]], "read once for all charts"
+
+
+def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the_counted(page: Any) -> None:
+    slowed = replace(
+        factories.RESULT,
+        measurements={"all": {"elapsed_s": 1.8}},
+        trust="degraded",
+        conditions={"disturbances": ["the clock was set"]},
+    )
+    slow = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+    while slow.trials.filter(state="queued").exists():
+        factories.analysing().finish(slowed, may_repeat=True)
+    clean = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+    for _ in range(4):
+        factories.finished()
+    assert (slow.trials.counted().count(), clean.trials.counted().count()) == (8, 4)
+    of_trials = [
+        page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]["of_trials"]
+        for experiment in (slow, clean)
+    ]
+    assert of_trials == ["8 were disturbed by other load and 4 repeat disturbed ones", ""]
+    compared = page.get("/compare/", {"of": f"e:{slow.slug},e:{clean.slug}"}).context
+    heads = [(head["trials"], head["disturbed"], head["repeats"]) for head in compared["members"]]
+    assert heads == [(4, 4, 2), (2, 0, 0)]
+    assert "8 of 8 trials of A (4 repeat another)." in compared["answer"].caution

@@ -47,9 +47,17 @@ def test_the_menu_of_an_experiment_downloads_its_trials_alone(page: Client, meas
     links = re.findall(r'href="(/explore/export[^"]+)"', page.get(measured.get_absolute_url()).content.decode())
     assert [link.partition("?")[0].rpartition(".")[2] for link in links] == ["csv", "parquet"]
     for link, form in zip(map(html.unescape, links), ("csv", "parquet"), strict=True):
-        rows = as_rows(form, b"".join(page.get(link)))  # type: ignore[arg-type]
+        answer = page.get(link)
+        assert answer["Content-Disposition"] == f'attachment; filename="rankwire-{measured.slug}-trials.{form}"'
+        rows = as_rows(form, b"".join(answer))  # type: ignore[arg-type]
         assert {row["experiment"] for row in rows} == {measured.slug}
         assert len(rows) == measured.trials.counted().count()
+
+
+@pytest.mark.parametrize("slugs", [[], ["a", "b"], ["a,b"], ['a"; x="b'], ["../a"]])
+def test_only_the_table_of_one_experiment_has_its_name(page: Client, measured: Experiment, slugs: list[str]) -> None:
+    answer = page.get("/explore/export.csv", {"experiment": slugs, "rows": "trials"})
+    assert answer["Content-Disposition"] == 'attachment; filename="rankwire-trials.csv"'
 
 
 def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Client, measured: Experiment) -> None:

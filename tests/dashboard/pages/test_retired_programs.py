@@ -113,6 +113,9 @@ def test_only_a_program_without_experiments_is_deleted(maintainer, used):
     used.delete()
     maintainer.post(DELETE)
     assert Program.latest("heat") is not None, "the trash can be restored"
+    page = maintainer.get(PAGE)
+    assert (page.context["experiments"], page.context["trashed"], page.context["of_others"]) == (0, 1, 0)
+    assert f'href="{reverse("experiments-deleted")}"' in page.content.decode()
     Deleted.objects.all().delete()
     assert "delete-program" in maintainer.get(PAGE).content.decode()
     assert maintainer.post(DELETE).url == reverse("workloads")

@@ -35,6 +35,13 @@ def test_the_preview_warns_of_one_repetition_alone(page):
     assert "repetition does not" not in preview(page, repetitions="2")
 
 
+@pytest.mark.parametrize(("disturbed", "factor"), [("repeat", 5 / 3), ("keep", 1.0)])
+def test_the_longest_time_has_a_repeat_of_every_measured_trial(page, disturbed, factor):
+    fields = dict(posted(disturbed=disturbed, repetitions="2", warmups="1").lists())
+    made = page.post(reverse("new-preview"), fields).context["preview"]
+    assert made.most_seconds == pytest.approx(factor * made.seconds)
+
+
 def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):
     assert "has no unit" not in preview(page)
     assert "Bandwidth: 100 has no unit and means 100 bit/s. Enter 100 Mbit/s" in preview(

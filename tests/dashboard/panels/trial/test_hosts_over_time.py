@@ -115,6 +115,8 @@ def test_it_draws_the_rate_of_a_link(limit: float, line: float | None, words: st
     assert [shape["y0"] for shape in layout.get("shapes", ())] == ([] if line is None else [line])
     assert [plain(note["text"]) for note in layout["annotations"]] == [words]
     assert figure["data"][0]["y"] == [2.0, 1.0]
+    is_inside = [(note["yanchor"], layout["yaxis"].get("range")) for note in layout["annotations"]]
+    assert is_inside == [("bottom", None) if line else ("top", [0, pytest.approx(2.3)])]
     checked(figure)
 
 
