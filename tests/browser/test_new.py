@@ -154,6 +154,6 @@ def test_all_errors_are_marked_at_once_and_the_panel_names_their_labels(page):
 def test_what_a_goal_or_a_workload_is_shows_before_it_is_chosen(page):
     page.goto("/experiments/new/")
     page.locator("label[for=g1]").hover()
-    expect(page.locator("#explanation")).to_have_text("Adds rounds until the answer is conclusive")
+    expect(page.locator("#explanation")).to_have_text("Adds rounds of trials")
     page.locator("label[for=wl-hpl]").hover()
     expect(page.locator("#explanation")).to_contain_text("Linpack")

@@ -271,7 +271,6 @@ class Form:
                 "goal.matters",
                 "Smallest difference that matters",
                 FRACTION.format(matters) if isinstance(matters, float) else matters,
-                hint="Points closer than this count as equally good.",
             ),
             "budget": [
                 self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name)))
