@@ -149,11 +149,12 @@ def _part(words: list[str], line: int) -> Part:
 def _forbidden(tokens: Sequence[Token]) -> Iterator[FieldError]:
     """Yield errors for images, which need other sites, and for parts within a line."""
     for token in tokens:
+        # Also in the source: escaped braces are text.
+        has_part = bool(token.children) and _INLINE.search(token.content) is not None
         for child in token.children or ():
             if child.type == "image":
                 yield FieldError(FIELD, "images are not allowed: pin a chart, or link to the picture", _line(token))
-            # Also in the source: escaped braces are text.
-            if child.type == "text" and _INLINE.search(child.content) and _INLINE.search(token.content):
+            if child.type == "text" and has_part and _INLINE.search(child.content):
                 yield FieldError(FIELD, "a part needs a line of its own", _line(token))
 
 
