@@ -13,6 +13,7 @@ import resource
 import socket
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from types import SimpleNamespace
@@ -27,7 +28,7 @@ from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import TcpWSGIServer, UnixWSGIServer
 from waitress.task import ThreadedTaskDispatcher
-from waitress.utilities import RequestEntityTooLarge
+from waitress.utilities import Error, RequestEntityTooLarge
 
 from dashboard.middleware.front import limit_bytes
 
@@ -47,7 +48,17 @@ MOST_BUFFERED_BYTES: Final = 1 << 30
 """Buffer of one answer, on disk, before its thread waits for a slow client."""
 
 
+MOST_UPLOADS: Final = 4
+"""Bodies above the usual limit that one process receives at once: they are on disk before their sender is known."""
 _FOLDED: Final = re.compile(rb"\r\n[ \t]")
+_uploads: weakref.WeakSet[Request] = weakref.WeakSet()
+
+
+class TooManyUploads(Error):  # type: ignore[misc]
+    """Answer to a large body while others are received."""
+
+    code = 503
+    reason = "Service Unavailable"
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]
@@ -60,6 +71,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
     adj: Any
     error: Any
     path = ""
+    is_upload = False
 
     def parse_header(self, header_plus: bytes) -> None:
         """Refuse framings that servers read differently (RFC 9112, 5.2 and 6.1)."""
@@ -77,6 +89,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
         if self.chunked or self.content_length > settings.MAX_BODY_BYTES:
             self.adj = copy.copy(self.adj)
             self.adj.max_request_body_size = limit_bytes(self.path.removeprefix(settings.PREFIX)) + 1
+            self.is_upload = self.adj.max_request_body_size > settings.MAX_BODY_BYTES + 1
 
     def received(self, data: bytes) -> int:
         consumed: int = super().received(data)
@@ -84,7 +97,17 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
             self.error = None
             self.headers["CONNECTION"] = "close"
             self.headers["CONTENT_LENGTH"] = str(max(self.content_length, self.body_bytes_received))
+        if self.is_upload and not self.completed and self not in _uploads:
+            if len(_uploads) >= MOST_UPLOADS:
+                self.error = TooManyUploads("Other files are being imported. Try again in a minute.")
+                self.completed = True
+            else:
+                _uploads.add(self)
         return consumed
+
+    def close(self) -> None:
+        _uploads.discard(self)
+        super().close()
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]

@@ -207,7 +207,7 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = "Rankwire: "
 ACCOUNT_SESSION_REMEMBER = True
 # Axes counts wrong passwords by name and address: users behind one address do not lock out each other.
 # Codes of second factors are counted by account (AccountAdapter.pre_authenticate).
-ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "10/15m/key"}
+ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": "10/15m/key", "test_message": "10/10m/user"}
 MFA_ADAPTER = "dashboard.people.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["recovery_codes", "totp", "webauthn"]
 MFA_PASSKEY_LOGIN_ENABLED = True

@@ -292,7 +292,8 @@ def may_replace_program(user: Any, name: str) -> bool:
     if first is None or user.is_superuser or first.author_id == user.pk:
         return True
     maintained = Membership.objects.filter(user=user, role=Role.MAINTAINER).values("project")
-    return not Experiment.objects.filter(workload=name).exclude(project__in=maintained).exists()
+    used = (kind.objects.filter(workload=name).exclude(project__in=maintained) for kind in (Experiment, Deleted))
+    return not any(experiments.exists() for experiments in used)
 
 
 def may_predict(user: Any, experiment: Experiment) -> bool:

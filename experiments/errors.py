@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+MOST_ERRORS: Final = 1000
+"""Errors of one refusal: pages and answers list all of them."""
 
 
 class RepositoryError(Exception):
@@ -27,7 +32,7 @@ class InvalidSpec(RepositoryError):
     """The specification cannot be run as written."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
-        self.errors = tuple(errors)
+        self.errors = tuple(islice(errors, MOST_ERRORS))
         super().__init__("; ".join(map(str, self.errors)))
 
     def by_path(self) -> dict[str, list[str]]:

@@ -77,6 +77,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 raise ImmediateHttpResponse(expired(request))  # another user was faster
         return user
 
+    def set_password(self, user: Any, password: str) -> None:
+        """Store the password alone: the account may have been closed since it was read."""
+        user.set_password(password)
+        user.save(update_fields=["password"])
+
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Leave passwords to axes: the limit is for codes of second factors."""
 

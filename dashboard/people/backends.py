@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv6Address, ip_network
 from typing import Any, Final
 
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.socialaccount.signals import social_account_removed
 from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_client_cache_keys
 from axes.models import AccessAttempt
@@ -62,12 +64,22 @@ class AccountBackend(ModelBackend):
 
 
 @receiver(user_logged_in, dispatch_uid="rankwire.signed_in")
-def note_sign_in(sender: Any, *, user: Any, **_: Any) -> None:
-    """Record the visit and apply the roles of the user's directory groups."""
+def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> None:
+    """Record the visit; end roles of groups if neither provider nor directory confirms them.
+
+    A user who left the provider or directory may still have a password of Rankwire.
+    """
     Preferences.note_seen(user)
-    entry = getattr(user, "ldap_user", None)  # set by django-auth-ldap
-    if entry is not None and hasattr(settings, "AUTH_LDAP_GROUP_SEARCH"):
-        give_roles(user, entry.group_names)
+    methods = [record["method"] for record in get_authentication_records(request, user)]
+    by_provider = [method for method in methods if method != "mfa"][-1:] == ["socialaccount"]
+    if user.has_usable_password() and not by_provider:
+        give_roles(user, [])
+
+
+@receiver(social_account_removed, dispatch_uid="rankwire.disconnected")
+def end_group_roles(sender: Any, *, socialaccount: Any, **_: Any) -> None:
+    """End the roles of the provider's groups: no sign-in updates them any more."""
+    give_roles(socialaccount.user, [])
 
 
 def give_roles(user: Any, groups: Iterable[str]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django_auth_ldap.backend import LDAPBackend  # type: ignore[import-untyped]
 
-from dashboard.people.backends import AccountBackend, plain_name
+from dashboard.people.backends import AccountBackend, give_roles, plain_name
 
 
 class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
@@ -24,7 +25,10 @@ class DirectoryBackend(LDAPBackend):  # type: ignore[misc]
         accounts = get_user_model()._default_manager.filter(username__iexact=ldap_user._username)
         if any(account.has_usable_password() for account in accounts):
             return None
-        return super().authenticate_ldap_user(ldap_user, password)
+        user = super().authenticate_ldap_user(ldap_user, password)
+        if user is not None and hasattr(settings, "AUTH_LDAP_GROUP_SEARCH"):
+            give_roles(user, ldap_user.group_names)  # now: after a second factor the entry is no longer known
+        return user
 
     def get_user(self, user_id: Any) -> Any:
         """Return an open account; the library would return closed ones too."""

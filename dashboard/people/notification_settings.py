@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -92,8 +93,11 @@ def last_deliveries(**filters: Any) -> list[Delivery]:
 def send_test(request: HttpRequest, **to: Any) -> None:
     """Send a test message to a ``user`` or a ``webhook``, and show the result.
 
-    Receivers may be slow, and each holds a thread of the site.
+    Receivers may be slow, and each holds a thread of the site. E-mail addresses are not verified: they may be those of others.
     """
+    if not ratelimit.consume(request, action="test_message"):
+        messages.error(request, "Test not sent. You have sent many: wait ten minutes.", extra_tags="bad")
+        return
     try:
         with acquire(request.user, "test-message", total=_AT_ONCE):
             delivery = outbox.test(**to)

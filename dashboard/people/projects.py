@@ -224,9 +224,12 @@ def withdraw(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 @cache_control(private=True, no_store=True)
+@transaction.atomic
 def new_webhook(request: HttpRequest, slug: str) -> HttpResponse:
     """Create a webhook. Only this response has its secret, so there is no redirect."""
     project, form = managed(request, slug), WebhookForm(request.POST, prefix="webhook")
+    # The lock serialises concurrent requests.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     if form.is_valid() and project.webhooks.count() >= MOST_WEBHOOKS:
         form.add_error("url", f"A project has at most {MOST_WEBHOOKS} webhooks.")
     if not form.is_valid():

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
+from experiments.common import budget
 from experiments.errors import FieldError, InvalidSpec
 
 FIELD: Final = "text"
@@ -90,8 +91,16 @@ def parts_of(text: str) -> list[Part]:
 def _parser() -> MarkdownIt:
     # Without HTML only links are active, and markdown-it refuses URLs with scripts.
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.block.ruler.before("table", "budget", _count_time)
+    parser.inline.ruler.before("text", "budget", _count_time)
     parser.block.ruler.before("fence", "part", _part_rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     return parser
+
+
+def _count_time(*_: Any) -> bool:
+    """Count as processor time of the request, as a rule that matches nothing."""
+    budget.check()
+    return False
 
 
 def _part_rule(state: StateBlock, line: int, end: int, silent: bool) -> bool:
@@ -149,11 +158,12 @@ def _part(words: list[str], line: int) -> Part:
 def _forbidden(tokens: Sequence[Token]) -> Iterator[FieldError]:
     """Yield errors for images, which need other sites, and for parts within a line."""
     for token in tokens:
+        # Also in the source: escaped braces are text.
+        has_part = bool(token.children) and _INLINE.search(token.content) is not None
         for child in token.children or ():
             if child.type == "image":
                 yield FieldError(FIELD, "images are not allowed: pin a chart, or link to the picture", _line(token))
-            # Also in the source: escaped braces are text.
-            if child.type == "text" and _INLINE.search(child.content) and _INLINE.search(token.content):
+            if child.type == "text" and has_part and _INLINE.search(child.content):
                 yield FieldError(FIELD, "a part needs a line of its own", _line(token))
 
 

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET
 
+from analysis import numbers
 from dashboard.filters import ReportFilter
 from dashboard.reports.parts import Source
 from dashboard.reports.rendering import Piece, live_and_frozen, one_file, pieces_of
@@ -21,6 +22,8 @@ from experiments.models import Report, ReportVersion
 
 PER_PAGE: Final = 25
 _CONTEXT: Final = 3
+_MOST_COMPARED: Final = 1000
+"""Lines of a text."""
 
 
 def find_report(request: HttpRequest, pk: int) -> Report:
@@ -77,8 +80,15 @@ def html(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def changed_lines(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Yield (sign, line) of a difference: "+", "-", " ", and "…" between hunks."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
+    """Yield (sign, line) of a difference: "+", "-", " ", and "…" between hunks.
+
+    Only of texts that are compared within a second: the time grows with the square of the lines.
+    """
+    texts = before.splitlines(), after.splitlines()
+    if max(map(len, texts)) > _MOST_COMPARED:
+        yield " ", f"A version has more than {numbers.grouped(_MOST_COMPARED)} lines: no comparison is shown."
+        return
+    lines = difflib.unified_diff(*texts, n=_CONTEXT, lineterm="")
     for number, line in enumerate(islice(lines, 2, None)):  # without the two header lines
         if not line.startswith("@@"):
             yield line[0], line[1:]

@@ -13,6 +13,8 @@ MAX_DEPTH: Final = 8
 MAX_FIELDS: Final = 300
 MAX_ITEMS: Final = 10_000
 """Limits of the check, whose cost grows with the number of fields."""
+MOST_NAMES: Final = 100_000
+"""Of one object: each may be an error of its own."""
 LARGEST_INTEGER: Final = 2**63 - 1
 _ODD: Final = re.compile("[\0\ud800-\udfff]")
 
@@ -47,7 +49,9 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
 
 
 def distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a JSON object. Raise ValueError for repeated names."""
+    """Return the fields of a JSON object. Raise ValueError for repeated or too many names."""
+    if len(pairs) > MOST_NAMES:
+        raise ValueError(f"an object has {len(pairs)} names")
     distinct: dict[str, Any] = {}
     for name, value in pairs:
         if name in distinct:

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Protocol
 
 from experiments.common import budget, plain_files, strict_json, trees
-from experiments.common.storable import is_storable_text
+from experiments.common.storable import distinct_fields, is_storable_text
 from experiments.errors import BadBundle, InvalidSpec
 
 MANIFEST: Final = "manifest-sha256.txt"
@@ -215,7 +215,7 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
 def parsed_json(text: str | bytes, name: str) -> Any:
     """Return a JSON value of finite numbers. Raise BadBundle that names ``name``."""
     try:
-        return strict_json.parse(text)
+        return strict_json.parse(text, object_pairs_hook=distinct_fields)
     except (InvalidSpec, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
 

@@ -104,7 +104,7 @@ def import_report(
         plans = [
             _import(path, text, runs, points, project, owner, dry_run, provenance) for text, runs, points in described
         ]
-    return plans, report.left_out
+    return plans, report.left_out.sentences()
 
 
 def _import(

@@ -17,6 +17,7 @@ import zstandard
 from django.utils.text import slugify
 
 from analysis.numbers import plural
+from experiments.access import may_cancel
 from experiments.common import budget
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
@@ -140,7 +141,7 @@ def import_bundle(
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
-            result.arrivals.append(_compared(archive, record, project))
+            result.arrivals.append(_compared(archive, record, project, owner))
         if not dry_run and result.trials:
             _store_all(bundle, records, result, project, owner)
     return result
@@ -154,15 +155,18 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
     return set(experiment.trials.values_list("configuration__hash", "kind", "repetition", "attempt"))
 
 
-def _compared(archive: Archive, record: ExperimentRecord, project: Project) -> ImportPlan:
-    """Return the new trials of an experiment."""
+def _compared(archive: Archive, record: ExperimentRecord, project: Project, owner: Any) -> ImportPlan:
+    """Return the new trials of an experiment; none of one that ``owner`` may not change."""
     plan = ImportPlan(record.name, record.uid)
     plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
-    blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk)
+    is_of_others = existing is not None and owner is not None and not may_cancel(owner, existing)
+    blocked = existing is not None and (not existing.is_imported or existing.project_id != project.pk or is_of_others)
     if existing is not None and not existing.is_imported:
         plan.note = "it was measured here, and is not imported"
-    elif existing is not None and blocked:
+    elif existing is not None and existing.project_id != project.pk:
         plan.note = "another project of this installation has it already"
+    elif blocked:
+        plan.note = "another user imported it: that user and maintainers of the project may add to it"
     known_trials = _known_trials(existing) if existing is not None else set()
     seen: set[tuple[str, str, int, int]] = set()
     here = 0

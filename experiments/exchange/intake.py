@@ -17,6 +17,7 @@ from experiments.exchange.archive import ELSEWHERE, MANIFEST, Limits, ZipContain
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
+from experiments.selectors.quotas import quotas_of
 
 DESCRIPTIONS: Final = (".yaml", ".yml")
 TABLE: Final = ".csv"
@@ -46,6 +47,9 @@ def import_received_file(file: Path, name: str, *, project: Project, owner: Any,
 
     A description or a table with files comes in a zip archive, at its top. Raise BadBundle or InvalidSpec.
     """
+    files = next(quota for quota in quotas_of([project])[project.pk] if quota.name == "disk_gib")
+    if files.is_used_up and not dry_run:
+        raise BadBundle(f"The project {project.name} has used up its quota: {files.words} of files.")
     options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
     plain = PurePosixPath(name.replace("\\", "/")).name[-100:]
     if Path(plain).suffix in _ALONE:

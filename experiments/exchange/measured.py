@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Any, Final, Self
 
 from pydantic import (
@@ -28,6 +29,7 @@ from experiments.metrics import is_metric, why_impossible
 from experiments.specification.parameters import (
     LAUNCH_PARAMETERS,
     LINK_PARAMETERS,
+    MOST_ERRORS,
     canonical,
     is_text,
     known_parameters,
@@ -220,7 +222,7 @@ def _text_paths(data: dict[str, Any]) -> Iterator[str]:
 
 def checked(data: dict[str, Any]) -> tuple[DescribedRuns, list[dict[str, Any]]]:
     """Return the description and the parameters of its trials. Raise InvalidSpec."""
-    if wrong := list(problems(data)):
+    if wrong := list(islice(problems(data), MOST_ERRORS)):
         raise InvalidSpec(wrong)
     described = _validated(data)
     if errors := [*_wrong_figures(described), *_wrong_places(described)]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
+_Item = TypeVar("_Item")
+Items = Annotated[list[_Item], FailFast()]
+"""A list that is refused at its first wrong item: millions of errors would fill the memory."""
 _DEEPEST: Final = 12
 _Cell = str | bool | int | FiniteFloat | None
 _Number = int | FiniteFloat | None
@@ -52,24 +55,24 @@ def _check_moment(text: str) -> str:
 class _Certificate(_Shape):
     kept: bool
     measured_at: Annotated[str, AfterValidator(_check_moment)] = ""
-    rows: list[_CertificateRow] = []
-    round_trips: list[_RoundTrips] = []
-    reasons: list[str] = []
-    earlier: list[str] = []
+    rows: Items[_CertificateRow] = []
+    round_trips: Items[_RoundTrips] = []
+    reasons: Items[str] = []
+    earlier: Items[str] = []
     attempts: int = 1
     duration_s: _Number = None
 
 
 class _MetricSource(_Shape):
     trust: str
-    metrics: list[str]
+    metrics: Items[str]
 
 
 class _Conditions(_Shape):
     cores: int | None = None
-    hosts: list[str] = []
-    disturbances: list[str] = []
-    mpi_tools: list[str] = []
+    hosts: Items[str] = []
+    disturbances: Items[str] = []
+    mpi_tools: Items[str] = []
     world: str = ""
     back_end: str = ""
     link_asked: str = ""
@@ -118,4 +121,4 @@ Facts = Annotated[_Object, AfterValidator(_shaped(_Object))]
 Parameters = Annotated[_Object, AfterValidator(_shaped(_Parameters))]
 Conditions = Annotated[_Object, AfterValidator(_shaped(_Conditions))]
 Certificate = Annotated[_Object | None, AfterValidator(_shaped(_Certificate | None))]
-Tables = Annotated[_Object, AfterValidator(_shaped(dict[str, list[dict[str, _Cell]]]))]
+Tables = Annotated[_Object, AfterValidator(_shaped(dict[str, Items[dict[str, _Cell]]]))]

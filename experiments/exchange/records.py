@@ -20,6 +20,7 @@ from pydantic import (
 
 from experiments.errors import BadBundle
 from experiments.exchange import record_schemas
+from experiments.exchange.record_schemas import Items
 
 FORMAT: Final = "rankwire-bundle/1"
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -38,7 +39,7 @@ def _distinct(values: list[str]) -> list[str]:
     return values
 
 
-_Directories = Annotated[list[_Line], AfterValidator(_distinct)]
+_Directories = Annotated[Items[_Line], AfterValidator(_distinct)]
 _R = TypeVar("_R", bound=BaseModel)
 Captures = Literal["none", "headers", "all"]
 CAPTURES: Final[tuple[Captures, ...]] = ("none", "headers", "all")
@@ -112,7 +113,7 @@ class RoundRecord(_Record):
         "continue", "answered", "precise", "at_most", "undecided", "budget", "refused", "no_result", "stopped", "error"
     ]
     reason: str
-    numbers: list[record_schemas.Facts]
+    numbers: Items[record_schemas.Facts]
     decided_at: Moment
 
 
@@ -133,15 +134,15 @@ class ExperimentRecord(_Record):
     name: Annotated[str, StringConstraints(min_length=1, max_length=120)]
     workload: Annotated[str, StringConstraints(min_length=1, max_length=80)]
     cluster: _Slug | None
-    clusters: Annotated[list[ClusterRecord], Field(max_length=50)]
+    clusters: Annotated[Items[ClusterRecord], Field(max_length=50)]
     version: Annotated[int, Field(ge=1, le=2**31 - 1)]
     specification: record_schemas.Facts
     specification_hash: _Hash
-    versions: Annotated[list[VersionRecord], Field(max_length=10_000)]
-    configurations: Annotated[list[ConfigurationRecord], Field(max_length=100_000)]
-    rounds: Annotated[list[RoundRecord], Field(max_length=10_000)] = []
+    versions: Annotated[Items[VersionRecord], Field(max_length=10_000)]
+    configurations: Annotated[Items[ConfigurationRecord], Field(max_length=100_000)]
+    rounds: Annotated[Items[RoundRecord], Field(max_length=10_000)] = []
     """Decided rounds of its goal."""
-    tags: list[_Line]
+    tags: Items[_Line]
     source: record_schemas.Facts
     published: bool
     owner: _Line
@@ -192,16 +193,16 @@ class TrialRecord(_Record):
     ended_at: Moment | None
     message: str
     traceback: str
-    command: list[str]
+    command: Items[str]
     conditions: record_schemas.Conditions
     certificate: record_schemas.Certificate
     trust: Literal["", "good", "degraded", "unusable"]
-    trust_reasons: list[str]
+    trust_reasons: Items[str]
     not_available: dict[str, str]
     tables: record_schemas.Tables
     environment: _Hash | None
     measurements: dict[Literal["all", "mpi"], Annotated[dict[_MetricName, _Measured], Field(max_length=5000)]]
-    files: Annotated[list[FileRecord], Field(max_length=1000)]
+    files: Annotated[Items[FileRecord], Field(max_length=1000)]
 
 
 def trial_uid(experiment: uuid.UUID, configuration: str, kind: str, repetition: int, attempt: int) -> uuid.UUID:

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from experiments import metrics
+from experiments.common.storable import MAX_ITEMS
 from experiments.errors import FieldError, InvalidSpec
+from experiments.specification.parameters import MOST_ERRORS
 
+_MOST_COLUMNS: Final = 1000
 _PLAIN: Final = ("output", "capture", "ended_at")
 COUNTS: Final = ("hosts", "ranks", "ranks_per_host")
 _HEADING: Final = re.compile(r"(?P<name>[^\[\]]*[^\[\]\s])\s*(?:\[(?P<unit>[^\[\]]*)\])?")
@@ -46,10 +49,16 @@ def read_table(text: str) -> Table:
     if not rows:
         raise InvalidSpec([FieldError("", "the table is empty: its first line names the columns", 1)])
     line, headings = rows[0]
+    if len(headings) > _MOST_COLUMNS:
+        raise InvalidSpec([FieldError("", f"has {len(headings)} columns; the most is {_MOST_COLUMNS}", line)])
+    if len(rows) > MAX_ITEMS + 1:
+        raise InvalidSpec([FieldError("", f"the table has {len(rows) - 1} rows; the most is {MAX_ITEMS}")])
     paths = _paths(headings, line)
     errors: list[FieldError] = []
     trials = []
     for line, cells in rows[1:]:
+        if len(errors) >= MOST_ERRORS:
+            break
         if len(cells) != len(paths):
             errors.append(FieldError("", f"has {len(cells)} cells, and there are {len(paths)} columns", line))
             continue

@@ -111,6 +111,29 @@ def test_a_body_beyond_the_limit_is_refused_in_our_words_before_it_is_there(site
     assert b"larger than 8 MiB" in said
 
 
+def test_few_large_bodies_are_received_at_once(site: Site) -> None:
+    """They are on disk before their sender is known."""
+    head = b"POST /imports/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
+    people = [site.connection() for _ in range(front.MOST_UPLOADS + 1)]
+    for person in people:
+        person.sendall(head + b"x" * 1000)
+        time.sleep(0.1)
+    assert people[-1].recv(65536).startswith(b"HTTP/1.1 503 ")
+    for person in people:
+        person.close()
+
+    def is_received() -> bool:
+        with site.connection() as person:
+            person.settimeout(1)
+            person.sendall(head)
+            try:
+                return not person.recv(10)
+            except TimeoutError:
+                return True
+
+    wait_for(is_received)
+
+
 def test_what_it_answered_is_in_the_log(site: Site) -> None:
     assert site.answer("GET", "/sign-in/?asked=here")[0] == 200
     wait_for(lambda: b'"GET /sign-in/?asked=here HTTP/1.1" 200' in (SESSION / "web.log").read_bytes())

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
+from experiments.common import budget
 from experiments.errors import BadBundle
 from experiments.exchange.importers.report import (
     RESERVED,
@@ -25,6 +26,7 @@ from experiments.exchange.importers.report import (
     parameters,
     usable,
 )
+from experiments.exchange.record_schemas import Items
 from experiments.exchange.table import printed_number
 
 _TOOL: Final = "ramble"
@@ -45,7 +47,7 @@ class _Fom(Lenient):
 class _Context(Lenient):
     name: str
     display_name: str = ""
-    foms: list[_Fom]
+    foms: Items[_Fom]
 
 
 class _Experiment(Lenient):
@@ -54,7 +56,7 @@ class _Experiment(Lenient):
     application_name: str
     workload_name: str
     variables: dict[str, Any] = Field(alias="RAMBLE_VARIABLES")
-    contexts: list[_Context] = Field([], alias="CONTEXTS")
+    contexts: Items[_Context] = Field([], alias="CONTEXTS")
     repeats: Any = Field(0, alias="N_REPEATS")
     """The number of repeats in the experiment that sums them up, else 0."""
 
@@ -65,7 +67,7 @@ class _Experiment(Lenient):
 
 
 class _Results(Lenient):
-    experiments: list[dict[str, Any]]
+    experiments: Items[dict[str, Any]]
     """Checked one by one: an odd one is excluded, and the others are imported."""
     workspace_name: str = ""
 
@@ -134,6 +136,7 @@ def _varied(experiments: list[_Experiment]) -> list[str]:
 
 def _without_place(experiment: _Experiment, name: str) -> str:
     """Return a variable without the name and directory of its experiment."""
+    budget.check()
     text = str(experiment.variables.get(name))
     for directory in (str(experiment.variables.get("experiment_run_dir", "")), experiment.name):
         text = text.replace(directory, "") if directory else text

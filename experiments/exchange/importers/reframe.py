@@ -26,12 +26,14 @@ from experiments.exchange.importers.report import (
     usable,
 )
 from experiments.exchange.measured import MOST_RANKS
+from experiments.exchange.record_schemas import Items
 
 _TOOL: Final = "reframe"
 _UNDEFINED: Final = "<undefined>"
 """Value of a variable that a test never set."""
 _PAIR: Final = " %"
 _MAJOR: Final = "4."
+_LONGEST_NAME: Final = 200
 
 
 class _Session(Lenient):
@@ -54,17 +56,19 @@ class _Case(Lenient):
     num_tasks: int | None = None
     """0 and -N: the test took as many as the nodes that it found have room for."""
     num_tasks_per_node: int | None = None
-    job_nodelist: list[str] | None = None
+    job_nodelist: Items[str] = Field([])
     job_completion_time_unix: float | None = None
     time_run: float | None = None
     executable: str | None = None
-    executable_opts: list[str] = Field([])
+    executable_opts: Items[str] = Field([])
     perfvalues: dict[str, list[Any]] | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _without_undefined(cls, case: Any) -> Any:
-        return {name: value for name, value in case.items() if value != _UNDEFINED} if isinstance(case, dict) else case
+        if not isinstance(case, dict):
+            return case
+        return {name: value for name, value in case.items() if value is not None and value != _UNDEFINED}
 
     @property
     def full_name(self) -> str:
@@ -90,13 +94,13 @@ def _is_count(value: int | None) -> TypeGuard[int]:
 
 
 class _Run(Lenient):
-    testcases: list[dict[str, Any]]
+    testcases: Items[dict[str, Any]]
     """Checked one by one: an odd one is excluded, and the others are imported."""
 
 
 class _Report(Lenient):
     session_info: _Session
-    runs: list[_Run]
+    runs: Items[_Run]
     restored_cases: list[Any] = Field([])
 
 
@@ -124,7 +128,9 @@ def read(data: dict[str, Any]) -> ToolReport:
             )
             if case is None:
                 continue
-            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}{of_run}"
+            case_name = f"{case.full_name} on {case.system}:{case.partition} with {case.environ}{of_run}"[
+                :_LONGEST_NAME
+            ]
             trial = _trial(case, case_name, result.left_out)
             if trial is None:
                 continue

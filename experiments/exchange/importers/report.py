@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from experiments import workloads
-from experiments.common import external_figures
+from experiments.common import budget, external_figures
 from experiments.common.storable import is_storable_text, storable
 from experiments.common.storable import problems as storable_problems
 from experiments.exchange import records
@@ -24,13 +24,32 @@ from experiments.specification.parameters import sentence
 
 RESERVED: Final = ("hosts", "ranks", "ranks_per_host")
 _LONGEST_TEXT: Final = 200
+_MOST_EXCLUDED: Final = 1000
+_LONGEST_SENTENCE: Final = 400
 _R = TypeVar("_R", bound=BaseModel)
 
 
 class Lenient(BaseModel):
     """A record of another tool: known fields are checked, others are ignored."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, str_max_length=100_000)
+
+
+class Exclusions(list[str]):
+    """The first sentences on excluded runs and figures; `more` counts the others."""
+
+    more = 0
+
+    def append(self, sentence: str, /) -> None:
+        """Add a sentence, cut to a readable length. Counts as processor time."""
+        budget.check()
+        if len(self) < _MOST_EXCLUDED:
+            super().append(sentence[:_LONGEST_SENTENCE])
+        else:
+            self.more += 1
+
+    def sentences(self) -> list[str]:
+        return [*self, f"{self.more} more runs or figures"] if self.more else list(self)
 
 
 @dataclass(slots=True)
@@ -40,8 +59,7 @@ class ToolReport:
     tool: str
     """With its version if the file states it."""
     sets: list[dict[str, Any]]
-    left_out: list[str] = field(default_factory=list)
-    """A sentence for each excluded run or figure."""
+    left_out: Exclusions = field(default_factory=Exclusions)
 
 
 def checked(kind: type[_R], data: Any, tool: str) -> _R:
@@ -51,6 +69,7 @@ def checked(kind: type[_R], data: Any, tool: str) -> _R:
 
 def usable(kind: type[_R], data: Any, name: str, left_out: list[str]) -> _R | None:
     """Return the record; None, with the reason in ``left_out``, if it is odd."""
+    budget.check()
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -62,6 +81,7 @@ def usable(kind: type[_R], data: Any, name: str, left_out: list[str]) -> _R | No
 
 def keep_figure(figures: dict[str, float], tool: str, name: str, value: Any, unit: str) -> None:
     """Add a figure under its identifier here. Raise ValueError."""
+    budget.check()
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     try:
         number = (
@@ -118,6 +138,7 @@ def _shortened(text: str, length: int) -> str:
 def keep_apart(trials: Sequence[dict[str, Any]]) -> None:
     """Make texts of numbers that differ in writing alone: 1 and 1.0."""
     for name in {name for trial in trials for name in trial["parameters"]}:
+        budget.check()
         rows = [trial["parameters"] for trial in trials if name in trial["parameters"]]
         if len({row[name] for row in rows}) < len({repr(row[name]) for row in rows}):
             for row in rows:

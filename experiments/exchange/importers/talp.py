@@ -57,11 +57,9 @@ def read(data: dict[str, Any]) -> ToolReport:
     summary = checked(_Summary, data, "TALP")
     report = ToolReport(f"TALP of DLB {version}", [])
     whole = next((name for name in _WHOLE if name in summary.Application), None)
-    report.left_out = [
-        f"the region {name[:80]}: only the one that spans MPI becomes a trial"
-        for name in summary.Application
-        if name != whole
-    ]
+    for name in summary.Application:
+        if name != whole:
+            report.left_out.append(f"the region {name[:80]}: only the one that spans MPI becomes a trial")
     if whole is None:
         raise BadBundle("It has no region that spans MPI, which TALP calls Global.")
     region = checked(_Region, summary.Application[whole], "TALP")

@@ -10,7 +10,7 @@ from django.urls import reverse
 from dashboard.pages.new import form_context
 from experiments import registered, workloads
 from experiments.errors import InvalidSpec
-from experiments.models import Deleted, Program, Trial
+from experiments.models import Deleted, Program, Project, Trial
 from experiments.models.program import read_definition
 from experiments.specification import parse
 from tests.dashboard.api.clients import client_of
@@ -174,3 +174,14 @@ def test_an_experiment_locks_its_program_and_a_deleted_one_is_refused(maintainer
     with pytest.raises(InvalidSpec) as refused:
         submit(name="Heat", workload="heat", parameters={}, sweep={"n": [10]})
     assert refused.value.by_path().keys() == {"workload"}
+
+
+def test_a_program_in_the_trash_of_another_project_stays(maintainer, used):
+    """A restored experiment would be parsed by the changed program."""
+    Program.objects.update(author=None)
+    other = factories.person("mia", "maintainer", Project.objects.create(slug="other", name="Other"))
+    Trial.objects.filter(experiment=used).delete()
+    Deleted.objects.create(uid=used.uid, slug=used.slug, name=used.name, workload="heat", project=used.project)
+    used.delete()
+    maintainer.force_login(other)
+    assert [maintainer.post(path).status_code for path in (RETIRE, RENAME, DELETE)] == [403, 403, 403]

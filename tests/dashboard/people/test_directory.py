@@ -20,7 +20,7 @@ from dashboard.people.backends import locked, unlock
 from experiments.models import Project
 from experiments.models.people.accounts import close_account
 from tests.dashboard.people.directory_server import directory_server, make_certificate
-from tests.dashboard.people.signing_in.second_factor import FACTOR
+from tests.dashboard.people.signing_in.second_factor import FACTOR, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
 BACKEND = "dashboard.people.directory.DirectoryBackend"
@@ -69,6 +69,24 @@ def test_a_password_of_the_directory_lets_in_with_the_roles_of_its_groups() -> N
     assert (user.first_name, user.email, user.has_usable_password()) == ("Isaac", "newton@lab.example", False)
     assert [member.role for member in user.memberships.all()] == ["submitter"]
     assert client.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize("searched", [True, False])
+@pytest.mark.usefixtures("people")
+def test_groups_count_before_a_second_factor(settings: Any, searched: bool) -> None:
+    """After it the entry is no longer known, and roles of a left group stayed."""
+    assert sign_in(Client(), "an apple fell")
+    user = User.objects.get(username="newton")
+    secret = generate_totp_secret()
+    TOTP.activate(user, secret)
+    user.memberships.update(role="maintainer")
+    if not searched:
+        del settings.AUTH_LDAP_GROUP_SEARCH
+    client = Client()
+    assert sign_in(client, "an apple fell")
+    client.post(f"{FACTOR}authenticate/", {"code": code_now(secret)})
+    assert client.get("/account/").status_code == 200
+    assert [member.role for member in user.memberships.all()] == ["submitter" if searched else "maintainer"]
 
 
 @pytest.mark.usefixtures("people")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,15 +42,9 @@ def test_roles_given_by_a_maintainer_stay() -> None:
 
 
 @pytest.mark.usefixtures("roles")
-@pytest.mark.parametrize("searched", [True, False])
-def test_groups_of_a_directory_count_at_sign_in_where_they_are_searched(
-    client: Client, settings: Any, searched: bool
-) -> None:
-    if searched:
-        settings.AUTH_LDAP_GROUP_SEARCH = "as configured"
-    user = factories.person("ada")
-    user.ldap_user = SimpleNamespace(
-        group_names={"physics"}
-    )  # as django-auth-ldap leaves it; it is compiled, and optional
+def test_roles_of_groups_end_when_their_user_signs_in_with_a_password(client: Client) -> None:
+    """The provider may have closed the user's account there."""
+    user = factories.person("ada", "viewer")
+    give_roles(user, ["heads"])
     client.force_login(user)
-    assert [member.role for member in user.memberships.all()] == (["submitter"] if searched else [])
+    assert list(user.memberships.values_list("project__slug", "role")) == [("default", "viewer")]

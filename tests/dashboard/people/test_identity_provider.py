@@ -10,6 +10,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import oidc_provider_mock
 import pytest
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -70,6 +71,19 @@ def test_its_groups_give_roles_at_the_first_time_and_take_them_at_the_next(provi
     sign_in(Client(), provider)
     assert not user.memberships.exists()
     assert User.objects.filter(username__startswith="newton").count() == 1
+
+
+def test_roles_of_its_groups_end_with_the_connection(provider: str) -> None:
+    set_claims(provider, groups=["physics"])
+    client = Client()
+    sign_in(client, provider)
+    user = User.objects.get(username="newton")
+    client.post("/account/password/set/", {"password1": "battery staple", "password2": "battery staple"})
+    assert user.memberships.exists()
+    client.post("/account/again/", {"password": "battery staple"})
+    client.post("/account/connections/", {"account": SocialAccount.objects.get().pk})
+    assert not SocialAccount.objects.exists()
+    assert not user.memberships.exists()
 
 
 def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:

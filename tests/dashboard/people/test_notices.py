@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from auditlog.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard.people.activity_feed import MOST_SHOWN
 from dashboard.requests.concurrency_limits import acquire
@@ -76,6 +78,28 @@ def test_few_test_messages_are_sent_at_once(maintainer: Client, library: Project
     slots[0].release()
     maintainer.post(address)
     assert Delivery.objects.count() == 1
+
+
+def test_a_user_sends_ten_test_mails_in_ten_minutes(
+    page: Client, person: User, settings: Any, mailoutbox: list[Any]
+) -> None:
+    """Addresses are not verified: a user could send mails to any address."""
+    settings.SENDS_MAIL = True
+    person.email = "victim@example.org"
+    person.save()
+    for _ in range(12):
+        answer = page.post("/account/notices/test/", follow=True)
+    assert len(mailoutbox) == 10
+    assert "wait ten minutes" in answer.text
+
+
+def test_concurrent_requests_exceed_no_limit_of_webhooks(maintainer: Client, library: Project) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        maintainer.post("/projects/default/webhooks/", {"webhook-url": "https://example.org/x", "webhook-ended": "on"})
+    statements = [query["sql"] for query in queries]
+    (lock,) = [number for number, sql in enumerate(statements) if "FOR NO KEY UPDATE" in sql]
+    (count,) = [number for number, sql in enumerate(statements) if "COUNT(" in sql and "webhook" in sql]
+    assert lock < count
 
 
 def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(

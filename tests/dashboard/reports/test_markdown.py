@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.reports.markdown import Part, blocks, plain
+from experiments.common import budget
 from experiments.errors import InvalidSpec
 
 
@@ -74,3 +75,10 @@ def test_it_writes_any_text_as_words() -> None:
         html = "".join(block for block in blocks(plain(text)) if isinstance(block, str))
         escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         assert html.strip() == f"<p>{escaped}</p>"
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "![" * 100_000], ids=["links", "images"])
+def test_blocks_count_as_processor_time(text: str) -> None:
+    """The time grows with the square of the open brackets."""
+    with budget.seconds(0.3), pytest.raises(budget.Exhausted):
+        blocks(text)

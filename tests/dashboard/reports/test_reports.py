@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from lxml import html
 
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import freeze, pieces_of
+from dashboard.reports.views import changed_lines
 from experiments.models import Experiment, Membership, Project, Report, ShareLink
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments import factories
@@ -260,3 +262,14 @@ def test_the_one_file_asks_no_network_for_anything(page: Client, report: Report)
     assert not re.search(r"url\((?!\"?data:)", text.split("</style>")[0])
     assert "Plotly" in text
     assert text.count("</script>") == text.count("<script")
+
+
+def test_changed_lines_compares_no_huge_texts() -> None:
+    """The time grows with the square of the lines: two texts of 200 kB took hours."""
+    before = "\n".join(chr(0x4E00 + number % 110) for number in range(60_000))
+    after = "\n".join(reversed(before.split("\n")))
+    began = time.process_time()
+    assert [sign for sign, _ in changed_lines(before, after)] == [" "]
+    largest = [("\n".join(f"{mark}{n % 7}" if n % 2 else str(n) for n in range(1000))) for mark in "ab"]
+    assert list(changed_lines(*largest))
+    assert time.process_time() - began < 10

@@ -14,7 +14,9 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
+from dashboard.people.adapters import AccountAdapter
 from experiments.models import ApiToken, Invitation, Membership, Project
+from experiments.models.people.accounts import close_account
 from tests.config.processes import wait_for
 from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 from tests.experiments import factories
@@ -237,3 +239,13 @@ def test_second_factor_is_removed_only_after_the_identity_is_confirmed(
     client.force_login(person)
     for path in ("totp/deactivate/", "recovery-codes/generate/", "webauthn/add/"):
         assert client.post(f"{FACTOR}{path}")["Location"].startswith("/account/again/"), path
+
+
+def test_a_new_password_reopens_no_account(person: User) -> None:
+    """A request that hashes a password for long had stored the whole account as it was before."""
+    read_before = User.objects.get(pk=person.pk)
+    close_account(person)
+    AccountAdapter().set_password(read_before, "battery staple")
+    person.refresh_from_db()
+    assert not person.is_active
+    assert person.check_password("battery staple")

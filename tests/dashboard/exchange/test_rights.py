@@ -1,0 +1,83 @@
+"""Rights of imports: whose experiments a bundle may change, and quotas."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from experiments.exchange.bundle import write_bundle
+from experiments.exchange.choice import select_experiments
+from experiments.exchange.exporting import BundleOptions
+from experiments.models import Artifact, Experiment, Project, TrialResult
+from tests.dashboard.api.clients import client_of
+from tests.dashboard.exchange.test_hostile_values import packed
+from tests.experiments import factories
+from tests.experiments.exchange.test_hostile import contents
+
+pytestmark = pytest.mark.usefixtures("empty_redis", "session_directory")
+
+
+@pytest.fixture
+def archive(person: User) -> bytes:
+    """A bundle of an experiment that is here no longer."""
+    experiment = factories.experiment(owner=person)
+    trial = factories.analysing()
+    trial.finish(TrialResult({"all": {"elapsed_s": 1.5}}, {}, "good", artifacts=[factories.stored_file(trial)]))
+    stream = BytesIO()
+    write_bundle(stream, select_experiments([experiment.slug]), BundleOptions(by="okafor"))
+    Experiment.objects.filter(pk=experiment.pk).delete()
+    return stream.getvalue()
+
+
+def send(user: Any, archive: bytes) -> Any:
+    return client_of(user).post("/api/v1/imports/", archive, content_type="application/zip")
+
+
+def forged(archive: bytes) -> bytes:
+    """The bundle with another name and another attempt of its trial."""
+    files = contents(BytesIO(archive))  # type: ignore[arg-type]  # zipfile reads streams too
+    for name, content in files.items():
+        if name.endswith("/experiment.json"):
+            record = json.loads(content)
+            record |= {"name": "Forged", "version": record["version"] + 1}
+            files[name] = json.dumps(record).encode()
+    return packed(files)
+
+
+@pytest.mark.parametrize(("role", "name"), [("submitter", "Water"), ("maintainer", "Forged")])
+def test_import_changes_experiments_of_others_for_maintainers_only(
+    library: Project, archive: bytes, role: str, name: str
+) -> None:
+    owner, other = factories.person("ada", "submitter"), factories.person("eve", role)
+    assert send(owner, archive).status_code == 201
+    imported = Experiment.objects.get(published=False)
+    before = imported.name
+    imported.trials.all().delete()  # so that the bundle has something new
+    answer = send(other, forged(archive))
+    imported.refresh_from_db()
+    if role == "maintainer":
+        assert (answer.status_code, imported.name) == (201, "Forged")
+    else:
+        assert (answer.status_code, imported.name) == (200, before)
+        assert "another user imported it" in answer.json()["arrivals"][0]["note"]
+        assert not imported.trials.exists()
+
+
+def test_import_is_refused_beyond_the_quota_of_files(
+    page: Client, person: User, library: Project, archive: bytes
+) -> None:
+    library.most_disk_gib = 1
+    library.save()
+    assert send(person, archive).status_code == 201
+    Artifact.objects.update(size_bytes=1 << 30)
+    refused = send(person, archive)
+    assert refused.status_code == 400
+    assert "has used up its quota" in refused.json()["errors"][0]["message"]
+    fields = {"file": SimpleUploadedFile("water.zip", archive), "project": "default", "import": "1"}
+    assert "has used up its quota" in page.post("/imports/", fields).text

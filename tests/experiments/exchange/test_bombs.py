@@ -1,0 +1,106 @@
+"""Files of a few megabytes that would take hours or gigabytes: refused early."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, RootModel, ValidationError
+
+from experiments.common import budget
+from experiments.common.storable import MOST_NAMES
+from experiments.errors import MOST_ERRORS, BadBundle, FieldError, InvalidSpec
+from experiments.exchange import record_schemas, records
+from experiments.exchange.archive import parsed_json
+from experiments.exchange.importers import ramble, read_report, reframe
+from experiments.exchange.table import read_table
+from tests.experiments.exchange import reports
+
+CASE = {"name": "t", "system": "s", "partition": "p", "environ": "e", "result": "pass", "num_tasks": 1}
+
+
+def reframe_report(*cases: dict[str, Any]) -> str:
+    testcases = [{**CASE, "num_tasks_per_node": 1, "time_run": 1.0, **case} for case in cases]
+    return json.dumps({"session_info": {"data_version": "4.0"}, "runs": [{"testcases": testcases}]})
+
+
+def test_read_report_bounds_its_sentences_on_exclusions(db: None) -> None:
+    """They had the name of their run, of megabytes, for each of a million figures."""
+    figures: dict[str, list[Any]] = {f"f{number}": [] for number in range(5000)}
+    report = read_report(reframe_report({"name": "x" * 90_000, "perfvalues": figures}))
+    sentences = report.left_out.sentences()
+    assert len(sentences) == 1001
+    assert sentences[-1] == "4000 more runs or figures"
+    assert max(map(len, sentences)) <= 400
+
+
+def test_read_report_refuses_texts_of_megabytes(db: None) -> None:
+    report = read_report(reframe_report({"name": "x" * 200_000}))
+    assert (report.sets, len(report.left_out)) == ([], 1)
+
+
+@pytest.mark.parametrize("tool", ["reframe", "ramble"])
+def test_read_report_counts_as_processor_time(db: None, tool: str) -> None:
+    """Each run has a parameter of its own: the time grows with the square of their number."""
+    if tool == "reframe":
+        text = reframe_report(*({"name": f"t %p{number}=1"} for number in range(5000)))
+    else:
+        run = reports.ramble()["experiments"][0]
+        runs = [
+            {**run, "name": f"e{number}", "RAMBLE_VARIABLES": {"n_nodes": "1", f"v{number}": "1"}}
+            for number in range(5000)
+        ]
+        text = json.dumps({"workspace_name": "w", "experiments": runs})
+    with budget.seconds(0.5), pytest.raises(budget.Exhausted):
+        read_report(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param(",".join(f"parameters.a{number}" for number in range(3000)), "3000 columns", id="columns"),
+        pytest.param("elapsed_s\n" + "1\n" * 20_000, "20000 rows", id="rows"),
+    ],
+)
+def test_read_table_refuses_a_huge_table(text: str, words: str) -> None:
+    with pytest.raises(InvalidSpec, match=words) as refusal:
+        read_table(text)
+    assert len(refusal.value.errors) == 1
+
+
+def test_read_table_reports_the_first_wrong_rows() -> None:
+    with pytest.raises(InvalidSpec) as refusal:
+        read_table("elapsed_s\n" + "x\n" * 9000)
+    assert len(refusal.value.errors) == 100
+
+
+def test_refusal_lists_a_bounded_number_of_errors() -> None:
+    assert len(InvalidSpec(FieldError("a", str(number)) for number in range(10**6)).errors) == MOST_ERRORS
+
+
+def models(module: Any) -> list[type[BaseModel]]:
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    return [
+        kind
+        for kind in kinds
+        if kind.__module__ == module.__name__ and kind.model_fields and not issubclass(kind, RootModel)
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for module in (records, record_schemas, ramble, reframe) for kind in models(module)]
+)
+def test_lists_of_imports_are_refused_at_their_first_wrong_item(kind: type[BaseModel]) -> None:
+    """Each error takes a kilobyte, and a file has millions of items."""
+    wrong = {(info.alias or name): [object()] * 1000 for name, info in kind.model_fields.items()}
+    with pytest.raises(ValidationError) as refusal:
+        kind.model_validate(wrong)
+    assert refusal.value.error_count() <= 4 * len(wrong) + 20
+
+
+def test_parsed_json_refuses_an_object_of_very_many_names() -> None:
+    """Each name that no record has is an error."""
+    with pytest.raises(BadBundle, match="names"):
+        parsed_json(json.dumps(dict.fromkeys(map(str, range(MOST_NAMES + 1)), 1)), "trial.json")
+    assert parsed_json('{"a": 1}', "trial.json") == {"a": 1}
