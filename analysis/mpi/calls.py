@@ -23,6 +23,7 @@ FORMAT: Final = 2
 _FORMATS: Final = (1, 2)
 MOST_CALLS: Final = 1 << 21
 """Calls of all ranks together; each rank keeps the last of an equal share."""
+MOST_COMMUNICATORS: Final = 1000
 CALL: Final = np.dtype(
     [
         ("rank", "<i4"), ("function", "<i2"), ("peer", "<i4"), ("bytes", "<i8"), ("began_ns", "<i8"), ("ended_ns", "<i8"),
@@ -84,7 +85,22 @@ def calls_of(profiles: Iterable[RankProfile], most: int = MOST_CALLS) -> Calls |
         for name in ("no_core_before", "no_core_within"):
             rows[f"{name}_ns"] = events[name].astype(np.int64)
         pieces.append(rows[np.argsort(rows["began_ns"], kind="stable")])
-    return Calls(np.concatenate(pieces), left_out) if pieces else None
+    return Calls(_with_known_names(np.concatenate(pieces)), left_out) if pieces else None
+
+
+def _with_known_names(rows: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Forget ranks of no profile, and all but the communicators with most calls.
+
+    A program can write any number of names into its profile, and each would cost an explanation its time.
+    """
+    ranks = np.unique(rows["rank"])
+    for name in ("peer", "source"):
+        rows[name][(rows[name] >= 0) & ~np.isin(rows[name], ranks)] = ANY_RANK
+    comms, counts = np.unique(rows["comm"], return_counts=True)
+    if len(comms) > MOST_COMMUNICATORS:
+        most_used = comms[np.argsort(counts, kind="stable")[-MOST_COMMUNICATORS:]]
+        rows["comm"][~np.isin(rows["comm"], most_used)] = 0
+    return rows
 
 
 def members_of(comm: int) -> int:

@@ -28,12 +28,14 @@ def metrics(waits: Waits, windows_s: Mapping[int, float]) -> tuple[dict[str, flo
     values |= {metric: waits.share(cause) for cause, metric in SHARE_METRICS.items()}
     waited_s: dict[int, float] = defaultdict(float)
     for pair in waits.pairs:
-        waited_s[pair.receiver] += pair.whole_s
+        waited_s[pair.receiver] += pair.whole_s if windows_s.get(pair.receiver) else 0.0
     missing = {}
     if not waits.run_delay_known:
         missing[SHARE_METRICS["no_core"]] = NO_RUN_DELAY
         del values[SHARE_METRICS["no_core"]]
-    rank = max(waited_s, key=lambda number: waited_s[number] / windows_s[number])
+    rank = max(waited_s, key=lambda number: waited_s[number] / (windows_s.get(number) or 1.0))
+    if not waited_s[rank]:
+        return values, missing | dict.fromkeys(OF_ONE_RANK, NOBODY_WAITED)
     late = CAUSES.index("late_sender")
     latest = max((pair for pair in waits.pairs if pair.receiver == rank), key=lambda pair: pair.seconds[late])
     values |= {"mpi_waiting_rank": float(rank), "mpi_waiting_rank_share": waited_s[rank] / windows_s[rank]}

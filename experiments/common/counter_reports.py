@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter
 from pydantic import model_validator as checks
 
+_LARGEST: Final = 2.0**62
+_SMALLEST: Final = 1e-9
+"""Of a number that others are divided by."""
 _Line = Annotated[str, Field(max_length=1000)]
+_Number = Annotated[FiniteFloat, Field(ge=-_LARGEST, le=_LARGEST)]
+
+
+def _refuse_tiny(number: float) -> float:
+    if 0 < number < _SMALLEST:
+        raise ValueError("it is too small a number")
+    return number
+
+
+_Divisor = Annotated[FiniteFloat, Field(ge=0, le=_LARGEST), AfterValidator(_refuse_tiny)]
 
 
 class _Form(BaseModel):
@@ -22,12 +35,12 @@ class _Row(_Form):
     unit: _Line = ""
     kind: _Line = ""
     device: _Line
-    seconds: Annotated[FiniteFloat, Field(ge=0)]
+    seconds: _Divisor
     absent: _Line = ""
-    value: FiniteFloat = 0.0
-    peak: FiniteFloat = 0.0
-    limit: FiniteFloat = 0.0
-    wraps: int = 0
+    value: _Number = 0.0
+    peak: _Number = 0.0
+    limit: _Divisor = 0.0
+    wraps: Annotated[int, Field(ge=0, le=1 << 62)] = 0
     trust: _Line = ""
 
     @checks(mode="after")
@@ -47,9 +60,9 @@ class _Report(_Form):
     fix: _Line = ""
     guide: _Line = ""
     details: Annotated[str, Field(max_length=100_000)] = ""
-    missing: dict[_Line, _Line] = {}
+    missing: Annotated[dict[_Line, _Line], Field(max_length=1000)] = {}
     is_slow: bool = False
-    read_s: FiniteFloat = 0.0
+    read_s: _Number = 0.0
     values: Annotated[list[_Row], Field(max_length=100_000)] = []
 
 

@@ -39,7 +39,11 @@ def opened(file: Path) -> Iterator[IO[bytes]]:
         # Checked before, because opening a device may act on it, and again after opening.
         _require_plain(file, os.stat(file.name, dir_fd=folder, follow_symlinks=False))
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(file.name, flags, dir_fd=folder), "rb") as stream:
+        try:
+            descriptor = os.open(file.name, flags, dir_fd=folder)
+        except BlockingIOError:
+            raise NotPlain(f"{file.name} is reserved by the program (a lease of fcntl)") from None
+        with os.fdopen(descriptor, "rb") as stream:
             _require_plain(file, os.fstat(stream.fileno()))
             yield stream
 

@@ -17,9 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.common.processors import core_count, cores
+from workers.agent.mpi_files import opened
 from workers.agent.variables import without_job
 
 QUESTION_LIMIT_S = 10.0
+CHUNK_BYTES = 1 << 20
+MOST_HASHED_BYTES = 2 << 30
 INTERPRETER = re.compile(r"(python|pypy|perl|ruby|lua|node|julia|Rscript|octave|bash|dash|sh|zsh|ksh)[\d.]*")
 MPI_PARAMETERS = (
     "/etc/openmpi/openmpi-mca-params.conf",
@@ -148,7 +151,9 @@ def script_facts(program: Sequence[str]) -> dict[str, Any]:
     """
     if not INTERPRETER.fullmatch(Path(program[0]).name):
         return {}
-    script = next((Path(word) for word in program[1:] if word.startswith("/") and Path(word).is_file()), None)
+    # That of Path raises for names that are too long, and below closed directories.
+    files = (Path(word) for word in program[1:] if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113
+    script = next(files, None)
     if script is None:
         return {}
     file = script.resolve()
@@ -158,12 +163,20 @@ def script_facts(program: Sequence[str]) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _digest(path: Path, _changed_ns: int, _size: int) -> str:
-    with path.open("rb") as stream:
-        digest = hashlib.sha256()
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-        return digest.hexdigest()
+def _digest(path: Path, _changed_ns: int, size: int) -> str | None:
+    """Return the hash of a file; None if it cannot be read, or is longer than a program is."""
+    if size > MOST_HASHED_BYTES:
+        return None
+    digest = hashlib.sha256()
+    try:
+        with opened(path) as stream:
+            for _ in range(0, MOST_HASHED_BYTES, CHUNK_BYTES):
+                if not (chunk := stream.read(CHUNK_BYTES)):
+                    return digest.hexdigest()
+                digest.update(chunk)
+    except OSError:
+        pass
+    return None
 
 
 @functools.lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ import stat
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 MAGIC = b"\x7fELF\x02\x01"  # of 64 bits, the least significant byte first
 TYPE_LOAD, TYPE_DYNAMIC = 1, 2
@@ -42,8 +42,12 @@ def loaded_by(program: Sequence[str], variables: Mapping[str, str], directory: s
 
 
 def script_words(program: Sequence[str], directory: Path) -> list[str]:
-    """Return words of an argv's scripts in `directory`, for a host that lacks them."""
-    texts = [_text(directory / item) for item in program if item and (directory / item).is_file()]
+    """Return words of an argv's scripts in `directory`, for a host that lacks them.
+
+    Other files of this machine are no host's business, whatever the argv names.
+    """
+    below = [directory / item for item in program if not item.startswith("/") and ".." not in item.split("/")]
+    texts = [_text(file) for file in below if os.path.isfile(file)]  # noqa: PTH113 - that of Path raises for long names
     return [word for text in texts for word in WORD.findall(text)][:MOST_WORDS]
 
 
@@ -80,11 +84,19 @@ def _file(word: str, path: str, directory: str) -> Path | None:
 def _text(file: Path) -> str:
     """Return the beginning of a script; empty for a binary."""
     try:
-        with file.open("rb") as stream:
-            content = stream.read(MOST_TEXT_BYTES)
+        with opened(file) as stream:
+            content = stream.read(MOST_TEXT_BYTES) or b""
     except OSError:
         return ""
     return "" if b"\0" in content else content.decode(errors="replace")
+
+
+def opened(file: Path) -> BinaryIO:
+    """Open a file of a user for reading, also one that would make its reader wait.
+
+    Raises OSError. Of what would wait, reading returns None.
+    """
+    return os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
 def _mpi_of(file: Path, variables: Mapping[str, str]) -> list[str]:
@@ -176,8 +188,8 @@ NOTHING = Dynamic([], [], "")
 def _dynamic(file: Path) -> Dynamic:
     """Return the dynamic section of an ELF file; `NOTHING` for any other file."""
     try:
-        with file.open("rb") as stream:
-            head = stream.read(64)
+        with opened(file) as stream:
+            head = stream.read(64) or b""
             if not head.startswith(MAGIC):
                 return NOTHING
             start, size, count = *struct.unpack_from("<Q", head, 32), *struct.unpack_from("<HH", head, 54)

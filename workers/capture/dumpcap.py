@@ -40,8 +40,8 @@ NOT_PERMITTED = (
     "wireshark"
 )
 
-_CAPTURED = re.compile(r"Packets captured: (\d+)")
-_TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': (\d+)/(\d+)")
+_CAPTURED = re.compile(r"Packets captured: ([0-9]{1,18})\b")
+_TOTALS = re.compile(r"Packets received/dropped on interface '[^']*': ([0-9]{1,18})/([0-9]{1,18})\b")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from analysis.numbers import size
+from workers.agent.process_table import available_memory_bytes
 from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, NOT_PERMITTED, QUIET_S, Capture, CaptureReport, dumpcap_argv
 from workers.capture.start import NICENESS, frames_on
 from workers.errors import CaptureUnavailable, ClusterUnavailable, LaunchFailed
@@ -67,12 +69,11 @@ class RemoteCapture(Capture):
         """End the recording and fetch the packets. Raises ClusterUnavailable."""
         if not self._here:
             try:
+                super().stop(quiet_s)
                 for name, local, most in (
-                    (PACKETS, self._packets, REMOTE_LIMIT_BYTES + CHUNK_BYTES),  # the last packets may exceed the limit
+                    (PACKETS, self._packets, self._room_bytes()),
                     (MESSAGES, self._messages, ANSWER_LIMIT_BYTES),
                 ):
-                    if name == PACKETS:
-                        super().stop(quiet_s)
                     for part in self._host_agent.read(name, most=most):
                         os.write(local, part)
             except OSError as error:
@@ -81,6 +82,18 @@ class RemoteCapture(Capture):
                 ) from error
             self._here = True
         return super().stop(quiet_s)
+
+    def _room_bytes(self) -> int:
+        """Return the most bytes that are fetched. Raises ClusterUnavailable for a longer capture.
+
+        Captures of several hosts are in this machine's memory together.
+        """
+        stored, room = self._host_agent.size(PACKETS), available_memory_bytes() * 3 // 4
+        if stored > room:
+            raise ClusterUnavailable(
+                f"The capture of host {self._host_agent.host} has {size(stored)}, and the worker has memory for {size(room)}."
+            )
+        return min(room, REMOTE_LIMIT_BYTES + CHUNK_BYTES)  # the last packets may exceed the limit
 
     def _stored_bytes(self) -> int:
         if self._here:

@@ -56,9 +56,9 @@ def _idle_power(reports: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 def _step(title: str, ready: Mapping[str, Any], absent: Mapping[str, Any], fix: str) -> Step:
     name = f"{NAME}: {title}"
     number = f"{len(ready)} of {plural(len(ready) + len(absent), 'host')}"
-    details = dict.fromkeys(report["details"] for report in ready.values())
-    missing = dict.fromkeys(reason for report in ready.values() for reason in report["missing"].values())
-    slowest = max((report["read_s"] for report in ready.values()), default=0.0)
+    details = dict.fromkeys(report.get("details", "") for report in ready.values())
+    missing = dict.fromkeys(reason for report in ready.values() for reason in report.get("missing", {}).values())
+    slowest = max((report.get("read_s", 0.0) for report in ready.values()), default=0.0)
     seen = [*details, *missing, *([f"{amount(slowest, 's', 2)} for a read"] if ready else [])]
     if not absent:
         return ok(name, number, f"{'; '.join(seen)}.")

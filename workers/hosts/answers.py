@@ -55,7 +55,7 @@ class _Machine(_Form):
 
 class _Script(_Form):
     path: _Line
-    sha256: _Line
+    sha256: _Line | None
     git_commit: _Line | None
 
 

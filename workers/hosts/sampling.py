@@ -15,6 +15,8 @@ from workers.hosts.answers import Integer, Number
 _Name = Annotated[str, Field(max_length=100)]
 _MOST_HOSTS, _MOST_RANKS, _MOST_TOTALS = 4096, 4096, 100
 """Of a sample, of a host, and of the counters of a host."""
+_SHORTEST_S: Final = 1e-3
+"""Between two reads of a counter whose rate is shown: other machines may send any time."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,14 @@ class Sample:
         except ValidationError as error:
             raise ClusterUnavailable(f"A host sends no sample: {error.errors()[0]['msg']}.") from None
 
+    @classmethod
+    def of_machine(cls, host: str, message: dict[str, Any]) -> Sample:
+        """Return the sample of another machine, which is one host. Raises ClusterUnavailable."""
+        sample = cls.from_message(message)
+        if [(of.host, len(of.ranks)) for of in sample.hosts] != [(host, 0)] or sample.further:
+            raise ClusterUnavailable(f"{host} sends no sample: it is one of other hosts.")
+        return sample
+
 
 _SAMPLE: Final = TypeAdapter(Sample)
 
@@ -171,7 +181,7 @@ def _counted(before: Mapping[str, Sequence[float]], after: Mapping[str, Sequence
     for total, (at_s, value) in after.items():
         if total in GAUGES:
             row[GAUGES[total]] = value
-        elif total in RATES and total in before and (length_s := at_s - before[total][0]) > 0:
+        elif total in RATES and total in before and (length_s := at_s - before[total][0]) > _SHORTEST_S:
             row[RATES[total]] = (value - before[total][1]) / length_s
     waits, data = (
         after[total][1] - before[total][1] if total in before and total in after else None

@@ -227,8 +227,12 @@ class Session(ABC):
 
     @property
     def _counting_agents(self) -> Mapping[str, Agent]:
-        """Agents that read counters, by the name that their host has in samples."""
-        return {agent.name: agent for agent in self.remote_agents.values()}
+        """Agents that read counters, by the name that their host has in samples.
+
+        None if two hosts have one name: a sum over some of the hosts would look like the sum of all.
+        """
+        agents = {agent.name: agent for agent in self.remote_agents.values()}
+        return agents if len(agents) == len(self.remote_agents) else {}
 
     @abstractmethod
     def alive(self) -> bool:
@@ -251,9 +255,16 @@ class Session(ABC):
 
     @abstractmethod
     def environment(
-        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+        self,
+        program: Path | None = None,
+        arguments: Sequence[str] = (),
+        launch: Launch | None = None,
+        limits: Limits | None = None,
     ) -> dict[str, Any]:
-        """Return the facts for repeating the trial; equal systems give equal hashes."""
+        """Return the facts for repeating the trial; equal systems give equal hashes.
+
+        ``limits``: on the worker's machine, of the files that are described.
+        """
 
 
 def _own_reports(sources: Any, hosts: Sequence[str]) -> dict[str, Any]:
@@ -368,9 +379,15 @@ class MachineSession(Session):
         return self.confined and job.limits.may_be_exceeded(self._disk, job.workdir)
 
     def environment(
-        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+        self,
+        program: Path | None = None,
+        arguments: Sequence[str] = (),
+        launch: Launch | None = None,
+        limits: Limits | None = None,
     ) -> dict[str, Any]:
-        argv = () if program is None else (str(program), *arguments)
+        argv: Sequence[str] = () if program is None else (str(program), *arguments)
+        if self.confined and limits is not None:
+            argv = limits.visible(argv)
         mpirun = (launch or self.usual_launch).program
         if self.confined and self._of_interface is None:  # only the agent can change an interface of its own
             self._of_interface = answers_to(questions_about(self.interface), self.agent, self.first_host)

@@ -94,11 +94,31 @@ class Limits:
 
     def refusal(self, program: Path) -> str:
         """Return why programs of a trial cannot be this file, as a sentence; else empty."""
-        if {program, *program.parents} & {path.resolve() for path in self.hidden}:
+        if self._hides(program):
             return f"The program {program} is in a directory that trials cannot see: install it elsewhere."
         if os.geteuid() == 0 and program.stat().st_mode & FOR_OTHERS != FOR_OTHERS:
             return f"The program {program} is closed to others, and trials run as a user of their own: chmod o+rx it."
         return ""
+
+    def visible(self, argv: Sequence[str]) -> list[str]:
+        """Return an argv without the files that its programs cannot read.
+
+        Others have no facts either: the worker may read more, and a repository that a program wrote may start commands of git.
+        """
+        words = [word for word in argv if not word.startswith("/") or self._is_visible(word)]
+        return words if words[:1] == [*argv][:1] else []
+
+    def _is_visible(self, path: str) -> bool:
+        file = Path(path).resolve()
+        if self._hides(file):
+            return False
+        with contextlib.suppress(OSError):
+            mode = file.stat().st_mode
+            return stat.S_ISREG(mode) and (os.geteuid() != 0 or bool(mode & stat.S_IROTH))
+        return True
+
+    def _hides(self, file: Path) -> bool:
+        return bool({file, *file.parents} & {path.resolve() for path in self.hidden})
 
     def read_text(self, path: str) -> str:
         """Return a file that programs of trials may read. Raises OSError."""
@@ -107,7 +127,7 @@ class Limits:
     def _may_read(self, descriptor: int) -> bool:
         """Judge the file that was really opened, whatever links led to it."""
         file = Path(f"/proc/self/fd/{descriptor}").readlink()
-        if {file, *file.parents} & {path.resolve() for path in (*self.hidden, Path(tempfile.gettempdir()))}:
+        if self._hides(file) or Path(tempfile.gettempdir()).resolve() in file.parents:
             return False
         return os.geteuid() != 0 or (bool(os.fstat(descriptor).st_mode & stat.S_IROTH) and _open_to_others(file.parent))
 

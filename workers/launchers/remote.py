@@ -293,7 +293,7 @@ class RemoteSession(Session):
 
     def sample(self) -> Sample:
         """Return counters of every host; also fetch the output printed since."""
-        samples = [Sample.from_message(agent.ask("sample")[0]) for agent in self.agents.values()]
+        samples = [Sample.of_machine(agent.name, agent.ask("sample")[0]) for agent in self.agents.values()]
         self.follow_outputs()
         return Sample(
             time.monotonic_ns(),
@@ -303,7 +303,11 @@ class RemoteSession(Session):
         )
 
     def environment(
-        self, program: Path | None = None, arguments: Sequence[str] = (), launch: Launch | None = None
+        self,
+        program: Path | None = None,
+        arguments: Sequence[str] = (),
+        launch: Launch | None = None,
+        limits: Limits | None = None,
     ) -> dict[str, Any]:
         """Return the first host's facts, with differences of others in `other_hosts`."""
         argv = () if program is None else (str(program), *arguments)

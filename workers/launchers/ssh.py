@@ -13,7 +13,7 @@ from pathlib import Path
 from analysis.numbers import amount
 from experiments.cluster_kinds.ssh import Ssh, SshSettings
 from workers.errors import ClusterUnavailable
-from workers.hosts.programs import missing_programs
+from workers.hosts.programs import missing_programs, run_bounded
 from workers.hosts.remote_agent import RemoteAgent, in_shell, start_argv
 from workers.launchers.base import SIDE_BY_SIDE, Launcher, Link, Reached, Session, Tell, ignore_progress
 from workers.launchers.remote import HostsLauncher, RemoteSession
@@ -58,14 +58,13 @@ class SshLauncher(HostsLauncher):
         )
         begun = time.monotonic()
         try:
-            answer = subprocess.run(
-                [*self.settings.ssh(host), f"echo {REACHED}; {version}"],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=REACH_LIMIT_S, check=False,
-            )  # fmt: skip
+            answer = run_bounded([*self.settings.ssh(host), f"echo {REACHED}; {version}"], limit_s=REACH_LIMIT_S)
         except subprocess.TimeoutExpired:
             return Reached(
                 host, REACH_LIMIT_S, problem=f"Host {host} did not answer within {amount(REACH_LIMIT_S, 's')}."
             )
+        except OSError as error:
+            return Reached(host, time.monotonic() - begun, problem=f"Host {host} cannot be used: {error.strerror}.")
         took_s = time.monotonic() - begun
         _, there, version_line = answer.stdout.partition(REACHED)
         return (

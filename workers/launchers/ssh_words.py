@@ -12,6 +12,8 @@ from workers.launchers.base import Reached
 _BY_WORKER: Final = "Run this command on the worker's machine, as the worker's user."
 SSH_FAILED: Final = 255
 """Exit status of ssh itself, if no program of the host ended."""
+_MOST_WORDS: Final = 8192
+"""Last characters of standard error that are searched."""
 KEY_UNREADABLE: Final = "cannot be read"
 # Message of ssh -> its meaning, in the order of search: a key that cannot be read is refused as well.
 _REFUSALS: Final = (
@@ -54,7 +56,11 @@ _REMEDIES: Final = (
 
 
 def explain(host: str, words: str) -> str:
-    """Return why ssh failed, as a sentence."""
+    """Return why ssh failed, as a sentence.
+
+    The host prints a part of the words: patterns would search long ones for hours.
+    """
+    words = words[-_MOST_WORDS:]
     for pattern, meaning in _REFUSALS:
         if (match := re.search(pattern, words, re.MULTILINE)) is not None:
             return f"Host {host} cannot be used: {meaning.format(*match.groups())}."
@@ -68,6 +74,7 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     port = f"-p {login.port} " if login.port else ""
     key = f"-i {shlex.quote(login.key)} " if login.key else ""
     places = {"host": host, "target": port + target, "key": key, "by_hand": f"ssh {key}{port}{target}"}
+    words = words[-_MOST_WORDS:]
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):
             commands = (command.format(**places),) if command else ()

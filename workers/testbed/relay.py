@@ -11,8 +11,12 @@ import ctypes
 import json
 import os
 import random
+import resource
 import sys
 from typing import Any
+
+MEMORY_SHARE = 0.25
+"""Of the machine's memory, for frames on their way in one process: a program of a trial can send any number of them."""
 
 
 def load(path: str) -> ctypes.CDLL:
@@ -41,7 +45,9 @@ def way(library: ctypes.CDLL, requested: dict[str, Any]) -> int:
 
 
 def main(path: str, text: str) -> None:
-    """Attach to all devices and relay."""
+    """Attach to all devices and relay; frames for which no memory is left are lost, as on a full queue."""
+    most_bytes = int(MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     library = load(path)
     wires = json.loads(text)
     names = [name.encode() for left, right, _, _ in wires for name in (left, right)]

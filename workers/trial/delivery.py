@@ -68,7 +68,7 @@ def deliver_leftovers(trial: Trial, *, patience_s: float = _OF_OTHERS_S) -> tupl
 def describe(trial: Trial) -> list[Artifact]:
     """Return unsaved rows of an unfinished trial's plain files, shortened."""
     directory = trial_directory(trial)
-    _keep_profile(directory)
+    _keep_profile(directory, trial.configuration.ranks)
     rows = []
     for pattern, kind in _KEPT.items():
         for file in sorted(directory.glob(pattern)):
@@ -79,9 +79,9 @@ def describe(trial: Trial) -> list[Artifact]:
     return rows
 
 
-def _keep_profile(directory: Path) -> None:
+def _keep_profile(directory: Path, ranks: int) -> None:
     """Write the profile of ended ranks: the call in which each of them was."""
-    tables = left_behind(directory / "ranks")
+    tables = left_behind(directory / "ranks", ranks)
     if tables is not None:
         with suppress(OSError):  # a full disk may be why the trial ended: its own reason counts
             write_analysis(directory / MPI_PROFILE_NAME, tables)

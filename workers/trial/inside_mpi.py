@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -150,20 +150,22 @@ def _texts_of_transport(report_dir: Path, usages: Sequence[RankUsage]) -> dict[i
     return texts
 
 
-def left_behind(report_dir: Path) -> dict[str, Any] | None:
-    """Return the tables of readable profiles of a failed run, or None."""
+def left_behind(report_dir: Path, ranks: int) -> dict[str, Any] | None:
+    """Return the tables of readable profiles of a failed run, or None.
+
+    Of its ranks alone: the program can write any number of such files.
+    """
     usages: dict[int, RankUsage] = {}
     with contextlib.suppress(NotPlain, ValueError, TypeError, OSError):
         usages = {usage.rank: usage for usage in read_rank_usage(report_dir)}
     profiles = []
-    for file in sorted(report_dir.glob("rank-*.mpi")):
-        rank = file.stem.removeprefix("rank-")
-        usage = usages.get(int(rank)) if rank.isdecimal() else None
-        with contextlib.suppress(NotPlain, NotAProfile, OSError), plain_files.opened(file) as stream:
-            profiles.append(read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns if usage else None))
+    for rank in range(ranks):
+        usage = usages.get(rank)
+        with contextlib.suppress(NotPlain, NotAProfile, OSError), plain_files.opened(_file(report_dir, rank)) as stream:
+            profile = read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns if usage else None)
+            profiles.append(replace(profile, trace=None))
     if not profiles:
         return None
-    profiles.sort(key=lambda profile: profile.rank)
     return mpi_profile.tables(profiles, {usage.rank: usage.host for usage in usages.values()}, "")
 
 
@@ -176,8 +178,10 @@ def _read(report_dir: Path, usage: RankUsage) -> RankProfile:
     file = _file(report_dir, usage.rank)
     try:
         with plain_files.opened(file) as stream:
-            data = stream.read(FILE_LIMIT_BYTES)
-        return read(data, killed_ns=usage.ended_ns)
+            profile = read(stream.read(FILE_LIMIT_BYTES), killed_ns=usage.ended_ns)
+        if profile.rank != usage.rank:
+            raise NotAProfile(f"it is the profile of rank {profile.rank}")
+        return profile
     except FileNotFoundError:
         raise NotAProfile(
             f"rank {usage.rank} left no profile: its program never ended MPI_Init, is linked statically, or did not load the library "

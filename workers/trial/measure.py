@@ -193,7 +193,7 @@ class TrialRun:
 
     def _environment(self, session: Session, job: Job) -> dict[str, Any]:
         """Return facts of hosts and program, and those of the cluster's settings."""
-        environment = session.environment(Path(job.program[0]), job.program[1:], job.launch)
+        environment = session.environment(Path(job.program[0]), job.program[1:], job.launch, job.limits)
         of_cluster = {"transport", *DEFAULTS}.intersection(type(session.launcher.settings).model_fields)
         chosen = {name: getattr(session.launcher.settings, name) for name in of_cluster if not getattr(job, name)}
         # Histories are split by the transport.
@@ -408,8 +408,9 @@ class TrialRun:
             raise TrialFailed(f"{limit} {reason}" if limit else reason)
         if len(usages) < ranks:
             raise TrialFailed(f"Only {len(usages)} of {plural(ranks, 'rank')} reported their CPU time.")
-        if len(usages) > ranks:
-            raise TrialFailed(f"{len(usages)} ranks reported their CPU time, and the trial has {ranks}.")
+        if len(usages) > ranks or usages[-1].rank >= ranks:
+            others = f"{len(usages)} ranks" if len(usages) > ranks else f"Rank {usages[-1].rank}"
+            raise TrialFailed(f"{others} reported their CPU time, and the trial has {plural(ranks, 'rank')}.")
 
 
 def _limit_shown_by_end(

@@ -17,6 +17,8 @@ from experiments.errors import NotPlain
 from workers.agent.contention import ranges
 
 REPORT_LIMIT_BYTES: Final = 64 << 10
+REPORTS_LIMIT_BYTES: Final = 32 << 20
+"""Of all ranks; the wrapper writes less than 1 KB for each."""
 Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER)]
 Seconds = Annotated[FiniteFloat, Field(ge=0, le=LARGEST_INTEGER)]
 Text = Annotated[str, StringConstraints(pattern=r"^[ -~]{0,200}$")]
@@ -38,11 +40,11 @@ class RankUsage:
     started_ns: Count
     ended_ns: Count
     started_at: Seconds
-    mpi_libraries: Sequence[Text] = ()
+    mpi_libraries: Annotated[Sequence[Text], Field(max_length=100)] = ()
     """Files of an MPI library in the program's memory; empty if none was found."""
-    mpi_world: Mapping[Text, Text] = field(default_factory=dict)
+    mpi_world: Annotated[Mapping[Text, Text], Field(max_length=100)] = field(default_factory=dict)
     """Launcher's variables of the program's environment that describe its world."""
-    io: Mapping[Text, Count] = field(default_factory=dict)
+    io: Annotated[Mapping[Text, Count], Field(max_length=100)] = field(default_factory=dict)
     """Bytes of /proc/self/io of what started the rank, and `wait_ms` if the kernel counts it; empty without them."""
 
     @property
@@ -62,10 +64,12 @@ def read_rank_usage(report_dir: Path) -> list[RankUsage]:
 
     Raises NotPlain, also for a report that the rank wrapper did not write: programs of the trial can write there.
     """
-    usages = []
+    usages, room = [], REPORTS_LIMIT_BYTES
     for path in report_dir.glob("rank-*.json"):
         try:
-            usage = _REPORT.validate_json(plain_files.read_text(path, limit_bytes=REPORT_LIMIT_BYTES), strict=True)
+            text = plain_files.read_text(path, limit_bytes=min(REPORT_LIMIT_BYTES, room))
+            room -= len(text)
+            usage = _REPORT.validate_json(text, strict=True)
         except ValidationError:
             raise NotPlain(f"{path.name} is not the report of a rank") from None
         if path.name != f"rank-{usage.rank}.json":

@@ -32,3 +32,18 @@ def test_checked_reports_keep_a_value_or_why_it_is_absent(fields: dict[str, Any]
 def test_checked_reports_refuse_a_row_that_is_neither_or_both(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         checked_reports(reports(**fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {**WHOLE, "value": 1e300},
+        {**WHOLE, "peak": -1e300},
+        {**WHOLE, "limit": 5e-324},
+        {**WHOLE, "seconds": 5e-324},
+        {**WHOLE, "wraps": -1},
+    ],
+)
+def test_numbers_of_reports_stay_finite_when_they_are_added_and_divided(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        checked_reports(reports(**fields))

@@ -66,3 +66,9 @@ def test_meters_state_the_power_of_a_host_without_a_trial() -> None:
 def test_counters_that_all_hosts_have_are_well() -> None:
     (step,) = counters(cast(Session, Counted(n1={"rapl": ready("RAPL")}, n2={"rapl": ready("RAPL")})))
     assert (step.state, step.value) == ("ok", "2 of 2 hosts")
+
+
+def test_reports_that_lack_details_are_shown_without() -> None:
+    session = Counted(n1={"rapl": {"state": "ready", "title": "RAPL"}})
+    (rapl,) = counters(cast(Session, session))
+    assert (rapl.state, rapl.value) == ("ok", "1 of 1 host")

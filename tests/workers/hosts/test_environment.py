@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import subprocess
 import time
@@ -16,10 +17,11 @@ import pytest
 from tests.workers.clusters.trials import PlainLink, output_of
 from tests.workers.hosts.trees import write_processors
 from workers import launchers
-from workers.agent import machine
+from workers.agent import machine, mpi_files
 from workers.hosts.environment import coalescing, describe, different_hosts, differing_facts
 from workers.hosts.processes import Agent
 from workers.launchers import Session
+from workers.launchers.limits import Limits
 
 
 def test_it_describes_the_virtual_host_and_not_the_machine(testbed: Session) -> None:
@@ -204,3 +206,40 @@ def test_it_reports_whether_a_card_adapts_its_interrupts() -> None:
     assert coalescing(said) == {"adaptive-rx": "on", "adaptive-tx": "off", "rx-usecs": "3", "tx-usecs": "0"}
     assert coalescing("Adaptive RX: n/a  TX: n/a\nrx-usecs: n/a\n")["adaptive-tx"] == "n/a"
     assert coalescing("") == {}
+
+
+def test_facts_start_no_git_in_directories_that_programs_of_trials_write(tmp_path: Path) -> None:
+    """Settings of a repository name commands that git runs."""
+    marker, script = tmp_path / "marker", tmp_path / "bench.py"
+    script.write_text("print(1)")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (
+        ["init", "-q"],
+        ["add", "bench.py"],
+        ["commit", "-q", "-m", "Measure"],
+        ["config", "core.fsmonitor", f"touch {marker}; false"],
+    ):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    with launchers.get("local").open(host_count=1, link=PlainLink()) as session:
+        hidden = Limits(hidden=(tmp_path,))
+        facts = session.environment(Path("python3"), [str(script)], limits=hidden)["program"]
+        assert "script" not in facts
+        assert session.environment(script, limits=hidden)["program"] is None
+    assert not marker.exists()
+
+
+def test_files_that_never_end_have_no_hash(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"x")
+    os.truncate(program, 1 << 42)
+    program.chmod(0o755)
+    assert machine.program_facts(str(program), "/bin")["sha256"] is None
+    assert machine.script_facts(["sh", "/" + "n" * 300]) == {}
+
+
+def test_files_of_the_kernel_are_no_facts_of_programs_of_root() -> None:
+    """The message of the kernel would be awaited for ever."""
+    if os.geteuid() != 0:
+        pytest.skip("another user cannot read them")
+    assert Limits().visible(["python3", "/proc/kmsg", "/etc/hosts"]) == ["python3", "/etc/hosts"]
+    assert mpi_files.loaded_by(["sh", "/proc/kmsg"], {"PATH": "/bin"}, "/") == []

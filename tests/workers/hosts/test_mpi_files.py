@@ -77,3 +77,12 @@ def test_it_sees_nothing_in_what_is_no_mpi_program(tmp_path: Path) -> None:
         ["/"],
     ):
         assert names(*program) == []
+
+
+def test_words_of_other_files_than_the_inputs_are_not_sent_to_hosts(tmp_path: Path) -> None:
+    work, secret = tmp_path / "work", tmp_path / "secret"
+    work.mkdir()
+    secret.write_text("SECRET_KEY=hidden")
+    (work / "run.sh").write_text("exec prog")
+    program = ["sh", str(secret), "../secret", "x/../../secret", "", "n" * 300, "run.sh"]
+    assert script_words(program, work) == ["exec", "prog"]

@@ -152,3 +152,33 @@ def test_samples_of_hostile_hosts_are_refused(odd: dict[str, Any]) -> None:
     assert Sample.from_message(ANSWER).hosts[0].host == "n1"
     with pytest.raises(ClusterUnavailable, match="sends no sample"):
         Sample.from_message({**ANSWER, **odd})
+
+
+@pytest.mark.parametrize(
+    "hosts", [["n2"], ["n1", "n1"], [f"n{number}" for number in range(100)]], ids=["other", "two", "many"]
+)
+def test_another_machine_sends_samples_of_itself_alone(hosts: list[str]) -> None:
+    """They are kept until the trial ends: 4096 hosts a second filled the worker's memory."""
+    one = asdict(sample(1.0, *(HostSample(host, 1.0, 0.5, 100, 1) for host in hosts)))
+    with pytest.raises(ClusterUnavailable, match="n1 sends no sample"):
+        Sample.of_machine("n1", one)
+
+
+def test_another_machine_sends_no_ranks() -> None:
+    """The live view reads their names as numbers."""
+    for ranks_of_host, is_fine in (({}, True), ({"x": 1.0}, False)):
+        one = asdict(sample(1.0, HostSample("n1", 1.0, 0.5, 100, 1, ranks=ranks_of_host)))
+        if is_fine:
+            assert Sample.of_machine("n1", one).hosts[0].host == "n1"
+        else:
+            with pytest.raises(ClusterUnavailable, match="n1 sends no sample"):
+                Sample.of_machine("n1", one)
+
+
+def test_counters_read_at_nearly_the_same_time_have_no_rate() -> None:
+    before, after = (
+        HostSample("n1", 1.0, 1.0, 1, 1, counters={"package_j": (at_s, joules)})
+        for at_s, joules in ((0.0, 0.0), (5e-324, 2.0**62))
+    )
+    (row,) = shares([sample(1.0, before), sample(2.0, after)])
+    assert "package_W" not in row

@@ -46,3 +46,12 @@ def test_a_host_reports_for_itself_alone() -> None:
         "a": report(3.0),
         "b": report(4.0),
     }
+
+
+def test_two_hosts_of_one_name_have_no_sums() -> None:
+    """The energy of one host would be shown as that of both."""
+    agents = {"a": SimpleNamespace(name="n1"), "b": SimpleNamespace(name="n1")}
+    session = SimpleNamespace(hosts=("a", "b"), remote_agents=agents)
+    assert Session._counting_agents.fget(cast(Session, session)) == {}  # type: ignore[attr-defined]
+    agents["b"].name = "n2"
+    assert set(Session._counting_agents.fget(cast(Session, session))) == {"n1", "n2"}  # type: ignore[attr-defined]

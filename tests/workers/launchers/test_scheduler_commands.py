@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from experiments.cluster_kinds.ssh import SshSettings
 from tests.workers.launchers.commands import words
 from workers import launchers
 from workers.errors import ClusterUnavailable
+from workers.hosts.programs import run_bounded
 from workers.launchers.flux import parse_jobs
 from workers.launchers.gridengine import parse_qstat as parse_grid_engine
 from workers.launchers.lsf import parse_bjobs
 from workers.launchers.pbs import parse_qstat as parse_pbs
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, clock_s
+from workers.launchers.ssh_words import explain, why_unreached
 
 ENVIRONMENT = {"parallel_environment": "whole"}
 SUBMITTED = {
@@ -431,3 +435,33 @@ def test_the_batch_script_is_a_program(lasting: bool, tmp_path: Path, eventually
         for process in (agent, batch):
             process.kill()
             process.wait()
+
+
+def test_a_login_host_that_prints_without_end_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In 30 s it could print as many GB as the network carries."""
+    (tmp_path / "squeue").write_text("#!/bin/sh\nexec yes\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    begun = time.monotonic()
+    with pytest.raises(ClusterUnavailable, match=r"it prints more than 16.* MiB"):
+        launcher_of("slurm").queue.run(["squeue"])
+    assert time.monotonic() - begun < 10
+
+
+def test_commands_have_input_output_status_and_a_time_limit() -> None:
+    answer = run_bounded(["sh", "-c", "cat; echo odd >&2; exit 3"], "text", limit_s=10)
+    assert (answer.stdout, answer.stderr, answer.returncode) == ("text", "odd\n", 3)
+    begun = time.monotonic()
+    for command in ("sleep 60", "exec >&- 2>&-; sleep 60"):
+        with pytest.raises(subprocess.TimeoutExpired):
+            run_bounded(["sh", "-c", command], limit_s=0.2)
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize("unit", ["\n", "python", "python ", ": python"])
+def test_long_complaints_of_a_host_are_explained_at_once(unit: str) -> None:
+    """A mebibyte of empty lines was searched for hours, with the worker held."""
+    begun = time.process_time()
+    assert explain("n1", unit * (1 << 20)).startswith("The connection to host n1 ended")
+    assert why_unreached("n1", 1.0, unit * (1 << 20), SshSettings(hosts=("n1",))).problem
+    assert time.process_time() - begun < 5

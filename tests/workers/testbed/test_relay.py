@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 from itertools import groupby, pairwise
 
 import pytest
 
 from tests.workers.testbed.relay_library import Way
+from workers.agent.machine import memory_bytes
+from workers.testbed import emulation
 from workers.testbed.emulation import gilbert
 
 FRAME_BYTES = 1514
@@ -72,3 +76,16 @@ def test_a_relay_that_was_late_hands_over_no_burst_and_catches_up() -> None:
 
 def test_a_link_without_a_rate_hands_over_what_is_due() -> None:
     assert set(Way(delay_s=0.001).leaves_ns([SECOND_NS] * 100, FRAME_BYTES)) == {SECOND_NS + 1_000_000}
+
+
+def test_frames_on_their_way_take_a_share_of_the_memory() -> None:
+    """A program can send any number of them within ten seconds of delay."""
+    code = (
+        "import resource, runpy, sys; sys.argv[1:] = [sys.argv[1], '[]']\n"
+        "try:\n    runpy.run_path(sys.argv[2], run_name='__main__')\n"
+        "except BaseException: pass\n"
+        "print(resource.getrlimit(resource.RLIMIT_DATA)[1])"
+    )
+    words = [sys.executable, "-c", code, "libc.so.6", str(emulation.RELAY)]
+    limit = int(subprocess.check_output(words, text=True, timeout=60))
+    assert 0 < limit < memory_bytes() / 2

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from experiments.errors import NotPlain
+from workers.trial import rank_usage
 from workers.trial.rank_usage import RankUsage, ranks_on, read_rank_usage, run_metrics
 
 
@@ -104,3 +107,34 @@ def test_report_that_no_wrapper_wrote_is_refused(tmp_path: Path, written: str) -
     file.write_text(written)
     with pytest.raises(NotPlain, match=r"rank-0\.json"):
         read_rank_usage(tmp_path)
+
+
+@pytest.mark.parametrize("field", ["io", "mpi_world", "mpi_libraries"])
+def test_reports_of_many_entries_are_refused(tmp_path: Path, field: str) -> None:
+    """64 KB of entries took 1.3 MB of the worker's memory for each of 20 000 reports."""
+    entries = {"io": {f"{number}": 0 for number in range(200)}, "mpi_libraries": ["x"] * 200}
+    written = entries.get(field, {f"{number}": "" for number in range(200)})
+    (tmp_path / "rank-0.json").write_text(json.dumps({**REPORT, field: written}))
+    with pytest.raises(NotPlain, match="not the report of a rank"):
+        read_rank_usage(tmp_path)
+
+
+def test_reports_of_all_ranks_together_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_usage, "REPORTS_LIMIT_BYTES", 3 * len(json.dumps(REPORT)) + 2)
+    for rank in range(3):
+        (tmp_path / f"rank-{rank}.json").write_text(json.dumps({**REPORT, "rank": rank}))
+    assert len(read_rank_usage(tmp_path)) == 3
+    (tmp_path / "rank-3.json").write_text(json.dumps({**REPORT, "rank": 3}))
+    with pytest.raises(NotPlain, match="is longer than"):
+        read_rank_usage(tmp_path)
+
+
+def test_report_that_the_program_reserves_does_not_hold_the_worker(tmp_path: Path) -> None:
+    file = tmp_path / "rank-0.json"
+    file.write_text(json.dumps(REPORT))
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # by which the kernel asks for the file
+    with file.open("r+") as stream:
+        fcntl.fcntl(stream, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        with pytest.raises(NotPlain, match="reserved by the program"):
+            read_rank_usage(tmp_path)
+    signal.signal(signal.SIGIO, before)

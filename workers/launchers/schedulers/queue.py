@@ -23,6 +23,7 @@ from experiments.cluster_kinds.hosts import as_alias
 from experiments.cluster_kinds.scheduler import SchedulerSettings
 from workers.agent.variables import FORGET_JOB, without_job
 from workers.errors import ClusterUnavailable
+from workers.hosts.programs import run_bounded
 from workers.launchers.ssh_words import SSH_FAILED
 
 COMMAND_LIMIT_S = 30.0
@@ -144,10 +145,7 @@ class Queue(ABC, Generic[S]):
         marker = None if self.settings.login is None else f"rankwire-{secrets.token_hex(8)}"
         command = argv if marker is None else ["sh", "-c", MARKED, marker, *argv]
         try:
-            result = subprocess.run(
-                self.wrap(command), input=text, capture_output=True, encoding="utf-8", errors="replace",
-                timeout=COMMAND_LIMIT_S, check=False, env=without_job(os.environ),
-            )  # fmt: skip
+            result = run_bounded(self.wrap(command), text, limit_s=COMMAND_LIMIT_S, environment=without_job(os.environ))
         except subprocess.TimeoutExpired:
             return Answer(None, "", "")
         except OSError as error:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO
 
 import pytest
 
 from analysis.catalogue import METRICS
+from experiments.common import plain_files
 from experiments.files import read_mpi_profile
 from experiments.models import Kind, State, Trial
 from experiments.selectors.study import study_of
 from tests.workers.trial.mpi.trees import tree_of
+from workers.trial.inside_mpi import left_behind
 
 WATER = {"workload": "water", "parameters": {"molecules": 64, "steps": 20}, "sweep": {"hosts": [2]}}
 
@@ -93,3 +98,19 @@ def test_a_twin_runs_on_an_unlimited_link_and_tells_what_the_network_costs(run_a
     assert transfer * serialisation == pytest.approx(measured["mpi_communication_efficiency"])
     assert (measured["mpi_transfer_efficiency"], measured["mpi_serialisation_efficiency"]) == (transfer, serialisation)
     assert transfer < 0.9
+
+
+def test_profiles_of_no_rank_of_a_failed_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program wrote 100 000 links to one file of 64 MiB, and the worker read all."""
+    read: list[str] = []
+    opened = plain_files.opened
+
+    def note(file: Path) -> AbstractContextManager[IO[bytes]]:
+        read.append(file.name)
+        return opened(file)
+
+    monkeypatch.setattr(plain_files, "opened", note)
+    for rank in range(50):
+        (tmp_path / f"rank-{rank}.mpi").write_bytes(b"x" * 100)
+    assert left_behind(tmp_path, 2) is None
+    assert read == ["rank-0.mpi", "rank-1.mpi"]
