@@ -75,7 +75,7 @@ _loaded: dict[str, str] = {}
 def load_libraries() -> None:
     """Import modules without settings, in the time in which the services start."""
     os.environ.update({**ONE_THREAD, **os.environ})
-    _import("celery.bin.celery", "django.db.models.sql", "analysis.conclusions", "experiments.specification")
+    _import("config.celery_commands", "django.db.models.sql", "analysis.conclusions", "experiments.specification")
 
 
 def load(environment: Mapping[str, str], *modules: str) -> None:
@@ -317,4 +317,4 @@ def _beat(var: Path) -> Program:
 
 def _celery(program: str, *options: str) -> list[str]:
     quiet = ["--without-mingle", "--without-gossip"] if program == "worker" else []
-    return ["celery", "-A", "config", program, "--loglevel=INFO", *quiet, *options]
+    return ["config.celery_commands", program, "--loglevel=INFO", *quiet, *options]

@@ -1,4 +1,7 @@
-"""Celery task that runs background tasks."""
+"""Celery task that runs background tasks.
+
+What exports and replays need is imported by the process that makes one: the first trial of a worker would wait for it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Final
 import structlog
 from celery import shared_task
 
-from dashboard.background import bundles, changes, diagnoses, exports, replays
+from dashboard.background import changes, diagnoses
 from dashboard.background.asking import Withdrawn
 from experiments.errors import RepositoryError
 from experiments.models import BackgroundTask
@@ -18,13 +21,21 @@ Kind = BackgroundTask.Kind
 
 
 def _export(task: BackgroundTask) -> None:
+    from dashboard.background import bundles, exports
+
     (bundles if bundles.is_bundle(task) else exports).write(task)
+
+
+def _replay(task: BackgroundTask) -> None:
+    from dashboard.background import replays
+
+    replays.make(task)
 
 
 _RUNNERS: Final[Mapping[str, Callable[[BackgroundTask], None]]] = {
     Kind.EXPORT: _export,
     Kind.CHANGE: changes.make,
-    Kind.REPLAY: replays.make,
+    Kind.REPLAY: _replay,
 }
 
 log = structlog.get_logger()
