@@ -1,19 +1,16 @@
-"""Speed of the analysis of captures, beside the tools that people use.
+"""Speed of the analysis of captures, beside tcptrace.
 
-    python -m benchmarks.analysis_speed [--capture FILE] [--large PACKETS ...] [--short] [--hostile MB]
+    python -m benchmarks.analysis_speed [--capture FILE] [--large PACKETS ...]
 
 Without a capture it records one: LAMMPS on four ranks over the loopback of a namespace, about 300 000 packets, snap
-length 128. Every tool reads the same file from a warm cache; the best of several runs counts. ``--large`` generates
-captures of that many packets to show time and memory as they grow. ``--short`` takes less than two minutes: ours and tcptrace in
-turn with CPU time beside wall time, which other programs on the machine disturb less, the cold start, and the memory of
-hostile captures. ``--hostile`` makes every kind of hostile capture in that size and shows CPU time and memory of each.
+length 128. Ours and tcptrace read it in turn from a warm cache, with CPU time beside wall time, which other programs on the
+machine disturb less; then the cold start, and the memory of hostile captures. ``--large`` generates captures of that many
+packets to show time and memory as they grow. Takes less than two minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import json
 import multiprocessing
 import os
 import shutil
@@ -22,8 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import analysis
@@ -35,25 +31,7 @@ from tests.analysis.recordings.recording import record
 
 STEPS = "1550"
 SAMPLE_PACKETS = 300
-"""pyshark is measured on this many packets."""
-ORACLE_PACKETS = 20_000
-TSHARK_FIELDS = (
-    "frame.time_epoch", "frame.len", "ip.src", "ip.dst", "tcp.srcport", "tcp.dstport", "tcp.len", "tcp.seq", "tcp.ack",
-    "tcp.flags", "tcp.window_size", "tcp.analysis.ack_rtt", "tcp.analysis.retransmission",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the table: seconds for ``packets`` packets."""
-
-    name: str
-    seconds: float
-    packets: int
-
-    @property
-    def ns_per_packet(self) -> float:
-        return self.seconds / self.packets * 1e9
+"""A cold start reads this many packets."""
 
 
 def best(call: Callable[[], object], runs: int) -> float:
@@ -112,29 +90,6 @@ def cold_starts(path: Path, directory: Path) -> str:
     return f"cold, {SAMPLE_PACKETS} packets: {ours:.2f} s of CPU; import numpy {numpy:.2f} s, python -c pass {nothing:.2f} s"
 
 
-def pyshark_seconds(path: Path, directory: Path, use_json: bool) -> float:
-    import pyshark
-
-    few = directory / "few.pcap"
-    subprocess.run(["editcap", "-r", str(path), str(few), f"1-{SAMPLE_PACKETS}"], check=True)
-
-    def read() -> None:
-        asyncio.set_event_loop(asyncio.new_event_loop())
-        capture = pyshark.FileCapture(str(few), use_json=use_json, include_raw=False)
-        assert sum(1 for _ in capture) == SAMPLE_PACKETS
-        capture.close()
-
-    empty = directory / "one.pcap"
-    subprocess.run(["editcap", "-r", str(path), str(empty), "1"], check=True)
-    start_up = best(tool("tshark", "-r", str(empty)), 3)
-    return max(best(read, 2) - start_up, 1e-9)
-
-
-def plain_python(path: Path) -> float:
-    records = list(oracle.records(path))[:ORACLE_PACKETS]
-    return best(lambda: [oracle.packet(one) for one in records], 1)
-
-
 def in_turn(path: Path, runs: int = 30) -> list[str]:
     """Time ours and tcptrace in turn, for equal load: least, median, wall, CPU."""
     times: dict[str, list[tuple[float, float]]] = {"analysis.analyse": [], "tcptrace -n -l -W -r": []}
@@ -187,65 +142,6 @@ def memory_of_hostile_captures(directory: Path, packets: int = 1_000_000) -> lis
     return lines
 
 
-_COST = """
-import sys, time
-import analysis.command_line.commands
-begin = time.process_time()
-result = analysis.analyse(sys.argv[1])
-print(time.process_time() - begin, int(result.metrics["packets"]), int(result.metrics.get("connections", 0)), result.trust.verdict)
-"""
-
-
-def costs_of_hostile_captures(directory: Path, mb: float) -> Iterator[str]:
-    """Return CPU time without the start, and peak resident size, of each kind."""
-    path = directory / "hostile.pcap"
-    for name, made in (hostile.GENERATORS | hostile.LARGE).items():
-        packet_bytes = (len(made(600)) - len(made(300))) / 300
-        most = 4_000_000 if name == "options" else int(mb * 1e6)  # no block is longer than 16 MiB
-        path.write_bytes(made(min(int(mb * 1e6 / packet_bytes), most)))
-        done = subprocess.run([sys.executable, "-c", _COST, str(path)], capture_output=True, check=True, text=True)
-        cpu_s, packets, connections, trust = done.stdout.split()
-        yield (
-            f"{name:24} {float(cpu_s):6.1f} s of CPU {most_resident_mb(path):6.0f} MB resident"
-            f" {int(packets):>10,} packets {int(connections):>10,} connections, {trust}"
-        )
-
-
-def short(path: Path, directory: Path) -> list[str]:
-    packets = int(analysis.analyse(path).metrics["packets"])
-    return [
-        f"{packets:,} packets, {path.stat().st_size / 1e6:.0f} MB; least and median of 30, ms",
-        *in_turn(path),
-        f"decoding alone          {packets / best(lambda: decode_alone(path), 15) / 1e6:6.1f} million packets/s",
-        f"command line, cold      {cold_start(path):6.2f} s",
-        cold_starts(path, directory),
-        *growth(path, directory, [2_000_000]),
-        *memory_of_hostile_captures(directory),
-    ]
-
-
-def rows_of(path: Path, directory: Path) -> list[Row]:
-    """Ours first, then everything that is installed."""
-    packets = int(analysis.analyse(path).metrics["packets"])
-    name = str(path)
-    rows = [
-        Row("analysis.analyse, whole catalogue", best(lambda: analysis.analyse(path), 15), packets),
-        Row("  decoding alone", best(lambda: decode_alone(path), 15), packets),
-        Row("  command line, cold start", cold_start(path), packets),
-        Row("cat", best(tool("cat", name), 5), packets),
-        Row("capinfos without hashes", best(tool("capinfos", "-cduaeiyxz", name), 5), packets),
-        Row("tcptrace -n -l -W -r", best(tool("tcptrace", "-n", "-l", "-W", "-r", name), 5), packets),
-    ]
-    if shutil.which("tcpdump"):
-        rows.append(Row("tcpdump -nr", best(tool("tcpdump", "-nr", name), 2), packets))
-    fields = [word for field in TSHARK_FIELDS for word in ("-e", field)]
-    rows.append(Row("tshark -T fields", best(tool("tshark", "-n", "-r", name, "-T", "fields", *fields), 1), packets))
-    rows.append(Row("plain Python (decoding alone)", plain_python(path), min(ORACLE_PACKETS, packets)))
-    rows.append(Row("pyshark, JSON", pyshark_seconds(path, directory, True), SAMPLE_PACKETS))
-    rows.append(Row("pyshark, XML", pyshark_seconds(path, directory, False), SAMPLE_PACKETS))
-    return rows
-
-
 def generate(path: Path, model: Path, packets: int) -> None:
     """Repeat ``model`` with times that go on: sequence numbers repeat, sizes hold."""
     records = list(oracle.records(model))
@@ -296,35 +192,19 @@ def growth(model: Path, directory: Path, sizes: list[int]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--capture", type=Path, help="a savefile (pcap); one is recorded when it is not given")
-    parser.add_argument("--large", type=int, nargs="*", default=[])
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--hostile", type=float, metavar="MB", help="only what hostile captures of that size cost")
+    parser.add_argument("--large", type=int, nargs="*", default=[2_000_000])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
-        if options.hostile:
-            for line in costs_of_hostile_captures(directory, options.hostile):
-                print(line, flush=True)
-            return
         path = options.capture or recorded(directory)
-        if options.short:
-            print("\n".join(short(path, directory)))
-            return
-        rows = rows_of(path, directory)
-        ours = rows[0].ns_per_packet
-        print(f"{rows[0].packets:,} packets, {path.stat().st_size / 1e6:.0f} MB")
-        print(f"{'':36}{'seconds':>10}{'ns/packet':>12}{'times ours':>12}")
-        for row in rows:
-            ratio = row.ns_per_packet / ours
-            print(f"{row.name:36}{row.seconds:10.4f}{row.ns_per_packet:12.1f}{ratio:12.2f}")
-        table = analysis.read_capture(path)
-        print(f"decoding: {1e3 / rows[1].ns_per_packet:.1f} million packets/s")
-        print(f"memory of the table: {table.nbytes / len(table):.0f} bytes per packet")
-        if options.json:
-            options.json.write_text(json.dumps({row.name.strip(): row.ns_per_packet for row in rows}))
-        for line in growth(path, directory, options.large):
-            print(line)
+        packets = int(analysis.analyse(path).metrics["packets"])
+        print(f"{packets:,} packets, {path.stat().st_size / 1e6:.0f} MB; least and median of 30, ms")
+        print(*in_turn(path), sep="\n")
+        print(f"decoding alone          {packets / best(lambda: decode_alone(path), 15) / 1e6:6.1f} million packets/s")
+        print(f"command line, cold      {cold_start(path):6.2f} s")
+        print(cold_starts(path, directory))
+        print(*growth(path, directory, options.large), sep="\n")
+        print(*memory_of_hostile_captures(directory), sep="\n")
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ Overhead per trial: wall time of an experiment of short trials, from its submiss
 elapsed times of its launch commands, divided by the number of trials. It holds preparing, capture, decoding, metrics and
 the database; the task that a Celery worker runs is called in this process. ReFrame, installed into a throw-away
 environment, runs the same program with its serial policy in the same run. The observer effect is the ratio of the median
-elapsed times with and without capture, runs interleaved. The cost of the live view is the same ratio between trials whose
-page is asked for as often as a browser does while their capture is decoded as it grows, and trials without a reader and whose
-capture is decoded at the end only. Rounds tell the spread: the machine may be busy. The cost of the MPI profile is the mean ratio between
-runs that follow each other with it and without, in changing order, and its interval of 95 %; beside it, the calls of all ranks times
-what counting one takes in them, as a share of their time.
+elapsed times with and without capture, runs interleaved. Rounds tell the spread: the machine may be busy. The cost of the MPI
+profile is the mean ratio between runs that follow each other with it and without, in changing order, and its interval of 95 %;
+beside it, the calls of all ranks times what counting one takes in them, as a share of their time.
 """
 
 from __future__ import annotations
@@ -19,14 +17,12 @@ import argparse
 import json
 import math
 import os
-import signal
 import statistics
 import subprocess
 import sys
 import time
 import venv
 from collections.abc import Callable, Sequence
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +54,6 @@ class Second(rfm.RunOnlyRegressionTest):
 PAIRS = 3
 COUNTED = "mpi_profile_cost_share"
 LEVELS = ("none", "summary", "trace")
-PAGE_PERIOD_S = 0.8
 WATER = {
     "name": "observer",
     "workload": "water",
@@ -77,10 +72,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--follow", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.follow:
-        return follow()
     with services(durable=True) as home:
         os.environ["RANKWIRE_LOG_LEVEL"] = "ERROR"
         rows = measure(options.only, options.trials, options.rounds, home)
@@ -238,66 +230,6 @@ def change(values: Sequence[float], without: Sequence[float]) -> list[float]:
     return [100 * math.expm1(value) for value in (mean - half, mean, mean + half)]
 
 
-def live_view(_trials: int, rounds: int, _home: Path) -> list[Row]:
-    """Watched and decoded as it grows, and neither, in turn."""
-    from experiments.models import Measurement
-    from workers.trial import measure
-    from workers.trial.live import LiveTraffic
-
-    decoding = measure._live
-    pair = ((True, decoding), (False, lambda _capture: LiveTraffic(None)))
-    effects = []
-    reader = follower()
-    try:
-        for _ in range(rounds):
-            times: dict[bool, list[float]] = {True: [], False: []}
-            for watched, look in (*pair, *pair[::-1]) * PAIRS:
-                measure._live = look
-                # It stays alive: freeing its memory would disturb the next trial.
-                reader.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
-                experiment = run_water()
-                if reader.poll() is not None:
-                    raise SystemExit("the trial's page does not answer")
-                elapsed = Measurement.objects.get(trial__experiment=experiment, metric="elapsed_s", scope="all")
-                times[watched].append(elapsed.value)
-            effects.append(100 * (statistics.median(times[True]) / statistics.median(times[False]) - 1))
-    finally:
-        measure._live = decoding
-        reader.kill()
-        reader.wait()
-    return [row("live view, page followed and capture decoded as it grows", effects, "%", 3.0)]
-
-
-def follower() -> subprocess.Popen[str]:
-    """Yield a process that follows the running trial's page, once it does."""
-    argv = [sys.executable, "-m", "benchmarks.orchestration", "--follow"]
-    reader = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-    assert reader.stdout is not None
-    reader.stdout.readline()
-    return reader
-
-
-def follow() -> int:
-    """Poll the page of the running trial as a browser does, until killed."""
-    import django
-
-    django.setup()
-    from django.contrib.auth import get_user_model
-    from django.test import Client
-
-    from experiments.models import Trial
-
-    reader, _ = get_user_model().objects.get_or_create(username="reader", is_superuser=True)
-    client = Client(headers={"host": "localhost"})
-    client.force_login(reader)
-    print("looking", flush=True)
-    while True:
-        for number in Trial.objects.active().values_list("pk", flat=True):
-            if client.get(f"/trials/{number}/live/").status_code != HTTPStatus.OK:
-                return 1
-        time.sleep(PAGE_PERIOD_S)
-
-
 def queue_of_ten_thousand(_trials: int, _rounds: int, _home: Path) -> list[Row]:
     """Accepting 10 000 trials, and what a look at the waiting queue costs."""
     from experiments.library import load_defaults
@@ -359,7 +291,6 @@ PARTS: dict[str, Callable[[int, int, Path], list[Row]]] = {
     "overhead": overhead,
     "observer": observer_effect,
     "profile": profile_cost,
-    "live": live_view,
     "queue": queue_of_ten_thousand,
 }
 

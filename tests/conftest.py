@@ -66,7 +66,6 @@ class Services:
 
 
 ONE_BY_ONE = (
-    "tests/script/test_known_programs.py",
     "tests/script/test_quick_studies.py",
     "tests/workers/capture/",
     "tests/workers/faults/",

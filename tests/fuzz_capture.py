@@ -4,7 +4,6 @@ Never a crash, a hang, a read out of bounds or endless memory.
 
     python tests/fuzz_capture.py [--count N | --seconds S] [--seed K] [--keep DIRECTORY]
     NUMBA_BOUNDSCHECK=1 python tests/fuzz_capture.py       every read and index checked
-    python tests/fuzz_capture.py --capinfos [...]          packets and bytes beside those of Wireshark's capinfos, where trust is good
 
 Prints one line of counts; leaves with 1 and the mutant's bytes in DIRECTORY at the first failure.
 """
@@ -21,7 +20,6 @@ import lzma
 import random
 import resource
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,8 +39,6 @@ from tests.analysis.capture_files import Frame
 from tests.analysis.frames import ethernet, ipv4, ipv6, tcp, udp
 
 HANG_S = 30
-AT_ONCE = 100
-"""Files that capinfos is asked about together."""
 COMPILING_S = 120
 MEMORY_BYTES = 500_000_000
 """A mutant of a few kilobytes may not make the process grow by more than this."""
@@ -127,17 +123,12 @@ def _mutate(data: bytearray, chance: random.Random, originals: list[bytes]) -> N
 
 def judge(data: bytes, path: Path, hang_s: int = HANG_S) -> str:
     """ "result", "degraded" or "refused"; raises whatever else happened."""
-    return weighed(data, path, hang_s)[0]
-
-
-def weighed(data: bytes, path: Path, hang_s: int = HANG_S) -> tuple[str, int, int]:
-    """The same, with the packets of the file and their bytes on the wire."""
     path.write_bytes(data)
     faulthandler.dump_traceback_later(hang_s, exit=True)
     try:
         result = analysis.analyse(path, decoder="native")
     except analysis.CaptureError as error:
-        return ("refused" if str(error) else "refused without a word"), 0, 0
+        return "refused" if str(error) else "refused without a word"
     finally:
         faulthandler.cancel_dump_traceback_later()
     json.dumps(result.to_dict(), allow_nan=False)
@@ -148,47 +139,7 @@ def weighed(data: bytes, path: Path, hang_s: int = HANG_S) -> tuple[str, int, in
     assert facts["packets"] == result.metrics["packets"] or result.metrics["super_segments"]
     if facts["truncated_tail"] or facts["damaged"]:
         assert result.trust.verdict != "good"
-    verdict = "result" if result.trust.verdict == "good" else "degraded"
-    split = facts["packets"] != result.metrics["packets"]
-    return verdict, facts["packets"], 0 if split else int(result.metrics.get("wire_bytes", 0))
-
-
-def told_by_capinfos(paths: list[Path]) -> dict[str, tuple[int, int]]:
-    """Packets and bytes of each file that capinfos can open, by name."""
-    done = subprocess.run(["capinfos", "-T", "-r", "-M", "-c", "-d", *map(str, paths)], capture_output=True, text=True)
-    rows = [line.split("\t") for line in done.stdout.splitlines()]
-    return {
-        row[0]: (int(row[1]), int(row[2])) for row in rows if len(row) > 2 and row[1].isdigit() and row[2].isdigit()
-    }
-
-
-def beside_capinfos(count: int, seed: int, keep: Path) -> int:
-    """Return 1 if a mutant's packets or bytes differ although trust is good."""
-    ours: dict[str, tuple[str, int, int]] = {}
-    compared, equal, wrong = 0, 0, []
-    with tempfile.TemporaryDirectory() as directory:
-        files_made = mutants(seed)
-        for first in range(0, count, AT_ONCE):
-            paths = [Path(directory, f"mutant-{seed}-{number}") for number in range(first, min(first + AT_ONCE, count))]
-            for path in paths:
-                ours[str(path)] = weighed(next(files_made), path, COMPILING_S if first == 0 else HANG_S)
-            for name, (packets, size) in told_by_capinfos(paths).items():
-                verdict, our_packets, our_size = ours[name]
-                same = our_packets == packets and our_size in (0, size)
-                compared, equal = compared + (verdict != "refused"), equal + (verdict != "refused" and same)
-                if verdict == "result" and not same:
-                    keep.mkdir(parents=True, exist_ok=True)
-                    (keep / Path(name).name).write_bytes(Path(name).read_bytes())
-                    wrong.append([Path(name).name, our_packets, our_size, packets, size])
-            for path in paths:
-                path.unlink()
-    reported = count - compared
-    print(
-        json.dumps(
-            {"mutants": count, "compared": compared, "equal": equal, "not compared": reported, "wrong silently": wrong}
-        )
-    )
-    return 1 if wrong else 0
+    return "result" if result.trust.verdict == "good" else "degraded"
 
 
 def resident_bytes() -> int:
@@ -232,10 +183,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("var/fuzz"))
-    parser.add_argument("--capinfos", action="store_true", help="--count mutants, 3000 unless said otherwise")
     options = parser.parse_args()
-    if options.capinfos:
-        return beside_capinfos(min(options.count, 3000), options.seed, options.keep)
     return fuzz(options.count, options.seconds, options.seed, options.keep)
 
 

@@ -53,14 +53,32 @@ def test_example_of_every_setting_is_accepted(tmp_path: Path) -> None:
             "RANKWIRE_WEBHOOK_NETWORKS must be networks such as 10.1.0.0/16, not '10.1.0.1/16'.",
         ),
         (
-            {"DATABASE_URL": "postgresql://a:b@c:x/d"},
-            "DATABASE_URL must read postgresql://user:password@host:port/name.",
-        ),
-        ({"DATABASE_URL": "mysql://a/b"}, "DATABASE_URL must read postgresql://user:password@host:port/name."),
-        (
             {"RANKWIRE_PREFIX": "/lab/../x"},
             "RANKWIRE_PREFIX must be a path such as /rankwire, of letters, digits and . _ ~ -, not '/lab/../x'.",
         ),
+        (
+            {"RANKWIRE_SMTP_URL_FILE": "/nowhere/smtp"},
+            "RANKWIRE_SMTP_URL_FILE names /nowhere/smtp, which cannot be read: No such file or directory.",
+        ),
+    ],
+)
+def test_environment_refuses_a_wrong_value(variables: dict[str, str], message: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^{re.escape(message)}$"):
+        Environment.of(variables)
+
+
+@pytest.mark.parametrize("address", ["postgresql://a:b@c:x/d", "mysql://a/b"])
+def test_database_refuses_another_address(address: str) -> None:
+    with pytest.raises(
+        ImproperlyConfigured, match=r"^DATABASE_URL must read postgresql://user:password@host:port/name\.$"
+    ):
+        database(address)
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"RANKWIRE_MAX_TRIALS": "many"}, "RANKWIRE_MAX_TRIALS must be a valid integer, not 'many'."),
         (
             {"RANKWIRE_PREFIX": "api/"},
             "RANKWIRE_PREFIX must not be '/api': pages of Rankwire have URLs that begin so.",
@@ -68,10 +86,6 @@ def test_example_of_every_setting_is_accepted(tmp_path: Path) -> None:
         (
             {"DATABASE_URL": "postgresql://a:b@c/d", "RANKWIRE_DATABASE_PASSWORD": "e"},
             "RANKWIRE_DATABASE_PASSWORD is set, but the address has a password already.",
-        ),
-        (
-            {"RANKWIRE_SMTP_URL_FILE": "/nowhere/smtp"},
-            "RANKWIRE_SMTP_URL_FILE names /nowhere/smtp, which cannot be read: No such file or directory.",
         ),
         ({"REDIS_URL": "localhost"}, "REDIS_URL must read redis://:password@host:port/number."),
     ],

@@ -62,16 +62,6 @@ def test_no_study_runs_its_points_one_after_another(file: Path) -> None:
 
 
 @pytest.mark.timeout(SLICE_S + 30)
-def test_a_slice_of_the_first_study_runs_to_its_end(start: Callable[..., Script], tmp_path: Path) -> None:
-    result, output = result_of(
-        start, sliced("water-quick", tmp_path, {"hosts": [1, 2]}, 1, {"steps": 2}), tmp_path, SLICE_S
-    )
-    assert [trial["parameters"]["hosts"] for trial in result["trials"]] == [1, 2]
-    assert result["answer"]["question"] == "scale"
-    assert "Elapsed time" in output
-
-
-@pytest.mark.timeout(SLICE_S + 30)
 def test_a_slice_of_the_wide_area_study_ends_with_an_answer(start: Callable[..., Script], tmp_path: Path) -> None:
     sweep = {"link.delay": ["0 ms", f"{FAR_MS} ms"], "message_bytes": ["64 KiB"], "link.loss": ["0 %"]}
     brief = {"repetitions": 30, "time_per_size": "0.5 s"}

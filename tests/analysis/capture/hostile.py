@@ -219,7 +219,7 @@ GENERATORS: Final[dict[str, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 LARGE: Final[dict[str, Callable[[int], bytes]]] = {made.__name__: made for made in (sections, options, handshakes)}
-"""Others that show only when they are large: ``python -m benchmarks.analysis_speed --hostile`` measures them too."""
+"""Others that show only when they are large."""
 
 
 def captures(count: int) -> Iterator[tuple[str, bytes]]:

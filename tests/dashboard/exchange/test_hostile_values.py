@@ -43,20 +43,21 @@ VALUES = (
 """JSON texts."""
 
 
-def leaves(data: Any) -> Iterator[tuple[Any, Any]]:
-    """Each (container, key) of plain data."""
+def leaves(data: Any, place: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Each (container, key, place) of plain data; items of a list have one place."""
     for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        yield data, key
+        below = f"{place}/{key if isinstance(data, dict) else ''}"
+        yield data, key, below
         if isinstance(value, dict | list):
-            yield from leaves(value)
+            yield from leaves(value, below)
 
 
 def spoiled(data: Any, most: int = 25) -> list[tuple[str, str]]:
     """JSON texts of data with one value replaced, with the names of the changes.
 
-    Each value is replaced by an integer of 400 digits, and some of all other pairs are tried, always the same.
+    The value of each place is replaced by an integer of 400 digits, and some of all other pairs are tried, always the same.
     """
-    targets = list(leaves(data))
+    targets = list({place: (container, key) for container, key, place in leaves(data)}.values())
     pairs = [(*target, value) for target in targets for value in VALUES[1:]]
     others = Random(38).sample(pairs, min(most, len(pairs)))
     changes = []

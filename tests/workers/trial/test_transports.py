@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from tests.workers.profile import newer
 from workers import launchers
 from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.world import HELLO
-from workers.launchers import Job, Session
+from workers.launchers import Job
 from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
@@ -102,21 +101,12 @@ def test_a_variable_without_effect_fails_the_trial(run_all: Callable[..., list[T
     assert trial.message.startswith("The variable OMPI_MCA_btl would have no effect: the transport tcp sets it.")
 
 
-def small_s(session: Session, job: Job) -> float:
-    """Return half the round trip of one byte, the median of a few."""
-    (job.workdir / "stdout.txt").unlink(missing_ok=True)  # of the last run; it would go along
-    status, out, err = run(session, job)
-    assert status == 0, err
-    ranks = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-    return float(next(rank["small_s"] for rank in ranks if "small_s" in rank))
-
-
 @pytest.mark.parametrize(("kind", "library"), [("ssh", "openmpi"), ("ssh", "mpich"), ("slurm", "mpich")])
-def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
+def test_both_libraries_share_memory_unless_tcp_is_chosen(
     kind: str, library: str, ssh_hosts: SshHosts, make_job: Callable[..., Job], request: pytest.FixtureRequest
 ) -> None:
     cluster: SshHosts | Slurm = ssh_hosts if kind == "ssh" else request.getfixturevalue("slurm")
-    times_s, transports = {}, {}
+    transports = {}
     for transport in ("native", "tcp"):
         settings = cluster.settings(mpi=library, transport=transport, shared_cores=False)
         with launchers.get(kind, settings).open(host_count=1, link=PlainLink()) as session:
@@ -124,9 +114,9 @@ def test_both_libraries_are_faster_in_shared_memory_than_over_tcp(
             job = make_job(session, *words, hosts=1, ranks_per_host=2)
             job = dataclasses.replace(job, profile=profile_for("summary", session)[0])
             (job.workdir / "hello.py").write_bytes(HELLO.read_bytes())
-            times_s[transport] = min(small_s(session, job) for _ in range(5))  # others may hold a core for milliseconds
+            status, _, err = run(session, job)
+            assert status == 0, err
         transports[transport] = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
-    assert 2 * times_s["native"] < times_s["tcp"]  # with MPICH 3.9 times where TCP takes 5 us
     assert transports["native"].shared_memory
     assert not transports["native"].tcp_bytes
     assert not transports["tcp"].shared_memory

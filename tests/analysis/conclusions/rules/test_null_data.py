@@ -36,7 +36,7 @@ def _null(noise: Noise, seed: int, repetitions: int) -> Study:
     )
 
 
-@pytest.mark.parametrize("repetitions", [3, 5, 10])
+@pytest.mark.parametrize("repetitions", [3, 10])
 @pytest.mark.parametrize(
     "noise",
     [

@@ -60,29 +60,25 @@ def test_part_is_absent_without_a_search(db: None) -> None:
     assert search_part(Measured.of(factories.experiment()), {}) is None
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"workload": "lacking", "specification": {"workload": "lacking"}},
-        {"specification": {"goal": {"optimise": "hpl.speed", "budget": {"trials": 90}}}},
-        {"specification": {"goal": {"optimise": "hpl.gflops"}, "later": 1}},
-    ],
-)
-def test_pages_show_searches_that_this_installation_cannot_read(
-    searching: Experiment, page: Client, fields: dict[str, Any]
-) -> None:
+def test_pages_show_searches_that_this_installation_cannot_read(searching: Experiment, page: Client) -> None:
     run_to_end(searching)
     other = submit(name="other")
     end_trials(other)
-    fields = {**fields, "specification": {**searching.specification, **fields["specification"]}}
-    Experiment.objects.filter(pk=searching.pk).update(**fields)
-
-    for address in (
-        "/",
-        "/experiments/",
-        f"/compare/?of=e:{searching.slug},e:{other.slug}",
-        searching.get_absolute_url(),
+    stored = searching.specification
+    for fields in (
+        {"workload": "lacking", "specification": {"workload": "lacking"}},
+        {"specification": {"goal": {"optimise": "hpl.speed", "budget": {"trials": 90}}}},
+        {"specification": {"goal": {"optimise": "hpl.gflops"}, "later": 1}},
     ):
-        assert page.get(address).status_code == 200, address
-    assert diagnosis_of(Experiment.objects.get(pk=searching.pk)).answer is not None
-    assert page.get(reverse("experiment-parts", args=[searching.slug])).status_code == 200
+        changed: dict[str, Any] = {"workload": searching.workload, **fields}
+        changed["specification"] = {**stored, **changed["specification"]}
+        Experiment.objects.filter(pk=searching.pk).update(**changed)
+        for address in (
+            "/",
+            "/experiments/",
+            f"/compare/?of=e:{searching.slug},e:{other.slug}",
+            searching.get_absolute_url(),
+            reverse("experiment-parts", args=[searching.slug]),
+        ):
+            assert page.get(address).status_code == 200, (fields, address)
+        assert diagnosis_of(Experiment.objects.get(pk=searching.pk)).answer is not None

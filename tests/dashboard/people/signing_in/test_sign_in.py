@@ -14,7 +14,6 @@ from django.core.cache import caches
 from django.test import Client
 
 from experiments.models import ApiToken
-from tests.config.processes import wait_for
 from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
 
 pytestmark = pytest.mark.usefixtures("empty_redis")
@@ -46,12 +45,6 @@ def test_a_second_factor_is_asked_after_the_password(signed_in: Client, person: 
     assert signed_in.get("/account/").status_code == 200
 
 
-def test_the_administration_asks_for_the_second_factor_too(db: None, client: Client) -> None:
-    User.objects.create_superuser("root", password="correct horse")
-    answer = client.get("/admin/login/?next=/admin/")
-    assert answer["Location"].startswith("/sign-in/")
-
-
 def test_passkeys_begin_with_a_challenge_and_what_they_need_is_served(person: User, client: Client) -> None:
     page = client.get("/sign-in/").content.decode()
     assert "passkey_login" in page
@@ -80,20 +73,6 @@ def test_a_password_is_not_changed_without_the_old_one(signed_in: Client, person
     assert signed_in.post("/account/password/", change).status_code == 200
     person.refresh_from_db()
     assert person.check_password(PERSON["password"])
-
-
-def test_a_forgotten_password_is_chosen_anew_by_a_link_in_a_mail(person: User, client: Client, settings: Any) -> None:
-    settings.SENDS_MAIL = True
-    person.email = "okafor@example.org"
-    person.save()
-    assert client.post("/account/password/reset/", {"email": "okafor@example.org"}).status_code == 302
-    wait_for(lambda: bool(mail.outbox))
-    link = re.search(r"https?://\S+?(/account/password/reset/\S+)", str(mail.outbox[0].body))
-    assert link is not None
-    form = client.get(link[1])["Location"]
-    assert client.post(form, {"password1": "battery staple", "password2": "battery staple"}).status_code == 302
-    person.refresh_from_db()
-    assert person.check_password("battery staple")
 
 
 def test_without_mail_it_says_who_sets_a_new_password(person: User, client: Client) -> None:

@@ -74,11 +74,3 @@ def test_an_invitation_is_over_after_its_time(page: Client, library: Project) ->
     page.get(f"/invitation/{key}/")
     assert page.get("/invitation/").status_code == 404
     assert page.post("/invitation/").status_code == 404
-
-
-def test_two_people_at_once_do_not_both_take_it(library: Project) -> None:
-    invitation, _ = Invitation.issue(library, "viewer", by=factories.person("boss", is_superuser=True))
-    first, second = factories.person("ada"), factories.person("bob")
-    assert invitation.take(first)
-    assert not invitation.take(second)
-    assert not second.memberships.exists()
