@@ -53,7 +53,9 @@ def test_it_is_made_of_an_experiment_in_one_click_and_says_what_its_page_says(
     words = text_of(page.get(f"/reports/{report.pk}/"))
     sentence = " ".join(diagnosis_of(experiment).answer.sentence.split())
     assert sentence.split(". ")[0] in content_of(page.get(f"/experiments/{experiment.slug}/diagnosis/"))
-    assert content_of(page.get(f"/reports/{report.pk}/")).count(sentence) == 2  # in the pinned answer, and among the conclusions
+    assert (
+        content_of(page.get(f"/reports/{report.pk}/")).count(sentence) == 2
+    )  # in the pinned answer, and among the conclusions
     assert 'id="figure-part-' in words
     assert "Configurations, table" in words
     assert "its experiment is missing" not in words
