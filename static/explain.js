@@ -66,5 +66,6 @@
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", e => { if (e.key === "Escape" && of) hide(); });
   document.addEventListener("scroll", () => { if (of && of !== document.activeElement) hide(); else if (of) place(); }, true);
-  document.addEventListener("htmx:beforeSwap", hide);
+  document.addEventListener("htmx:beforeSwap", e => { if (of && e.target.contains(of)) hide(); });
+  document.addEventListener("htmx:afterSettle", () => { if (of && !of.isConnected) hide(); });
 })();

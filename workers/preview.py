@@ -95,7 +95,7 @@ def total_s(plan: Design, expected: list[Estimate]) -> float:
 
 
 def repeats_s(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float:
-    """Return the seconds of one repeat of each measured trial; 0 if disturbed trials are kept."""
+    """Return the seconds of repeating each measured trial; 0 if none is repeated."""
     measured = [trial for trial in plan.trials if trial.kind == "measured"] if spec.disturbed == "repeat" else []
     return sum(expected[trial.configuration].held_s for trial in measured)
 

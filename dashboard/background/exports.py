@@ -108,7 +108,7 @@ def filename(task: BackgroundTask) -> str:
 
 
 def _filename(form: str, kind: str, query: QueryDict) -> str:
-    """Return "rankwire-water-quick-trials.csv", without a slug for several experiments."""
+    """Return "rankwire-SLUG-trials.csv"; several experiments have no slug."""
     slugs = ",".join(query.getlist("experiment"))
     parts = ["rankwire", *([slugs] if _SLUG.fullmatch(slugs) else []), kind]
     return f"{'-'.join(parts)}.{'csv-metadata.json' if form == 'csvm' else form}"

@@ -31,7 +31,7 @@ _TICKS_APART = 1 / 14
 
 
 def descheduled_note(figure: Figure) -> str:
-    """Return the meaning of "descheduled" if a name of the figure has this word, or ""."""
+    """Return the meaning of "descheduled" if a trace is named so, or ""."""
     names = [str(trace.get("name", "")).lower() for trace in figure["data"]]
     return "descheduled: no CPU core was free" if any("descheduled" in name for name in names) else ""
 

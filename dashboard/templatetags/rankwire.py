@@ -76,7 +76,7 @@ _PHRASES: Final = re.compile(
 
 @register.simple_tag(takes_context=True)
 def explain_terms(context: Mapping[str, Any], sentence: str) -> SafeString:
-    """Return a sentence; each term of statistics has its definition where it is first used.
+    """Return a sentence with definitions of its terms at their first use.
 
     In the file of a report, which has no other pages, the sentence alone.
     """

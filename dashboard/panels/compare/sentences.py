@@ -136,7 +136,7 @@ def _strength(compared: Compared, member: Member) -> tuple[str, str]:
 
 
 def _slowed(compared: Compared, member: Member) -> tuple[int, int, int]:
-    """Return how many counted trials other load slowed, of how many, and how many repeat another, at all points."""
+    """Return the slowed, all, and repeating counted trials, at all points."""
     names, points = compared.names, compared.points
     return (
         sum(member.disturbed_at(names, point) for point in points),

@@ -130,7 +130,7 @@ def diagnosis_context(
 
 
 def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
-    """Return how many counted trials other load disturbed, and how many repeat such a trial, or ""."""
+    """Return the numbers of disturbed and of repeating counted trials, or ""."""
     if not any(fact.rule == _OTHER_LOAD for fact in diagnosis.facts):
         return ""
     counted = results.experiment.trials.counted()

@@ -157,6 +157,10 @@ def test_a_tap_explains_a_word_and_a_second_one_follows_it(page, finished, brows
     term.tap()
     expect(said).to_have_text("Wall time of the MPI launch command.")
     assert phone.url.endswith(address)
+    phone.evaluate(
+        "document.querySelector('.pulse').dispatchEvent(new CustomEvent('htmx:beforeSwap', {bubbles: true}))"
+    )
+    expect(said).to_be_visible()  # a refresh of another part does not close it
     phone.locator("h1").tap()
     expect(said).to_be_hidden()
     term.tap()
