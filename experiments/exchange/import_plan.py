@@ -23,7 +23,7 @@ from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
 from experiments.exchange.bundle import CONTENTS
-from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
 from experiments.exchange.records import (
     TRIAL_FIELDS,
@@ -202,6 +202,7 @@ def _store_all(
 def _store(
     bundle: _Bundle, record: ExperimentRecord, plan: ImportPlan, project: Project, owner: Any, scratch: Path
 ) -> None:
+    begin_import(project, record.uid, existing=plan.existing)
     experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
