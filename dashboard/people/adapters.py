@@ -79,7 +79,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return user
 
     def set_password(self, user: Any, password: str) -> None:
-        """Store the password alone. Raise PermissionDenied if the account is closed or its password was changed.
+        """Store the password alone. Raise PermissionDenied if the account changed.
 
         Other requests may have done either since it was read: a reset link works once.
         """

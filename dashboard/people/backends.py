@@ -65,7 +65,7 @@ class AccountBackend(ModelBackend):
 
 @receiver(user_logged_in, dispatch_uid="rankwire.signed_in")
 def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> None:
-    """Record the visit; end roles of groups if neither provider nor directory confirms them.
+    """Record the visit; end roles of groups that nothing confirms.
 
     A user who left the provider or directory may still have a password of Rankwire.
     """

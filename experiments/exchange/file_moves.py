@@ -43,7 +43,7 @@ def files_with_rows() -> Iterator[Path]:
 
 
 def begin_import(project: Project, uid: uuid.UUID, *, existing: Experiment | None) -> None:
-    """Serialise the imports of a project. Raise BadBundle if another one stored this meanwhile."""
+    """Serialise imports of a project. Raise BadBundle if another stored this."""
     lock_name(f"import:{project.pk}")
     lock_name(f"import:{uid}")
     if existing is None and Experiment.objects.filter(uid=uid).exists():

@@ -156,7 +156,7 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
 
 
 def _compared(archive: Archive, record: ExperimentRecord, project: Project, owner: Any) -> ImportPlan:
-    """Return the new trials of an experiment; none of one that ``owner`` may not change."""
+    """Return the new trials of an experiment that ``owner`` may change."""
     plan = ImportPlan(record.name, record.uid)
     plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     is_of_others = existing is not None and owner is not None and not may_cancel(owner, existing)
