@@ -78,7 +78,7 @@ def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> N
 
 @receiver(social_account_removed, dispatch_uid="rankwire.disconnected")
 def end_group_roles(sender: Any, *, socialaccount: Any, **_: Any) -> None:
-    """End the roles of the provider's groups: no sign-in updates them any more."""
+    """End the roles of the provider's groups: no sign-in updates them now."""
     give_roles(socialaccount.user, [])
 
 

@@ -46,7 +46,7 @@ def test_accounts_of_a_name_at_once():
     factories.person("root", is_superuser=True)
 
     def make(number):
-        form = AccountForm({"username": "twin", "role": "viewer"})
+        form = AccountForm({"username": "ada", "role": "viewer"})
         if not form.is_valid():
             return False
         try:
