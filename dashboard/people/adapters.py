@@ -17,6 +17,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.mail import EmailMessage
 from django.db import transaction
@@ -78,9 +79,16 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return user
 
     def set_password(self, user: Any, password: str) -> None:
-        """Store the password alone: the account may have been closed since it was read."""
-        user.set_password(password)
-        user.save(update_fields=["password"])
+        """Store the password alone. Raise PermissionDenied if the account changed.
+
+        Other requests may have done either since it was read: a reset link works once.
+        """
+        with transaction.atomic():
+            stored = get_user_model()._default_manager.select_for_update().get(pk=user.pk)
+            if not stored.is_active or stored.password != user.password:
+                raise PermissionDenied
+            user.set_password(password)
+            user.save(update_fields=["password"])
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Leave passwords to axes: the limit is for codes of second factors."""

@@ -65,7 +65,7 @@ class AccountBackend(ModelBackend):
 
 @receiver(user_logged_in, dispatch_uid="rankwire.signed_in")
 def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> None:
-    """Record the visit; end roles of groups if neither provider nor directory confirms them.
+    """Record the visit; end roles of groups that nothing confirms.
 
     A user who left the provider or directory may still have a password of Rankwire.
     """
@@ -78,7 +78,7 @@ def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> N
 
 @receiver(social_account_removed, dispatch_uid="rankwire.disconnected")
 def end_group_roles(sender: Any, *, socialaccount: Any, **_: Any) -> None:
-    """End the roles of the provider's groups: no sign-in updates them any more."""
+    """End the roles of the provider's groups: no sign-in updates them now."""
     give_roles(socialaccount.user, [])
 
 

@@ -27,6 +27,7 @@ from analysis.numbers import plural
 from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN
 from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
+from experiments.common.serialised import lock_name
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
@@ -78,8 +79,14 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         return email
 
     def make(self) -> Any:
-        """Create the account without a password, and its membership if a project is given."""
+        """Create the account without a password, and its membership if a project is given.
+
+        Raise AccountUnchanged if another request made it meanwhile.
+        """
         with transaction.atomic():
+            lock_name("accounts")
+            if User._default_manager.filter(username=self.cleaned_data["username"]).exists():
+                raise AccountUnchanged(NAME_TAKEN)
             user = self.save(commit=False)
             user.set_unusable_password()
             user.save()
@@ -166,7 +173,11 @@ def people(request: HttpRequest) -> HttpResponse:
     form = AccountForm(request.POST)
     if not form.is_valid():
         return _list(request, form, status=422)
-    user = form.make()
+    try:
+        user = form.make()
+    except AccountUnchanged as error:
+        form.add_error("username", str(error))
+        return _list(request, form, status=422)
     return forbid_caching(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
 
 

@@ -25,6 +25,7 @@ from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from dashboard.requests.lookup import query_value
 from experiments.access import may_manage, role_in, visible_projects
+from experiments.common.serialised import lock_name
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project, Webhook
@@ -118,9 +119,10 @@ def projects(request: HttpRequest) -> HttpResponse:
     if not request.user.is_superuser:
         raise PermissionDenied
     form = NewProjectForm(request.POST)
-    if not form.is_valid():
-        return _projects_page(request, form, status=422)
     with transaction.atomic():
+        lock_name("projects")
+        if not form.is_valid():
+            return _projects_page(request, form, status=422)
         project = Project.create_named(form.cleaned_data["name"])
         project.set_role(form.cleaned_data["maintainer"], Role.MAINTAINER)
     messages.success(request, f"Project {project.name} created.", extra_tags="ok")

@@ -49,7 +49,7 @@ def problems(data: Any, path: str = "", depth: int = 0) -> Iterator[FieldError]:
 
 
 def distinct_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of a JSON object. Raise ValueError for repeated or too many names."""
+    """Return the fields of a JSON object. Raise ValueError for bad names."""
     if len(pairs) > MOST_NAMES:
         raise ValueError(f"an object has {len(pairs)} names")
     distinct: dict[str, Any] = {}

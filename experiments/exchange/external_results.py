@@ -26,7 +26,7 @@ from experiments.common.storable import storable
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.archive import JSON_BYTES
 from experiments.exchange.exporting import pieces_of
-from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.import_plan import ImportPlan
 from experiments.exchange.importers import read_report
 from experiments.exchange.measured import DescribedRuns, DescribedTrial, checked, ranks_of, read_measured
@@ -247,6 +247,7 @@ def _store(
     project: Project,
     owner: Any,
 ) -> Experiment:
+    begin_import(project, uid, existing=None)
     # Real hosts, of which nothing else is known.
     slug = f"{slugify(described.cluster)[:60] or 'cluster'}-elsewhere"
     cluster = cluster_elsewhere(slug, described.cluster, "ssh", {})

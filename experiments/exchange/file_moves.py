@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -14,9 +15,10 @@ from django.utils import timezone
 
 from experiments import store
 from experiments.common import plain_files
+from experiments.common.serialised import lock_name
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.models import Cluster, Trial
+from experiments.models import Cluster, Experiment, Project, Trial
 
 
 @contextmanager
@@ -38,6 +40,14 @@ def files_with_rows() -> Iterator[Path]:
             raise
         finally:
             plain_files.discard(scratch)
+
+
+def begin_import(project: Project, uid: uuid.UUID, *, existing: Experiment | None) -> None:
+    """Serialise imports of a project. Raise BadBundle if another stored this."""
+    lock_name(f"import:{project.pk}")
+    lock_name(f"import:{uid}")
+    if existing is None and Experiment.objects.filter(uid=uid).exists():
+        raise BadBundle("Another request imported this at the same time. Import it again to add what is missing.")
 
 
 def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:

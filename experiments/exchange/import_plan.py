@@ -23,7 +23,7 @@ from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
 from experiments.exchange.bundle import CONTENTS
-from experiments.exchange.file_moves import cluster_elsewhere, files_with_rows, imported_by, place_of
+from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
 from experiments.exchange.records import (
     TRIAL_FIELDS,
@@ -156,7 +156,7 @@ def _known_trials(experiment: Experiment) -> set[tuple[str, str, int, int]]:
 
 
 def _compared(archive: Archive, record: ExperimentRecord, project: Project, owner: Any) -> ImportPlan:
-    """Return the new trials of an experiment; none of one that ``owner`` may not change."""
+    """Return the new trials of an experiment that ``owner`` may change."""
     plan = ImportPlan(record.name, record.uid)
     plan.existing = existing = Experiment.objects.filter(uid=record.uid).first()
     is_of_others = existing is not None and owner is not None and not may_cancel(owner, existing)
@@ -202,6 +202,7 @@ def _store_all(
 def _store(
     bundle: _Bundle, record: ExperimentRecord, plan: ImportPlan, project: Project, owner: Any, scratch: Path
 ) -> None:
+    begin_import(project, record.uid, existing=plan.existing)
     experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)

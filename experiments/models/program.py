@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from analysis.numbers import plural
 from experiments import registered, workloads
+from experiments.common.serialised import lock_name
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models.ordered_json import OrderedJSONField
@@ -58,6 +59,7 @@ class Program(models.Model):
         """
         definition = read_definition(data)
         with transaction.atomic():
+            lock_name(f"program:{definition.name}")
             latest = cls.objects.select_for_update().filter(slug=definition.name).order_by("-version").first()
             before = None if latest is None else ProgramDefinition.model_validate(latest.definition)
             if latest is not None and before is not None and before.runs_like(definition):

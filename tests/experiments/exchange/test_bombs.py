@@ -42,7 +42,7 @@ def test_read_report_refuses_texts_of_megabytes(db: None) -> None:
 
 @pytest.mark.parametrize("tool", ["reframe", "ramble"])
 def test_read_report_counts_as_processor_time(db: None, tool: str) -> None:
-    """Each run has a parameter of its own: the time grows with the square of their number."""
+    """Each run has a parameter of its own: the time grew with their square."""
     if tool == "reframe":
         text = reframe_report(*({"name": f"t %p{number}=1"} for number in range(5000)))
     else:

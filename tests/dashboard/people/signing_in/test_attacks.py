@@ -11,6 +11,7 @@ from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.models import User
 from django.core import mail
+from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.utils import timezone
 
@@ -241,11 +242,24 @@ def test_second_factor_is_removed_only_after_the_identity_is_confirmed(
         assert client.post(f"{FACTOR}{path}")["Location"].startswith("/account/again/"), path
 
 
-def test_a_new_password_reopens_no_account(person: User) -> None:
-    """A request that hashes a password for long had stored the whole account as it was before."""
+@pytest.mark.parametrize("change", ["closed", "password"])
+def test_a_new_password_is_refused_if_the_account_changed_meanwhile(person: User, change: str) -> None:
+    """A slow request had stored the whole account as it was before."""
     read_before = User.objects.get(pk=person.pk)
-    close_account(person)
-    AccountAdapter().set_password(read_before, "battery staple")
-    person.refresh_from_db()
-    assert not person.is_active
-    assert person.check_password("battery staple")
+    if change == "closed":
+        close_account(person)
+    else:
+        AccountAdapter().set_password(person, "of another request")
+    before = User.objects.values().get(pk=person.pk)
+    with pytest.raises(PermissionDenied):
+        AccountAdapter().set_password(read_before, "battery staple")
+    assert User.objects.values().get(pk=person.pk) == before
+
+
+def test_reset_link_of_a_closed_account_sets_no_password(reader: User, client: Client) -> None:
+    form = opened(client, link_of(client))["Location"]
+    close_account(reader)
+    before = reader.password
+    assert client.post(form, NEW).status_code == 403
+    reader.refresh_from_db()
+    assert reader.password == before

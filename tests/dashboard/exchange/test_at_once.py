@@ -1,0 +1,57 @@
+"""Requests that make the same thing at once: one makes it, none is an error."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dashboard.people.people import AccountForm
+from experiments.errors import AccountUnchanged, BadBundle
+from experiments.exchange.external_results import import_description
+from experiments.library import load_defaults
+from experiments.models import Experiment, Program
+from tests.experiments import factories
+from tests.experiments.races import at_once
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("session_directory")]
+RUNS = {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_imports_at_once(tmp_path, same):
+    project = load_defaults()
+
+    def bring(number):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(json.dumps(RUNS if same else RUNS | {"source": str(number)}))
+        try:
+            return bool(import_description(path, project=project).trials)
+        except BadBundle as error:
+            return "at the same time" not in str(error)
+
+    results = at_once(bring, 6)
+    assert sum(results) == Experiment.objects.filter(published=False).count() == (1 if same else 6)
+
+
+def test_versions_of_a_program_at_once():
+    extract = [{"name": "time_s", "unit": "s", "regex": "(.*) s"}]
+    programs = [{"name": "ice", "program": ["/bin/true", str(number)], "extract": extract} for number in range(6)]
+    at_once(lambda number: Program.register(programs[number]), 6)
+    assert sorted(Program.objects.values_list("version", flat=True)) == [1, 2, 3, 4, 5, 6]
+
+
+def test_accounts_of_a_name_at_once():
+    load_defaults()
+    factories.person("root", is_superuser=True)
+
+    def make(number):
+        form = AccountForm({"username": "ada", "role": "viewer"})
+        if not form.is_valid():
+            return False
+        try:
+            return bool(form.make())
+        except AccountUnchanged:
+            return False
+
+    assert sum(at_once(make, 6)) == 1
