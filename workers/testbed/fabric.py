@@ -112,7 +112,7 @@ def settings(plan: Plan) -> dict[str, str]:
 
 
 def connections(plan: Plan) -> int:
-    """Return the most TCP connections of one host, closed ones that still occupy a port included."""
+    """Return the most TCP connections of a host, with closed ones that hold a port."""
     counts = []
     for host in plan.hosts or ("",):
         with _inside(host) if host else contextlib.nullcontext():

@@ -99,7 +99,7 @@ for port in range(20000, 20000 + COUNT):
 def test_a_host_whose_ports_a_job_occupied_is_replaced(
     pool: SessionPool, make_job: Callable[..., Job], count: int, is_same: bool
 ) -> None:
-    """The next trial, which may be another user's, had no port to listen on for a minute."""
+    """The next trial, also another user's, had no port to listen on for a minute."""
     program = ("/usr/bin/python3", "-c", CLOSES_CONNECTIONS.replace("COUNT", str(count)))
     with pool.lease("testbed", host_count=2, link=PlainLink()) as session:
         status, _, stderr = run(session, make_job(session, *program, hosts=1))

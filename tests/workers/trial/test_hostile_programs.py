@@ -258,12 +258,12 @@ def test_report_of_a_rank_that_the_trial_lacks_is_refused(ended: Callable[..., T
 def test_directories_of_git_that_a_program_wrote_start_nothing(
     tmp_path: Path, run_all: Callable[..., list[Trial]]
 ) -> None:
-    """A trial kept a repository whose settings name a command, and the next one named a script in it."""
+    """Settings of a repository name a command; the next trial names a script in it."""
     marker = tmp_path / "marker"
-    kept = Path(django_settings.VAR) / "trials" / "1" / "kept" / "repository"
-    kept.mkdir(parents=True)
-    (kept / "run.py").write_text("print(1)")
-    git = ["git", "-C", str(kept), "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    repository = Path(django_settings.VAR) / "trials" / "1" / "kept" / "repository"
+    repository.mkdir(parents=True)
+    (repository / "run.py").write_text("print(1)")
+    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e@example.org"]
     for words in (
         ["init", "-q"],
         ["add", "."],
@@ -271,7 +271,7 @@ def test_directories_of_git_that_a_program_wrote_start_nothing(
         ["config", "core.fsmonitor", f"touch {marker}"],
     ):
         subprocess.run([*git, *words], check=True, timeout=60)
-    program = {"program": ["python3", str(kept / "run.py")]}
+    program = {"program": ["python3", str(repository / "run.py")]}
     (trial,) = run_all(workload="command", parameters={**program, "hosts": 1}, cluster="local")
     assert trial.state == State.FAILED
     assert "can't open file" in trial.message
