@@ -164,7 +164,7 @@ def script_facts(program: Sequence[str]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, _changed_ns: int, size: int) -> str | None:
-    """Return the hash of a file; None if it cannot be read, or is longer than a program is."""
+    """Return the hash of a file; None if it is unreadable or too long."""
     if size > MOST_HASHED_BYTES:
         return None
     digest = hashlib.sha256()

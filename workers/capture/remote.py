@@ -84,9 +84,9 @@ class RemoteCapture(Capture):
         return super().stop(quiet_s)
 
     def _room_bytes(self) -> int:
-        """Return the most bytes that are fetched. Raises ClusterUnavailable for a longer capture.
+        """Return the most bytes that are fetched.
 
-        Captures of several hosts are in this machine's memory together.
+        Raises ClusterUnavailable for a longer capture. Captures of several hosts are in this machine's memory together.
         """
         stored, room = self._host_agent.size(PACKETS), available_memory_bytes() * 3 // 4
         if stored > room:

@@ -107,7 +107,7 @@ class Sample:
 
     @classmethod
     def of_machine(cls, host: str, message: dict[str, Any]) -> Sample:
-        """Return the sample of another machine, which is one host. Raises ClusterUnavailable."""
+        """Return the sample of another machine, one host. Raises ClusterUnavailable."""
         sample = cls.from_message(message)
         if [(of.host, len(of.ranks)) for of in sample.hosts] != [(host, 0)] or sample.further:
             raise ClusterUnavailable(f"{host} sends no sample: it is one of other hosts.")

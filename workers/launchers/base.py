@@ -40,7 +40,7 @@ from workers.hosts.programs import search_path
 from workers.hosts.remote_agent import RemoteAgent
 from workers.hosts.sampling import Sample
 from workers.launchers import direct, mpi
-from workers.launchers.job import PYTHON, Job, Launch
+from workers.launchers.job import BTL_PORTS, PYTHON, Job, Launch
 from workers.launchers.limits import (
     DiskUse,
     Limits,
@@ -57,6 +57,7 @@ from workers.testbed.plan import Topology
 
 SIDE_BY_SIDE = 16
 """Hosts that are asked at once."""
+MOST_CONNECTIONS_LEFT = BTL_PORTS[1] // 2
 COUNTERS_LIMIT_S = 3.0
 COUNTERS_PAUSE_S = 0.005
 PASSED_ON = ("HOME", "LOGNAME", "USER", "LD_LIBRARY_PATH")
@@ -296,7 +297,14 @@ class MachineSession(Session):
         self._stack.callback(agent.close)
 
     def alive(self) -> bool:
-        return self.agent.alive()
+        """Return whether the session can run another job, which needs ports of its own.
+
+        Closed connections occupy theirs for a minute; a program can leave one on every port.
+        """
+        with suppress(ClusterUnavailable, OSError):
+            if self.agent.alive():
+                return not self.confined or self.agent.ask("connections")[0]["most"] <= MOST_CONNECTIONS_LEFT
+        return False
 
     def machines(self) -> Sequence[Machine]:
         return [Machine.from_dict({"hosts": self.hosts, **self.agent.processors()})]

@@ -33,6 +33,7 @@ class LocalSupervisor(supervisor.Supervisor):
         self.answers["network"] = self.network
         self.answers["loopback"] = self.loopback
         self.answers["use"] = self.use
+        self.answers["connections"] = self.connections
         self.sandbox: sandbox.Sandbox | None = None
         self.sandboxes: dict[int, sandbox.Sandbox] = {}
         self.refused: dict[str, int] = {}
@@ -97,6 +98,10 @@ class LocalSupervisor(supervisor.Supervisor):
     def adopted_ended(self, pid: int, status: int) -> None:
         if self.rsh_server is not None:
             self.rsh_server.ended(pid, status)
+
+    def connections(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
+        """Return the most connections that ended jobs left in the network of a host."""
+        return {"most": fabric.connections(self.plan)}, ()
 
     def use(self, _message: rpc.Message, _attachment: Any) -> supervisor.Answer:
         """Return the job's resources, and refusals of the sandbox's control group."""

@@ -45,7 +45,7 @@ def way(library: ctypes.CDLL, requested: dict[str, Any]) -> int:
 
 
 def main(path: str, text: str) -> None:
-    """Attach to all devices and relay; frames for which no memory is left are lost, as on a full queue."""
+    """Attach to all devices and relay; frames beyond the memory are lost."""
     most_bytes = int(MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, most_bytes))
     library = load(path)

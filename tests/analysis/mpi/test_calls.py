@@ -108,3 +108,15 @@ def test_it_refuses_columns_of_another_length(profiles):
     whole = zstandard.decompress(to_bytes(calls_of(profiles)))
     with pytest.raises(NotATrace, match="length"):
         from_bytes(zstandard.compress(whole[:-1]))
+
+
+def test_ranks_and_communicators_that_a_program_invented_are_unknown(profiles, monkeypatch):
+    """Each of them costs the explanation of waits its time: 20 000 took 42 s."""
+    monkeypatch.setattr("analysis.mpi.calls.MOST_COMMUNICATORS", 2)
+    sender, receiver = profiles[1], profiles[0]
+    sender.trace.rows["peer"], sender.trace.rows["source"] = [1, 7], [1 << 30, 1]
+    receiver.trace.rows["comm"] = [5, 6, 7 << 24 | 2]
+    sender.trace.rows["comm"] = [5, 7 << 24 | 2]
+    calls = calls_of(profiles)
+    assert (calls.of(0)["peer"].tolist(), calls.of(0)["source"].tolist()) == ([1, -1], [-1, 1])
+    assert calls.of(1)["comm"].tolist() == [5, 0, 7 << 24 | 2]

@@ -54,3 +54,11 @@ def test_its_table_keeps_the_longest_pairs(monkeypatch):
     table = wait_tables.table(WAITS)
     assert table["pairs"] == [[2, 3, 10, 3.0, 0.5, *[0.0] * 6], [1, 3, 5, 0.0, 0.0, 0.5, *[0.0] * 5]]
     assert table["pairs_left_out"] == 1
+
+
+@pytest.mark.parametrize(("windows_s", "waiting"), [({3: 0.0, 0: 1.0}, 0), ({1: 1.0}, None)])
+def test_ranks_without_a_window_are_not_those_that_wait_longest(windows_s, waiting):
+    """A program can write any time into its profile."""
+    result, missing = wait_tables.metrics(WAITS, windows_s)
+    assert result.get("mpi_waiting_rank") == waiting
+    assert set(result) | set(missing) == set(wait_tables.METRICS)

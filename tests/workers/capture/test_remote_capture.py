@@ -48,7 +48,7 @@ def capture_of(recorder: EndedRecorder) -> RemoteCapture:
 def test_it_takes_no_more_than_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of a hundred hosts sent 2 GiB, and all are in memory together."""
     monkeypatch.setattr(remote, "available_memory_bytes", lambda: 4000)
-    with pytest.raises(ClusterUnavailable, match="The capture of host n1 has .*, and the worker has memory for"):
+    with pytest.raises(ClusterUnavailable, match=r"The capture of host n1 has .*, and the worker has memory for"):
         capture_of(EndedRecorder(3001, COUNTS)).stop()
     cheating = capture_of(EndedRecorder(1000, COUNTS, b"x" * 10_000))
     cheating.stop()

@@ -158,7 +158,7 @@ def test_samples_of_hostile_hosts_are_refused(odd: dict[str, Any]) -> None:
     "hosts", [["n2"], ["n1", "n1"], [f"n{number}" for number in range(100)]], ids=["other", "two", "many"]
 )
 def test_another_machine_sends_samples_of_itself_alone(hosts: list[str]) -> None:
-    """They are kept until the trial ends: 4096 hosts a second filled the worker's memory."""
+    """They are kept until the trial ends: 4096 hosts a second fill the memory."""
     one = asdict(sample(1.0, *(HostSample(host, 1.0, 0.5, 100, 1) for host in hosts)))
     with pytest.raises(ClusterUnavailable, match="n1 sends no sample"):
         Sample.of_machine("n1", one)

@@ -83,3 +83,25 @@ def test_an_exception_in_a_trial_closes_its_session(pool: SessionPool) -> None:
     ):
         raise ZeroDivisionError
     assert not session.alive()
+
+
+CLOSES_CONNECTIONS = """
+import socket
+address = socket.gethostbyname(socket.gethostname())
+for port in range(20000, 20000 + COUNT):
+    with socket.create_server((address, port)) as server, socket.create_connection((address, port)) as ours:
+        server.accept()[0].close()
+        ours.recv(1)
+"""
+
+
+@pytest.mark.parametrize(("count", "is_same"), [(100, True), (900, False)])
+def test_a_host_whose_ports_a_job_occupied_is_replaced(
+    pool: SessionPool, make_job: Callable[..., Job], count: int, is_same: bool
+) -> None:
+    """The next trial, also another user's, had no port to listen on for a minute."""
+    program = ("/usr/bin/python3", "-c", CLOSES_CONNECTIONS.replace("COUNT", str(count)))
+    with pool.lease("testbed", host_count=2, link=PlainLink()) as session:
+        status, _, stderr = run(session, make_job(session, *program, hosts=1))
+        assert status == 0, stderr
+    assert (lease(pool) is session) == is_same

@@ -81,11 +81,11 @@ def test_a_link_without_a_rate_hands_over_what_is_due() -> None:
 def test_frames_on_their_way_take_a_share_of_the_memory() -> None:
     """A program can send any number of them within ten seconds of delay."""
     code = (
-        "import resource, runpy, sys; sys.argv[1:] = [sys.argv[1], '[]']\n"
-        "try:\n    runpy.run_path(sys.argv[2], run_name='__main__')\n"
+        "import resource, runpy, sys\n"
+        "try:\n    runpy.run_path(sys.argv.pop(), run_name='__main__')\n"
         "except BaseException: pass\n"
         "print(resource.getrlimit(resource.RLIMIT_DATA)[1])"
     )
-    words = [sys.executable, "-c", code, "libc.so.6", str(emulation.RELAY)]
+    words = [sys.executable, "-c", code, "libc.so.6", "[]", str(emulation.RELAY)]
     limit = int(subprocess.check_output(words, text=True, timeout=60))
     assert 0 < limit < memory_bytes() / 2

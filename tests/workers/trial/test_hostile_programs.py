@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import socket
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -237,3 +238,41 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def test_report_of_a_rank_that_the_trial_lacks_is_refused(ended: Callable[..., Trial]) -> None:
+    """Its number is an index of the analyses."""
+    script = (
+        f"{GOOD}\nimport os, pathlib\nreports = pathlib.Path('../ranks')\n"
+        "if os.fork(): os._exit(0)\n"
+        "while not (reports / 'rank-0.json').exists(): pass\n"
+        "text = (reports / 'rank-0.json').read_text().replace('\"rank\": 0', '\"rank\": 4611686018427387904')\n"
+        "(reports / 'rank-4611686018427387904.json').write_text(text)\n"
+        "(reports / 'rank-0.json').unlink()\n"
+    )
+    trial = ended(script)
+    assert trial.state == State.FAILED, trial.message + trial.traceback
+    assert "reported their CPU time" in trial.message
+
+
+def test_directories_of_git_that_a_program_wrote_start_nothing(
+    tmp_path: Path, run_all: Callable[..., list[Trial]]
+) -> None:
+    """Settings of a repository name a command; the next trial names a script in it."""
+    marker = tmp_path / "marker"
+    repository = Path(django_settings.VAR) / "trials" / "1" / "kept" / "repository"
+    repository.mkdir(parents=True)
+    (repository / "run.py").write_text("print(1)")
+    git = ["git", "-C", str(repository), "-c", "user.name=n", "-c", "user.email=e@example.org"]
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["commit", "-qm", "x"],
+        ["config", "core.fsmonitor", f"touch {marker}"],
+    ):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    program = {"program": ["python3", str(repository / "run.py")]}
+    (trial,) = run_all(workload="command", parameters={**program, "hosts": 1}, cluster="local")
+    assert trial.state == State.FAILED
+    assert "can't open file" in trial.message
+    assert not marker.exists()
