@@ -81,7 +81,10 @@ def named_values(trials: Sequence[int]) -> tuple[list[int], dict[str, Numbers]]:
 
 
 def _binary_cursor() -> Any:
-    """Return a cursor for long arrays: as text, which Django's receive, they take twice the bytes and time."""
+    """Return a cursor for long arrays.
+
+    As text, which the cursors of Django receive, they take twice the bytes and time.
+    """
     connection.ensure_connection()
     cursor = psycopg.Cursor(connection.connection)
     cursor.format = psycopg.pq.Format.BINARY

@@ -1,6 +1,8 @@
 """The Celery worker as a process."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import psutil
@@ -13,6 +15,18 @@ from experiments.specification import parse
 from tests.config.processes import wait_for
 from tests.worker_process import CeleryWorker
 from workers import queue, reaper
+
+
+def test_its_first_trial_does_not_wait_for_libraries_of_others() -> None:
+    program = """
+import os, sys
+from config.supervisor import WORKER, load, load_libraries
+load_libraries()
+load(dict(os.environ), *WORKER)
+print(*sorted({"celery.bin.worker", "click_repl", "polars"}.intersection(sys.modules)))
+"""
+    output = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert output.split() == ["celery.bin.worker"]
 
 
 def test_it_takes_its_pool_along_when_it_is_killed(celery_worker: CeleryWorker) -> None:
