@@ -135,10 +135,6 @@ class Archive:
     def size(self, name: str) -> int:
         return self._container.sizes[name]
 
-    @property
-    def total_bytes(self) -> int:
-        return sum(self._container.sizes.values())
-
     def _read_list(self) -> dict[str, str]:
         sizes = self._container.sizes
         if MANIFEST not in sizes:

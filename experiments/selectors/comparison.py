@@ -47,11 +47,6 @@ class MetricRow:
     against: tuple[Comparison | None, ...]
 
     @property
-    def measured_by(self) -> tuple[int, ...]:
-        """Return the indexes of the members with values."""
-        return tuple(index for index, summary in enumerate(self.summaries) if summary is not None)
-
-    @property
     def compared(self) -> bool:
         """Return whether any member could be compared with the baseline."""
         return any(comparison is not None for comparison in self.against)

@@ -6,7 +6,6 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from benchmarks.pages.contents import counts_of
 from experiments.models import Experiment
 from tests.dashboard.laboratory import run_waiting
 from tests.experiments import factories
@@ -173,11 +172,6 @@ def test_start_is_within_ten_stops(page: Page, person) -> None:
     page.keyboard.press("Enter")
     tab_to(page, "Start", most=2)
     assert page.locator("#startbar button:focus").count() == 1
-
-
-def test_trial_page_has_at_most_sixty_stops(page: Page, finished: Experiment) -> None:
-    page.goto("/")
-    assert counts_of(page, finished.trials.latest("pk").get_absolute_url())["stops"] <= 60
 
 
 def test_toolbar_is_one_stop_with_arrow_keys(page: Page, finished: Experiment) -> None:

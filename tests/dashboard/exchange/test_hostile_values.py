@@ -43,10 +43,10 @@ VALUES = (
 """JSON texts."""
 
 
-def leaves(data: Any, place: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Each (container, key, place) of plain data; items of a list have one place."""
+def leaves(data: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Each (container, key, path) of plain data; items of a list share a path."""
     for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        below = f"{place}/{key if isinstance(data, dict) else ''}"
+        below = f"{path}/{key if isinstance(data, dict) else ''}"
         yield data, key, below
         if isinstance(value, dict | list):
             yield from leaves(value, below)
@@ -55,9 +55,9 @@ def leaves(data: Any, place: str = "") -> Iterator[tuple[Any, Any, str]]:
 def spoiled(data: Any, most: int = 25) -> list[tuple[str, str]]:
     """JSON texts of data with one value replaced, with the names of the changes.
 
-    The value of each place is replaced by an integer of 400 digits, and some of all other pairs are tried, always the same.
+    The value at each path is replaced by an integer of 400 digits, and some of all other pairs are tried, always the same.
     """
-    targets = list({place: (container, key) for container, key, place in leaves(data)}.values())
+    targets = list({path: (container, key) for container, key, path in leaves(data)}.values())
     pairs = [(*target, value) for target in targets for value in VALUES[1:]]
     others = Random(38).sample(pairs, min(most, len(pairs)))
     changes = []
