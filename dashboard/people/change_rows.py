@@ -35,11 +35,11 @@ _KINDS: Final = {"notice choices": "mails", "api token": "token", "user": "accou
 _FIRST: Final = frozenset({"cluster"})
 """Kinds whose entries list the first values."""
 _LONGEST: Final = 60
-"""Characters of a value in a row."""
+"""Characters of a value that a page shows."""
 
 
 def change_row(entry: Any) -> dict[str, Any]:
-    """Return an entry with the word of its kind, and the parts of its fields that differ."""
+    """Return an entry, the word of its kind, and the parts of fields that differ."""
     kind, is_new = entry.content_type.name, entry.action == entry.Action.CREATE
     fields = [] if is_new and kind not in _FIRST else changed_fields(entry)
     if is_new:

@@ -146,7 +146,7 @@ class ClusterTest(models.Model):
 
     @property
     def has_failed(self) -> bool:
-        """Return whether it ended with these settings, and no step after a problem had a result."""
+        """Return whether it ended, for these settings, without results after a problem."""
         states = [step["state"] for step in self.steps]
         if not self.is_over or self.is_outdated or PROBLEM not in states:
             return False

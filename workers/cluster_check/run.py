@@ -161,7 +161,7 @@ def _by_cause(failed: Sequence[Reached]) -> list[list[Reached]]:
 
 
 def _unreached(causes: Sequence[Sequence[Reached]], host_count: int) -> Step:
-    """Return the step of the hosts that failed; of several reasons each has a line with its fix."""
+    """Return the step of the hosts that failed; each of several reasons is a line."""
     lines = []
     for first, *others in causes:
         also = f" The same holds for {', '.join(answer.host for answer in others)}." if others else ""
