@@ -63,6 +63,7 @@ CHIPS: Final = {
     # clusters and workloads
     "ready": _chip("Ready", Tone.OK),
     "busy": _chip("Busy", Tone.RUN),
+    "check-failed": _chip("Check failed", Tone.BAD),
     "wrong": _chip("Misconfigured", Tone.BAD),
     "ok": _chip("Ok", Tone.OK),
     "warning": _chip("Warning", Tone.WARN),

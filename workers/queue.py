@@ -19,6 +19,7 @@ from experiments.common import outage
 from experiments.common.storable import is_storable_text
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, Cluster, ClusterTest, Experiment, Prediction, Program, Project, State, Trial
+from experiments.models.changes import note
 from experiments.selectors import predictions, quotas
 from experiments.selectors.goals import goal_of, why_no_time
 from experiments.specification import ExperimentSpec
@@ -197,6 +198,7 @@ def wake_workers(cluster_id: int) -> None:
 def request_check(cluster: Cluster) -> bool:
     """Request a check, which waits for the hosts; False while one waits or runs."""
     if is_new := ClusterTest.ask(cluster):
+        note(cluster, "check", "started")
         transaction.on_commit(lambda: _send(TEST, cluster.pk))
     return is_new
 

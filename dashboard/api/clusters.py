@@ -91,7 +91,9 @@ class ClusterSerializer(RowSerializer[Cluster]):
             *("active", "queued", "finished", "last_end", "test"),
         ]
 
-    @extend_schema_field(serializers.ChoiceField(choices=["ready", "busy", "off", "wrong", "elsewhere"]))
+    @extend_schema_field(
+        serializers.ChoiceField(choices=["ready", "busy", "check-failed", "off", "wrong", "elsewhere"])
+    )
     def get_state(self, cluster: Any) -> str:
         return ClusterRow(cluster, cluster.active, cluster.queued, cluster.finished, cluster.last_end).state
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import Resolver404, resolve, reverse
+from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from analysis.numbers import plural
@@ -35,6 +35,7 @@ PERMISSIONS_POLICY: Final = ", ".join(
 class FrontMiddleware:
     """Refuses large bodies (413) and many concurrent sign-ins (429); adds headers.
 
+    GET of an address that only forms are sent to, as after an error, leads to the page above it.
     Answers are private: only the user's browser caches them, and revalidates them.
     """
 
@@ -45,6 +46,8 @@ class FrontMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         with budget.seconds(settings.REQUEST_CPU_SECONDS):
             response = self._answer(request)
+        if response.status_code == 405 and request.method == "GET" and not request.path_info.startswith("/api/"):
+            response = HttpResponseRedirect(_page_above(request.path_info), status=303)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if not response.has_header("Cache-Control"):
             patch_cache_control(response, private=True, no_cache=True)
@@ -96,6 +99,17 @@ def limit_bytes(path_info: str) -> int:
     except Resolver404:
         name = ""
     return int(settings.IMPORT_LIMIT_BYTES) if name in _BUNDLES else settings.MAX_BODY_BYTES
+
+
+def _page_above(path_info: str) -> str:
+    """Return the URL of the nearest path above this one that has a view."""
+    while True:
+        path_info = path_info.rstrip("/").rpartition("/")[0] + "/"
+        try:
+            resolve(path_info)
+        except Resolver404:
+            continue
+        return get_script_prefix().rstrip("/") + path_info
 
 
 def refuse(request: HttpRequest, status: int, message: str) -> HttpResponse:

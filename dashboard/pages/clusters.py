@@ -138,10 +138,7 @@ def new(request: HttpRequest) -> HttpResponse:
     kind = next((option for option in kinds if option.name == name), None)
     if kind is None:
         kind = next(option for option in kinds if not option.exists_everywhere)
-    texts = _texts(request)
-    if texts is not None and "test" in texts:
-        texts.pop("enabled", None)
-    return _form(request, ClusterForm(kind, texts=texts))
+    return _form(request, ClusterForm(kind, texts=_texts(request)))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

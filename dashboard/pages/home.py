@@ -44,7 +44,10 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.htmx and query_value(request, "part") == "now":  # type: ignore[attr-defined]
         return render(request, "home/_now.html", {**_now(request.user), "of_experiments": True})
     template = "home/_lab.html" if request.htmx else "home/page.html"  # type: ignore[attr-defined]
-    context = {"place": "home", "invitation": invitation_of(request), **_laboratory(request.user)}
+    invitation = invitation_of(request)
+    if invitation is not None and not invitation.raises_role_of(request.user):
+        invitation = None
+    context = {"place": "home", "invitation": invitation, **_laboratory(request.user)}
     return render(request, template, context)
 
 
@@ -123,7 +126,7 @@ def _clusters() -> list[ClusterRow]:
     unfinished = Trial.objects.unfinished().order_by().values_list("cluster_id", "state")
     for cluster, state, count in unfinished.annotate(count=Count("pk")):
         counts[cluster][State.QUEUED if state == State.QUEUED else State.RUNNING] += count
-    clusters = Cluster.objects.filter(elsewhere=False).order_by("-enabled", "slug")
+    clusters = Cluster.objects.filter(elsewhere=False).select_related("test").order_by("-enabled", "slug")
     return [ClusterRow(c, counts[c.pk][State.RUNNING], counts[c.pk][State.QUEUED]) for c in clusters]
 
 

@@ -125,9 +125,11 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
         if file is None:
             raise Http404(f"no built-in experiment {name}")
         return expanded(YamlDocument(file.read_text()).data)
-    return starting_draft(
-        list(_CLUSTERS.all()), workload=query_value(request, "workload"), cluster=query_value(request, "cluster")
-    )
+    clusters, slug = list(_CLUSTERS.all()), query_value(request, "cluster")
+    if slug and slug not in [cluster.slug for cluster in clusters]:
+        why = "is switched off" if Cluster.objects.filter(slug=slug).exists() else "does not exist"
+        messages.warning(request, f"The cluster {slug[:80]} {why}. Another one is chosen.", extra_tags="warning")
+    return starting_draft(clusters, workload=query_value(request, "workload"), cluster=slug)
 
 
 def _with_best_settings(experiment: Experiment) -> dict[str, Any]:

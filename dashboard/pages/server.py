@@ -87,7 +87,7 @@ def _clusters(
         .annotate(count=Count("pk"))
     )
     entries = []
-    for cluster in Cluster.objects.filter(elsewhere=False).order_by("-enabled", "slug"):
+    for cluster in Cluster.objects.filter(elsewhere=False).select_related("test").order_by("-enabled", "slug"):
         queue = [row for row in rows if row["cluster_id"] == cluster.pk]
         ends = [outlook[row["experiment_id"]].left_s for row in queue]
         expected = [end for end in ends if end is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import takewhile
 from typing import Any, Final
 
 from django.db.models import BooleanField, Q, QuerySet
@@ -18,6 +19,7 @@ _UNSET: Final = "not set"
 _EMPTY: Final = {"None": _UNSET}
 _SWITCH: Final = {**_EMPTY, "True": "yes", "False": "no"}
 _TITLES: Final = {
+    "enabled": "accepts experiments",
     "staff status": "access to /admin/",
     "superuser status": "superuser",
     "most queued trials": "quota of queued trials",
@@ -26,6 +28,37 @@ _TITLES: Final = {
     "most capture gib": "quota of captures, GiB",
 }
 """Labels of fields whose names in the database are not those of the pages."""
+
+
+_KINDS: Final = {"notice choices": "mails", "api token": "token", "user": "account"}
+"""Words of kinds whose names in the database are not those of the pages."""
+_FIRST: Final = frozenset({"cluster"})
+"""Kinds whose entries list the first values."""
+_LONGEST: Final = 60
+"""Characters of a value that a page shows."""
+
+
+def change_row(entry: Any) -> dict[str, Any]:
+    """Return an entry, the word of its kind, and the parts of fields that differ."""
+    kind, is_new = entry.content_type.name, entry.action == entry.Action.CREATE
+    fields = [] if is_new and kind not in _FIRST else changed_fields(entry)
+    if is_new:
+        fields = [(label, "", after) for label, _, after in fields if label not in _OF_ROWS and after != _UNSET]
+    else:
+        fields = [(label, *_differing(before, after)) for label, before, after in fields]
+    return {"entry": entry, "kind": _KINDS.get(kind, kind), "fields": fields}
+
+
+_OF_ROWS: Final = frozenset({"id", "slug", "created at", "elsewhere"})
+
+
+def _differing(before: str, after: str) -> tuple[str, str]:
+    """Leave out the common beginning of two long texts."""
+    if max(len(before), len(after)) <= _LONGEST:
+        return before, after
+    shared = takewhile(lambda letters: letters[0] == letters[1], zip(before, after, strict=False))
+    begin = max(len(list(shared)) - 20, 0)
+    return (f"…{before[begin:]}", f"…{after[begin:]}") if begin else (before, after)
 
 
 def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
@@ -57,8 +90,8 @@ def with_words(entries: QuerySet[Any], words: str) -> QuerySet[Any]:
     return entries
 
 
-_OBJECTS: Final = frozenset({"settings", "facts"})
-"""Fields of clusters that hold a JSON object."""
+_OBJECTS: Final = frozenset({"settings", "facts", "definition"})
+"""Fields of clusters and programs that hold a JSON object."""
 
 
 def _as_object(text: str) -> dict[str, Any]:

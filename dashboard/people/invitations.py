@@ -39,7 +39,8 @@ def invitation(request: HttpRequest) -> HttpResponse:
         return expired(request)
     if request.method == "POST" and request.user.is_authenticated:
         return redirect("experiments") if accept(request, request.user) else expired(request)
-    return render(request, "people/invitation.html", {"invitation": opened})
+    is_member = request.user.is_authenticated and not opened.raises_role_of(request.user)
+    return render(request, "people/invitation.html", {"invitation": opened, "is_member": is_member})
 
 
 def accept(request: HttpRequest, user: Any) -> bool:

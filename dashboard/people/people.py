@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
 
 from allauth.account.forms import default_token_generator
-from allauth.account.utils import filter_users_by_email, user_pk_to_url_str
+from allauth.account.utils import filter_users_by_email, filter_users_by_username, user_pk_to_url_str
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.conf import settings
@@ -71,6 +71,12 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         super().__init__(data)
         projects: Any = self.fields["project"]
         projects.queryset = Project.objects.exclude(slug=PUBLISHED_PROJECT).order_by("name")
+
+    def clean_username(self) -> str:
+        username = str(self.cleaned_data["username"])
+        if filter_users_by_username(username).exists():  # in upper or lower case
+            raise forms.ValidationError(NAME_TAKEN)
+        return username
 
     def clean_email(self) -> str:
         email = str(self.cleaned_data["email"])

@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis import numbers
-from dashboard.people.change_rows import changed_fields, with_words
+from dashboard.people.change_rows import change_row, with_words
 from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from dashboard.requests.lookup import query_value
@@ -43,7 +43,7 @@ class MemberForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.SUBMITTER)
 
     def clean_name(self) -> Any:
-        return _account(self.cleaned_data["name"])
+        return _account(self.cleaned_data["name"], "Invite the user instead.")
 
 
 class InvitationForm(forms.Form):
@@ -76,7 +76,7 @@ class NewProjectForm(_UniqueName, forms.Form):
     maintainer = forms.CharField(max_length=150, help_text="Name of an account; this user gives the other roles.")
 
     def clean_maintainer(self) -> Any:
-        return _account(self.cleaned_data["maintainer"])
+        return _account(self.cleaned_data["maintainer"], "Create it on the page Users first.")
 
 
 class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # no generic at run time
@@ -104,10 +104,10 @@ class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # n
             self.fields[name].help_text = text.replace("the installation;", f"the installation ({words});")
 
 
-def _account(name: str) -> Any:
+def _account(name: str, advice: str) -> Any:
     user = get_user_model().objects.filter(username=name, is_active=True).first()
     if user is None:
-        raise forms.ValidationError("No account has this name. Invite the user instead.")
+        raise forms.ValidationError(f"No account has this name. {advice}")
     return user
 
 
@@ -340,6 +340,11 @@ def all_changes(request: HttpRequest) -> HttpResponse:
 def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse:
     words = query_value(request, "q")
     page = Paginator(with_words(changes(project), words), _CHANGES_PER_PAGE).get_page(request.GET.get("page"))
-    rows: list[dict[str, Any]] = [{"entry": entry, "fields": changed_fields(entry)} for entry in page]
-    context = {"place": "projects", "project": project, "rows": rows, "page": page, "words": words}
+    context = {
+        "place": "projects",
+        "project": project,
+        "rows": [change_row(entry) for entry in page],
+        "page": page,
+        "words": words,
+    }
     return render(request, "people/changes.html", context)

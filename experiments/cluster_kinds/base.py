@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -81,7 +82,11 @@ class ClusterKind(ABC):
 
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return settings that cannot work, which a form refuses; stored ones stay valid."""
-        return []
+        keys = {"key": settings.get("key"), "login.key": (settings.get("login") or {}).get("key")}
+        why = "must be a full path, such as ~/.ssh/id_ed25519: the worker runs in a directory of its own"
+        return [
+            FieldError(path, why) for path, key in keys.items() if key and re.match(r"(?!.*-----BEGIN)[^/~%$]", key)
+        ]
 
     def _at_its_field(self, error: Any) -> FieldError:
         """Report an error of a list entry at the list: a form shows no entry numbers."""

@@ -30,7 +30,7 @@ def as_alias(text: str) -> str:
     if "@" in text:
         why = "the user has a field of its own"
     elif re.search(r"[^:]:[0-9]+$|=[0-9]+$", text):
-        why = "slots and ports have fields of their own"
+        why = "write it without slots or a port"
     else:
         why = "letters, digits, “-” and “.” make one, or an IP address"
     raise ValueError(f"{text[:80]!r} is not a host name: {why}")
@@ -66,7 +66,7 @@ def _expanded(word: str) -> list[str]:
     parts = re.split(r"\[([^\[\]]*)\]", word)
     choices = [_numbers(part, word) if number % 2 else [part] for number, part in enumerate(parts)]
     if math.prod(map(len, choices)) > MOST_HOSTS:
-        raise ValueError(f"{word!r} is more than {MOST_HOSTS} hosts")
+        raise _too_many(word)
     if re.search(r"[\[\]]", "".join(parts[::2])):
         raise _no_range(word)
     # In the order of Slurm: the last bracket counts fastest, then the first, the second and so on.
@@ -82,10 +82,17 @@ def _numbers(ranges: str, word: str) -> list[str]:
     for part in ranges.replace(" ", "").split(","):
         match = _RANGE.fullmatch(part)
         low, high = match.groups() if match else ("1", "0")
-        if not 0 <= int(high or low) - int(low) <= MOST_HOSTS:
+        count = int(high or low) - int(low) + 1
+        if count > MOST_HOSTS:
+            raise _too_many(word)
+        if count < 1:
             raise _no_range(word)
         numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
     return numbers
+
+
+def _too_many(word: str) -> ValueError:
+    return ValueError(f"{word[:80]!r} is more than {MOST_HOSTS} hosts")
 
 
 def _no_range(word: str) -> ValueError:

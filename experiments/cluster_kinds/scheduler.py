@@ -63,7 +63,7 @@ class SchedulerKind(ClusterKind):
 
     def refusals(self, settings: Mapping[str, Any]) -> list[FieldError]:
         """Return an unreadable time limit, and options that Rankwire sets itself."""
-        errors, limit = [], settings.get("time_limit")
+        errors, limit = super().refusals(settings), settings.get("time_limit")
         if isinstance(limit, str) and not re.fullmatch(self.time_limit_pattern, limit.strip(), re.IGNORECASE):
             errors.append(
                 FieldError("time_limit", f"is not a time limit of {self.title}, such as {self.time_limit_example}")

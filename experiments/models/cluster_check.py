@@ -144,6 +144,14 @@ class ClusterTest(models.Model):
         states = [step["state"] for step in self.steps]
         return {state: states.count(state) for state in (OK, WARNING, PROBLEM, SKIPPED) if state in states}
 
+    @property
+    def has_failed(self) -> bool:
+        """Return whether it ended, for these settings, without results after a problem."""
+        states = [step["state"] for step in self.steps]
+        if not self.is_over or self.is_outdated or PROBLEM not in states:
+            return False
+        return {*states[states.index(PROBLEM) :]} <= {PROBLEM, SKIPPED}
+
     @classmethod
     def failure_of(cls, cluster: Cluster) -> str:
         """Return a sentence on what failed in the last check of a cluster, or ""."""

@@ -133,7 +133,7 @@ def _reached(launcher: Launcher, answered: list[str]) -> list[Step]:
     reached = [answer for answer in answers if not answer.problem]
     slowest = max((answer.took_s for answer in reached), default=0.0)
     if failed:
-        steps = [_unreached(of_cause, len(answers)) for of_cause in _by_cause(failed)]
+        steps = [_unreached(_by_cause(failed), len(answers))]
     else:
         steps = [
             ok(
@@ -160,12 +160,16 @@ def _by_cause(failed: Sequence[Reached]) -> list[list[Reached]]:
     return list(causes.values())
 
 
-def _unreached(failed: Sequence[Reached], host_count: int) -> Step:
-    """Return the step of hosts that failed for one reason."""
-    first, *others = failed
-    also = f" The same holds for {', '.join(answer.host for answer in others)}." if others else ""
+def _unreached(causes: Sequence[Sequence[Reached]], host_count: int) -> Step:
+    """Return the step of the hosts that failed; each of several reasons is a line."""
+    lines = []
+    for first, *others in causes:
+        also = f" The same holds for {', '.join(answer.host for answer in others)}." if others else ""
+        lines.append((f"{first.problem}{also}", first.remedy))
+    failed = [answer for of_cause in causes for answer in of_cause]
     commands = dict.fromkeys(command for answer in failed for command in answer.commands)
-    return problem("Reach", f"{len(failed)} of {host_count} failed", f"{first.problem}{also}", first.remedy, *commands)
+    seen, remedy = lines[0] if len(lines) == 1 else ("\n".join(" ".join(line) for line in lines), "")
+    return problem("Reach", f"{len(failed)} of {host_count} failed", seen, remedy, *commands)
 
 
 def _versions(session: Session, known_steps: set[str]) -> list[Step]:

@@ -28,7 +28,9 @@ _SPECIAL: Final = tuple(
     )
 )
 """Networks that no receiver is in, whether the registries call them globally reachable or not."""
-_NOT_PUBLIC: Final = "is not a public address. An administrator can allow its network (RANKWIRE_WEBHOOK_NETWORKS)."
+_METADATA: Final = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "168.63.129.16/32")))
+"""Networks in which clouds answer their own guests, with keys among others: no message advises to allow them."""
+_ADVICE: Final = " Administrators can allow its network in the setting RANKWIRE_WEBHOOK_NETWORKS."
 LONGEST: Final = 500
 
 
@@ -48,6 +50,8 @@ def checked(url: str) -> tuple[str, str, int, str]:
         port = parts.port
     except ValueError:
         raise Refused("Not an address: write it as https://example.org/path.") from None
+    if parts.netloc and parts.scheme not in ("", "http", "https"):
+        raise Refused("Only addresses of http and https are possible.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Refused("Not an address: write it as https://example.org/path.")
     if parts.username is not None or parts.password is not None:
@@ -67,7 +71,7 @@ def refuse_private(host: str, allowed: Iterable[Any] = ()) -> None:
     except ValueError:
         return
     if not is_allowed(address, allowed):
-        raise Refused(f"{host} {_NOT_PUBLIC}")
+        raise _not_public(host, address)
 
 
 def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
@@ -78,15 +82,20 @@ def reachable(host: str, port: int, allowed: Iterable[Any]) -> str:
     allowed = list(allowed)
     addresses = [row[4][0] for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for address in addresses:
-        if not is_allowed(ip_address(str(address).partition("%")[0]), allowed):
-            subject = host if address == host else f"{host} is {address}, which"
-            raise Refused(f"{subject} {_NOT_PUBLIC}")
+        target = ip_address(str(address).partition("%")[0])
+        if not is_allowed(target, allowed):
+            raise _not_public(host if address == host else f"{host} is {address}, which", target)
     return str(addresses[0])
 
 
 def is_allowed(address: _Address, allowed: Iterable[Any] = ()) -> bool:
     """Return whether ``address``, and one in it, are public or in ``allowed``."""
     return all(_is_public(target) or any(target in network for network in allowed) for target in _meant(address))
+
+
+def _not_public(subject: str, address: _Address) -> Refused:
+    is_metadata = any(target in network for target in _meant(address) for network in _METADATA)
+    return Refused(f"{subject} is not a public address.{'' if is_metadata else _ADVICE}")
 
 
 def _is_public(address: _Address) -> bool:

@@ -134,6 +134,10 @@ class ClusterForm:
             errors.append(FieldError("name", f"needs letters or digits, and at most {_LONGEST_NAME} characters"))
         elif slug in _TAKEN or (self.cluster is None and Cluster.objects.filter(slug=slug).exists()):
             errors.append(FieldError("name", f"is in use: choose another name than {slug}"))
+        elif self.cluster is None or name != self.cluster.name:
+            others = Cluster.objects.filter(name__iexact=name).exclude(pk=self.cluster and self.cluster.pk)
+            if others.exists():
+                errors.append(FieldError("name", "is the name of another cluster"))
         settings: dict[str, Any] = {}
         try:
             settings = settings_from(self.kind, self.texts)
@@ -143,7 +147,11 @@ class ClusterForm:
             raise InvalidSpec(errors)
         if self.cluster is None:
             return Cluster.objects.create(
-                slug=slug, name=name, kind=self.kind.name, settings=settings, enabled=self.enabled
+                slug=slug,
+                name=name,
+                kind=self.kind.name,
+                settings=settings,
+                enabled=self.enabled and "test" not in self.texts,
             )
         self.cluster.set_up(name=name, settings=settings, enabled=self.enabled)
         return self.cluster

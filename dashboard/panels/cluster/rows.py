@@ -32,7 +32,10 @@ class ClusterRow:
             return "wrong"
         if not self.cluster.enabled:
             return "off"
-        return "busy" if self.active else "ready"
+        if self.active:
+            return "busy"
+        test = getattr(self.cluster, "test", None)
+        return "check-failed" if test is not None and test.has_failed else "ready"
 
     @property
     def words(self) -> str:
@@ -65,6 +68,7 @@ def cluster_rows(among: QuerySet[Cluster] | None = None) -> list[ClusterRow]:
     """Return all or some clusters with counts of their trials in one query."""
     rows = (
         (Cluster.objects.all() if among is None else among)
+        .select_related("test")
         .order_by("-enabled", "slug")
         .annotate(
             active=Count("trials", filter=Q(trials__state__in=ACTIVE)),

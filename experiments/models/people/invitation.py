@@ -62,6 +62,14 @@ class Invitation(OfProject, models.Model):
         """Return the open invitation of ``key`` with its project, or None."""
         return cls.objects.open().select_related("project", "invited_by").filter(digest=digest_of(key)).first()
 
+    def raises_role_of(self, user: Any) -> bool:
+        """Return whether the role of ``user`` in the project is lower, or missing."""
+        ranks, role = (
+            Membership.Role.values,
+            self.project.memberships.filter(user=user.pk).values_list("role", flat=True),
+        )
+        return not role or ranks.index(role[0]) < ranks.index(self.role)
+
     def take(self, user: Any) -> bool:
         """Make ``user`` a member; return False if it expired or was accepted.
 

@@ -52,8 +52,8 @@ class NoticeChoices(models.Model):
     @classmethod
     def mark_seen(cls, user: Any, event: int) -> None:
         """Record the last event (key) that ``user`` has seen; never an earlier one."""
-        row, _ = cls.objects.get_or_create(user=user)
-        cls.objects.filter(pk=row.pk, seen__lte=event).update(seen=event, seen_at=Now())
+        cls.objects.bulk_create([cls(user=user)], ignore_conflicts=True)  # without an entry in the change log
+        cls.objects.filter(user=user, seen__lte=event).update(seen=event, seen_at=Now())
 
     def wants(self, event: Event) -> bool:
         """Return whether the user chose mails for this event."""

@@ -54,4 +54,4 @@ def outcome(response: HttpResponseBase) -> str:
         return "s"
     if status == 302 and target.split("?")[0] == reverse("account_reauthenticate"):
         return "r"
-    return {403: "n", 404: "h", 405: ""}.get(status, "i")
+    return {403: "n", 404: "h", 405: "", 303: ""}.get(status, "i")

@@ -111,6 +111,21 @@ def clients(person: User, experiment: Experiment) -> dict[str, Client]:
     return clients
 
 
+def test_addresses_of_forms_alone_lead_by_get_to_a_page(
+    clients: dict[str, Client], things: dict[str, dict[str, object]]
+) -> None:
+    forms = []
+    for address in addresses():
+        path = filled(address, things)
+        if not address.startswith("api/") and clients["owner"].get(path).status_code == 303:
+            forms.append(address)
+            # The owner sees no page of accounts, the superuser no task of the owner.
+            pages = [clients[kind].get(path, follow=True) for kind in ("owner", "superuser")]
+            assert all(path.startswith(page.redirect_chain[0][0]) for page in pages), address
+            assert 200 in [page.status_code for page in pages], address
+    assert {"projects/<slug>/webhooks/", "people/<pk>/password/", "account/tokens/", "sign-out/"} <= set(forms)
+
+
 @pytest.mark.timeout(240)
 def test_every_address_answers_every_kind_of_person_as_the_table_says(
     clients: dict[str, Client], things: dict[str, dict[str, object]]

@@ -13,7 +13,7 @@ from django.test import Client
 
 from dashboard.people.change_rows import with_words
 from dashboard.requests.lookup import MOST_WORDS
-from experiments.models import ApiToken, Cluster, Experiment, Project
+from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project
 from experiments.models.people import accounts
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import text_of
@@ -85,7 +85,7 @@ def test_a_changed_setting_of_a_cluster_is_named_with_its_values(library: Projec
     rack.set_up(name="Rack", settings={"hosts": ["n1"], "environment": many, "key": "/srv/new"}, enabled=False)
     fields = root.get("/changes/").context["rows"][0]["fields"]
     assert ("Private key", "not set", "/srv/new") in fields
-    assert sorted(label for label, _, _ in fields) == ["Private key", "enabled"]
+    assert sorted(label for label, _, _ in fields) == ["Private key", "accepts experiments"]
     rack.set_up(name="Rack", settings={"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False)
     rack.describe({"clock_hz": 3e9})
     fields = [field for row in root.get("/changes/").context["rows"][:2] for field in row["fields"]]
@@ -112,6 +112,29 @@ def test_changed_fields_have_the_words_of_the_pages(library: Project) -> None:
         ("quota of queued trials", "not set", "10"),
     ):
         assert field in fields
+
+
+def test_changes_list_first_values_checks_and_the_part_that_differs(library: Project, empty_redis: object) -> None:
+    root = factories.person("root", is_superuser=True)
+    browser = Client()
+    browser.force_login(root)
+    rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1"]})
+    browser.post("/clusters/rack/test/")
+    description = "the same long text of the program before the word that differs: "
+    definition = {"name": "solver", "program": ["/opt/solver"], "summary": f"{description}one"}
+    Program.register(definition)
+    Program.register({**definition, "summary": f"{description}two"})
+    rack.switch(on=False)
+    NoticeChoices.mark_seen(root, 1)
+    rows = browser.get("/changes/").context["rows"]
+    switched, changed, _, checked, created = rows[:5]
+    assert switched["fields"] == [("accepts experiments", "yes", "no")]
+    [(label, before, after)] = changed["fields"]
+    assert (label, before[-3:], after[-3:], before[0]) == ("summary", "one", "two", "…")
+    assert len(after) < 30
+    assert checked["fields"] == [("check", "", "started")]
+    assert {("name", "", "Rack"), ("Hosts", "", "n1"), ("accepts experiments", "", "yes")} <= set(created["fields"])
+    assert not [row for row in rows if row["kind"] == "mails"]
 
 
 def test_changes_are_found_by_words(library: Project) -> None:

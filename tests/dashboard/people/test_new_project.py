@@ -33,6 +33,7 @@ def test_it_is_not_made_of_what_cannot_be(root: Client, wrong: dict[str, str]) -
     answer = root.post("/projects/", {"name": "Lab", "maintainer": "okafor", **wrong})
     assert (answer.status_code, Project.objects.count()) == (422, before)
     assert 'class="err"' in answer.content.decode()
+    assert ("Create account" in answer.content.decode()) == ("maintainer" in wrong)
 
 
 def test_its_name_and_quotas_are_changed(root: Client) -> None:
@@ -42,6 +43,7 @@ def test_its_name_and_quotas_are_changed(root: Client) -> None:
     assert (project.name, project.most_queued_trials, project.most_disk_gib) == ("Wing", 100, None)
     wrong = root.post("/projects/default/settings/", {**form, "settings-most_queued_trials": "-1"})
     assert wrong.status_code == 422
+    assert wrong.context["settings_form"].errors == {"most_queued_trials": ["Write 0 or more."]}
 
 
 def test_names_of_projects_are_unique_on_their_pages(root: Client) -> None:

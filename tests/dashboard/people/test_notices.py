@@ -123,7 +123,7 @@ def test_a_maintainer_sets_up_a_webhook_and_sees_its_secret_once(
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"webhook-url": "ftp://example.org/", "webhook-ended": "on"}, "Not an address"),
+        ({"webhook-url": "ftp://example.org/", "webhook-ended": "on"}, "Only addresses of http and https"),
         ({"webhook-url": "https://a:b@example.org/", "webhook-ended": "on"}, "Remove the name and password"),
         ({"webhook-url": "https://example.org/"}, "Choose at least one event."),
         ({"webhook-url": "http://127.0.0.1:9/hook", "webhook-ended": "on"}, "127.0.0.1 is not a public address"),

@@ -101,6 +101,20 @@ def test_the_link_of_an_invitation_is_shown_once(browser: Client, optics: Projec
     assert roles(optics)["ada"] == "viewer"
 
 
+@pytest.mark.parametrize(("role", "is_member"), [("viewer", True), ("maintainer", False)])
+def test_an_invitation_of_a_member_gives_a_higher_role_or_none(
+    optics: Project, mia: Any, role: str, is_member: bool
+) -> None:
+    ada = factories.person("ada")
+    optics.set_role(ada, "submitter")
+    _, key = Invitation.issue(optics, role, by=mia)
+    client = Client()
+    client.force_login(ada)
+    invitation = client.get(f"/invitation/{key}/", follow=True)
+    assert invitation.context["is_member"] == is_member
+    assert (client.get("/").context["invitation"] is None) == is_member
+
+
 def test_an_invitation_can_be_withdrawn(browser: Client, optics: Project, mia: Any) -> None:
     invitation, key = Invitation.issue(optics, "viewer", by=mia)
     browser.post(f"/projects/optics/invitations/{invitation.pk}/end/")

@@ -83,7 +83,7 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
     [
         ("hosts", "", "is missing"),
         ("hosts", "n[4-1]", "is not a range of hosts"),
-        ("hosts", "n[1-999999999]", "is not a range of hosts"),
+        ("hosts", "n[1-999999999]", "is more than 10000 hosts"),
         ("hosts", "n[[01]]", "is not a range of hosts"),
         ("hosts", "n[]", "is not a range of hosts"),
         ("hosts", "n[01] n02]", "is not a range of hosts"),
@@ -94,10 +94,10 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "N1 n1", "named more than once: N1, n1"),
         ("hosts", "n1 n1.", "named more than once: n1, n1."),
         ("hosts", "2001:db8::5 2001:DB8:0::5", "named more than once"),
-        ("hosts", "n1:4", "slots and ports have fields of their own"),
-        ("hosts", "n[1-3]:2", "slots and ports have fields of their own"),
-        ("hosts", "10.0.0.7:2", "slots and ports have fields of their own"),
-        ("hosts", "n1 slots=4", "slots and ports have fields of their own"),
+        ("hosts", "n1:4", "write it without slots or a port"),
+        ("hosts", "n[1-3]:2", "write it without slots or a port"),
+        ("hosts", "10.0.0.7:2", "write it without slots or a port"),
+        ("hosts", "n1 slots=4", "write it without slots or a port"),
         ("hosts", "user@n1", "the user has a field of its own"),
         ("hosts", "node_a", "it has an underscore"),
         ("hosts", "n1- n2", "is not a host name"),
@@ -107,6 +107,7 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "10.0.0.256", "is not a host name"),
         ("hosts", f"{'n' * 64}", "is not a host name"),
         ("hosts", "***", "is not a host name"),
+        ("key", "keys/id", "must be a full path"),
         ("port", "70000", "less than or equal to 65535"),
         ("port", "ssh", "must be a whole number"),
         ("scratch", "tmp", "must be a full path"),
@@ -148,7 +149,7 @@ def test_jobs_of_several_kinds_of_hosts_are_refused(kind: str, settings: dict[st
 
 def test_a_part_that_lacks_its_first_field_is_refused_there() -> None:
     assert refused(SLURM, **{"login.user": "me"}) == {"login.host": ["is missing"]}
-    assert "fields of their own" in refused(SLURM, **{"login.host": "gate:22"})["login.host"][0]
+    assert "without slots or a port" in refused(SLURM, **{"login.host": "gate:22"})["login.host"][0]
     assert list(refused(SLURM, pending_limit_s="inf")) == ["pending_limit_s"]
 
 

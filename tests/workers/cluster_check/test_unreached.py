@@ -32,16 +32,16 @@ def test_a_key_of_an_unknown_user_is_reported() -> None:
     assert (steps[0].state, steps[0].value) == ("warning", "Private key not found")
 
 
-def test_hosts_that_fail_for_different_reasons_have_steps_with_one_fix_each() -> None:
+def test_hosts_that_fail_for_different_reasons_have_one_step_with_a_fix_for_each() -> None:
     hosts = [*NO_SSHD["hosts"], "no-such-host.invalid"]  # type: ignore[misc]
     steps = steps_of("ssh", {**NO_SSHD, "hosts": hosts}, lambda trying, steps: None)
     assert steps[0].state == "ok"
-    refused, unresolved = [step for step in steps if step.name == "Reach"]
-    assert (refused.value, unresolved.value) == ("2 of 3 failed", "1 of 3 failed")
-    assert "sshd" in refused.remedy
-    assert len(refused.commands) == 2
-    assert unresolved.remedy.endswith("on the worker's machine, as the worker's user.")
-    assert unresolved.commands == ("getent hosts no-such-host.invalid",)
+    (reach,) = [step for step in steps if step.name == "Reach"]
+    assert reach.value == "3 of 3 failed"
+    refused, unresolved = reach.seen.splitlines()
+    assert "sshd" in refused
+    assert unresolved.endswith("on the worker's machine, as the worker's user.")
+    assert reach.commands[2:] == ("getent hosts no-such-host.invalid",)
 
 
 @pytest.mark.django_db

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.workers.notifications.conftest import Receiver
-from workers.notifications.address import Refused, checked, is_allowed, reachable
+from workers.notifications.address import Refused, checked, is_allowed, reachable, refuse_private
 from workers.notifications.webhook import Undelivered, post
 
 PRIVATE = [
@@ -83,6 +83,15 @@ def test_it_allows_the_networks_that_an_administrator_names_and_no_others() -> N
 def test_it_refuses_what_is_no_address(url: str) -> None:
     with pytest.raises(Refused):
         checked(url)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_advised"), [("10.1.2.3", True), ("169.254.169.254", False), ("::ffff:169.254.169.254", False)]
+)
+def test_allowing_the_metadata_of_clouds_is_never_advised(host: str, is_advised: bool) -> None:
+    with pytest.raises(Refused) as refused:
+        refuse_private(host)
+    assert ("RANKWIRE_WEBHOOK_NETWORKS" in str(refused.value)) == is_advised
 
 
 def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

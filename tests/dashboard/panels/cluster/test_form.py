@@ -97,6 +97,7 @@ def test_settings_can_be_tested_before_the_cluster_takes_experiments(set_up: Cli
     assert 'name="test"' in text_of(set_up.get(reverse("cluster-new"), {"kind": "ssh"}))
     wrong = set_up.post(reverse("cluster-new"), {**RACK, "hosts": "-x", "test": "on"})
     assert (wrong.status_code, Cluster.objects.filter(slug="bench-rack").exists()) == (422, False)
+    assert wrong.context["form"].enabled, "the box stays checked"
     response = set_up.post(reverse("cluster-new"), {**RACK, "test": "on"})
     cluster = Cluster.objects.get(slug="bench-rack")
     assert not cluster.enabled
@@ -176,6 +177,14 @@ def test_it_changes_a_cluster_and_keeps_its_kind_and_slug(set_up: Client) -> Non
     cluster = Cluster.objects.get(slug="bench-rack")
     assert (cluster.name, cluster.kind, cluster.enabled) == ("Rack 2", "ssh", False)
     assert cluster.settings == {"hosts": ["a", "b"], "capture": "every"}
+
+
+def test_renamed_cluster_keeps_its_own_name_and_takes_none_of_another(set_up: Client) -> None:
+    set_up.post(reverse("cluster-new"), RACK)
+    address = reverse("cluster-edit", args=["bench-rack"])
+    taken = Cluster.objects.get(slug="testbed").name.upper()
+    assert "name of another cluster" in at_field(set_up.post(address, {**RACK, "name": taken}), "name")
+    assert set_up.post(address, RACK).status_code == 302
 
 
 @pytest.mark.parametrize("role", ["viewer", "submitter", "maintainer"])

@@ -32,6 +32,9 @@ def test_it_is_switched_off_and_on(set_up: Client, rack: Cluster) -> None:
     with pytest.raises(InvalidSpec, match="unknown or switched off"):
         Cluster.require("rack")
     assert "Switch cluster on" in text_of(set_up.get("/clusters/rack/"))
+    for slug, why in (("rack", "is switched off"), ("nowhere", "does not exist")):
+        form = set_up.get("/experiments/new/", {"cluster": slug})
+        assert any(why in str(message) for message in form.context["messages"])
     set_up.post("/clusters/rack/switch/", {"on": "1"})
     assert Cluster.require("rack") == rack
 

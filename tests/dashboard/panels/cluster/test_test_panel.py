@@ -56,6 +56,19 @@ def test_it_shows_results_with_fixes_and_stops_polling(page: Client, rack: Clust
     rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
 
 
+@pytest.mark.parametrize(("after", "state"), [("skipped", "check-failed"), ("ok", "ready")])
+def test_state_shows_a_check_that_failed_on_every_host(page: Client, rack: Cluster, after: str, state: str) -> None:
+    ClusterTest.ask(rack)
+    test = ClusterTest.begin(rack, "host:1:1")
+    assert test is not None
+    test.end([*STEPS, {**STEPS[0], "state": after}])
+    assert page.get("/clusters/rack/").context["row"].state == state
+    assert page.get("/api/v1/clusters/rack/").json()["state"] == state
+    assert state in [row.state for row in page.get("/").context["clusters"]]
+    rack.set_up(name="Rack", settings={"hosts": ["n1"]}, enabled=True)
+    assert page.get("/clusters/rack/").context["row"].state == "ready"
+
+
 def test_users_who_may_not_check_a_cluster_see_no_login_of_its_hosts(page: Client, rack: Cluster, person: User) -> None:
     ClusterTest.ask(rack)
     test = ClusterTest.begin(rack, "host:1:1")
