@@ -615,14 +615,16 @@ def growth(
     factor: Factor,
     ends: Sequence[Point],
     times: tuple[float, Interval | None],
-    exponent: float,
+    exponent: float | None,
     error: float | None,
     misfit: float | None,
 ) -> str:
     start, end = _range(factor, ends)
     grows = f"grows {factor_words(*times)}" if times[0] > 1 else f"falls to {percent(times[0])}"
-    about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
-    shape = f", as the power {significant(exponent, 2)}{about} of the size"
+    shape = ""
+    if exponent is not None:
+        about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
+        shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
         shape = f". No single power law fits: sizes deviate from it by {percent(misfit)}"
     return f"From {start} to {end} {lower_first(question.deciding.label)} {grows}{shape}."
