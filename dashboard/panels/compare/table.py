@@ -10,7 +10,7 @@ from analysis import numbers
 from analysis.statistics import SampleSummary
 from dashboard.charts.parts import Scale
 from dashboard.panels.compare.work import different_work
-from experiments.metrics import HEADLINE
+from experiments.metrics import HEADLINE, described
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
 
 _LOOKS = {
@@ -60,6 +60,11 @@ def table(compared: Compared) -> Table:
             folded.append(
                 Folded(element, title, [_metric_row(row, compared, widest, is_judged=is_judged) for row in rows])
             )
+    if compared.excluded:
+        title = (
+            f"Excluded, as the captures of these trials are flagged: {numbers.plural(len(compared.excluded), 'metric')}"
+        )
+        folded.append(Folded("excluded", title, [_excluded_row(name, compared) for name in compared.excluded]))
     return Table([_metric_row(row, compared, widest, is_judged=is_judged) for row in changed], folded)
 
 
@@ -91,6 +96,13 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float, *, is_judged:
             name = f"{member.label} against {compared.baseline.label}"
             against.append((name, _against(row, number, widest, is_judged=is_judged)))
     return {"row": row, "unit": scale.unit, "values": values, "against": against, "changed": _changed(row)}
+
+
+def _excluded_row(metric: str, compared: Compared) -> dict[str, Any]:
+    """Return a table row of a metric of which only flagged captures have values."""
+    empty = (None,) * len(compared.members)
+    row = MetricRow(metric, described(metric).label, "", "", empty, empty)
+    return _metric_row(row, compared, 1.0, is_judged=False) | {"why": "traffic of flagged trials is excluded"}
 
 
 def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:

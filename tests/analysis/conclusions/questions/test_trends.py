@@ -74,7 +74,9 @@ def test_two_sizes_have_no_power():
 
 
 def test_a_size_of_zero_has_no_power():
-    assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 200: 2 * 2**0.5, 400: 4.0})), "exponent") == [pytest.approx(0.5)]
+    assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 200: 2 * 2**0.5, 400: 4.0})), "exponent") == [
+        pytest.approx(0.5)
+    ]
 
 
 def test_no_growth_is_open():
