@@ -293,3 +293,15 @@ def test_counts_of_trials_name_their_points(library, page):
     response = opened(page, *tokens(*runs))
     assert "10 of 10 trials of A at all 2 common points." in response.context["answer"].caution
     assert "5 trials at the chosen point" in response.content.decode()
+
+
+def test_a_trivial_change_is_no_effect(library, page):
+    steady = itertools.cycle((2.0, 2.00001, 1.99999, 2.00002, 1.99998))
+    runs = [
+        measured(library, {"name": n, **WATER}, lambda p, f=f: seconds(1.0, cpu_s=f * next(steady))(p))
+        for n, f in (("P", 1.0), ("Q", 1.001))
+    ]
+    table = opened(page, *tokens(*runs)).context["table"]
+    assert "cpu_s" not in {line["row"].metric for line in table.rows}
+    (line,) = next(fold.rows for fold in table.folded if fold.element == "trivial")
+    assert (line["row"].metric, line["against"][0][1]["effect"]) == ("cpu_s", "")
