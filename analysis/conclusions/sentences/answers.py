@@ -379,7 +379,11 @@ def _limit(grid: Grid) -> str:
 def _resolvable(ratio: float | None, things: str) -> str:
     if ratio is None:
         return "too few repetitions"
-    return f"only {things} above {change_words(ratio)} would show" if ratio < ANY else "the trials scatter too much"
+    return (
+        f"the scatter of the trials hides {things} below {change_words(ratio)}"
+        if ratio < ANY
+        else "the trials scatter too much"
+    )
 
 
 def _typical(grid: Grid, point: Point) -> str:
