@@ -146,7 +146,7 @@ def _slowed(compared: Compared, member: Member) -> tuple[int, int, int]:
 
 
 def _caution(compared: Compared) -> str:
-    """Return 'Other load slowed 10 of 30 trials of A at all 3 common points. ...', or ''."""
+    """Return 'Other load slowed 10 of 30 trials of A at all 3 points ...', or ''."""
     slowed = {member.label: _slowed(compared, member) for member in compared.members}
     sides = [
         f"{count} of {numbers.plural(of, 'trial')} of {label}"
