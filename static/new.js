@@ -69,10 +69,23 @@
   for (const type of ["input", "change"]) {
     form.addEventListener(type, e => { if (e.target.name === "workload") e.stopImmediatePropagation(); });
   }
-  // A preview of the fields that are replaced has no place for its errors.
+  // A preview of the fields that are replaced has no place for its errors. Text typed until they are replaced stays.
+  const inputs = () => [...document.querySelectorAll("#steps [id][name]")];
+  let sent = new Map(), typed = [];
   form.addEventListener("htmx:beforeRequest", e => {
-    if (e.detail.target.id === "steps") htmx.trigger(form, "htmx:abort");
+    if (e.detail.target.id === "steps") {
+      htmx.trigger(form, "htmx:abort");
+      sent = new Map(inputs().map(input => [input.id, input.value]));
+    }
     else if (e.target === form && form.querySelector("#steps .htmx-request")) e.preventDefault();
+  });
+
+  document.addEventListener("htmx:beforeSwap", e => {
+    if (e.detail.target.id === "steps") typed = inputs().filter(({ id, value }) => sent.has(id) && sent.get(id) !== value);
+  });
+  document.addEventListener("htmx:afterSwap", e => {
+    if (e.detail.target.id !== "steps") return;
+    for (const { id, value } of typed.splice(0)) if (document.getElementById(id)) document.getElementById(id).value = value;
   });
 
   // The preview follows what was edited last. Edits of the form would overwrite YAML that has errors.

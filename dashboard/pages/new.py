@@ -216,7 +216,8 @@ def typed_yaml(request: HttpRequest, refused: InvalidSpec | None, error: Invalid
         return {}
     text = request.POST.get("yaml", "")
     errors = refused.errors if refused else with_lines(text, error.errors) if error else ()
-    return {"from_yaml": True, "yaml": text, "yaml_errors": errors}
+    in_order = sorted(errors, key=lambda error: error.line or 0)
+    return {"from_yaml": True, "yaml": text, "yaml_errors": in_order}
 
 
 def project_choice(request: HttpRequest) -> dict[str, Any]:

@@ -131,7 +131,8 @@ def _caution(experiment: Experiment) -> dict[str, str]:
     counts = experiment.trials.counted().aggregate(counted=Count("pk"), slowed=Count("pk", filter=disturbed()))
     if not counts["slowed"]:
         return {}
-    return {"note": f"Other load slowed {counts['slowed']} of {numbers.plural(counts['counted'], 'counted trial')}."}
+    words = f"Other load slowed {counts['slowed']} of {numbers.plural(counts['counted'], 'trial')}"
+    return {"note": f"{words}, which count, as their points have no clean trial."}
 
 
 @dataclass(frozen=True)

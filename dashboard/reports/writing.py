@@ -241,14 +241,18 @@ def pin(request: HttpRequest, slug: str = "") -> HttpResponse:
         form.fields["part"].widget = forms.Select({"class": "form-select"}, lines)
     if request.method == "POST" and form.is_valid():
         return idempotent_redirect(request, lambda: _pinned(request, **form.cleaned_data))
-    context = {"place": "reports", "experiment": experiment, "form": form}
+    try:
+        of = "" if experiment else _title_of(request.user, initial["part"])
+    except (InvalidSpec, ValueError):
+        of = ""
+    context = {"place": "reports", "experiment": experiment, "of": of, "form": form}
     return render(request, "reports/pin.html", context, status=400 if form.is_bound else 200)
 
 
 def _pinned(
     request: HttpRequest, part: str, report: Report | None, title: str, project: Project
 ) -> HttpResponseRedirect:
-    note = f"Pinned {part.strip('{} ')}"[:LONGEST_TITLE]
+    note = f"Pinned {_title_of(request.user, part)}"[:LONGEST_TITLE]
     if report is None:
         return redirect(Report.write(project, title, f"{part}\n", {}, by=request.user, note=note))
     current = report.current
@@ -261,6 +265,17 @@ def _pinned(
     else:
         messages.success(request, "Pinned at the end of the report.", extra_tags="ok")
     return redirect(report)
+
+
+def _title_of(user: Any, line: str) -> str:
+    """Return the title of a part of an experiment, else its line without braces."""
+    (part,) = parts_of(line)
+    experiments = None if part.query else Source(user).experiments(part)
+    for experiment in experiments or ():
+        for title, offered_line in offered(Source(user), experiment):
+            if offered_line == line:
+                return f"{title[:1].lower()}{title[1:]} of {experiment.name}"
+    return part.key
 
 
 def _writable(request: HttpRequest, pk: int) -> Report:

@@ -23,9 +23,19 @@ from dashboard.help.terms import term
 from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import STRENGTH, chip_of
-from experiments.models import LastSeen
+from experiments.access import visible_deleted
+from experiments.files import COUNTERS_NAME, MEASURED_NAME, MPI_CALLS_NAME, MPI_PROFILE_NAME
+from experiments.models import Artifact, Deleted, LastSeen
 
 register = template.Library()
+_FILE_KINDS: Final[Mapping[str, str]] = {
+    COUNTERS_NAME: "Hardware counters",
+    MEASURED_NAME: "Measurements",
+    MPI_CALLS_NAME: "MPI calls",
+    MPI_PROFILE_NAME: "MPI profile",
+    "ranks.json": "Resources of the ranks",
+}
+"""Name of a file of no other kind -> its kind in words."""
 
 
 @register.simple_tag
@@ -171,6 +181,27 @@ def figure(value: dict[str, Any]) -> SafeString:
     for character, escaped in (("<", "\\u003C"), (">", "\\u003E"), ("&", "\\u0026")):
         text = text.replace(character, escaped)
     return mark_safe(text)  # noqa: S308 (JSON with the three characters of HTML escaped)
+
+
+@register.simple_tag(takes_context=True)
+def trashed(context: Mapping[str, Any]) -> Deleted | None:
+    """Return the deleted experiment of the requested page, if the user may restore it."""
+    request: Any = context.get("request")
+    match = getattr(request, "resolver_match", None)
+    if match is None or not request.user.is_authenticated or getattr(request.user, "is_visitor", False):
+        return None
+    is_trial, slug, pk = match.url_name == "trial", match.kwargs.get("slug"), match.kwargs.get("pk")
+    if not (is_trial or str(match.url_name).startswith("experiment")):
+        return None
+    return next(
+        (row for row in visible_deleted(request.user) if row.slug == slug or (is_trial and pk in row.trials)), None
+    )
+
+
+@register.filter
+def file_kind(artifact: Artifact) -> str:
+    """Return the kind of a file of a trial in words."""
+    return _FILE_KINDS.get(artifact.name) or artifact.get_kind_display()
 
 
 @register.filter

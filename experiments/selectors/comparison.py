@@ -73,6 +73,8 @@ class Compared:
     """Metric -> point -> one list of values per member; the deciding metric first."""
     changed: Changed
     """Each member against the baseline in the deciding metric, at every common point."""
+    excluded: tuple[str, ...] = ()
+    """Metrics of which only flagged captures have values."""
 
     @property
     def drawn(self) -> list[str]:
@@ -138,7 +140,8 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
     changed = {} if deciding is None else _change_over_points(members, reference, points, series, deciding)
     point = points[_position(at, len(points))] if at else _most_changed(points, changed)
     trials = [member.trials_at(names, point) for member in members]
-    rows = _rows(members, reference, _values(trials, scope))
+    values, excluded = _values(trials, scope)
+    rows = _rows(members, reference, values)
     if scope == Measurement.Scope.ALL:
         rows = [replace(row, against=tuple(changed[point])) if row.metric == deciding else row for row in rows]
     return Compared(
@@ -152,6 +155,7 @@ def compare(user: Any, tokens: Sequence[str], *, baseline: str = "", at: str = "
         rows=rows,
         series=series,
         changed=changed,
+        excluded=excluded,
     )
 
 
@@ -197,8 +201,8 @@ def _position(at: str, count: int) -> int:
     return int(at)
 
 
-def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, list[float]]]:
-    """Return metric -> values per member, without the traffic of flagged captures."""
+def _values(trials: Sequence[Sequence[Trial]], scope: str) -> tuple[list[dict[str, list[float]]], tuple[str, ...]]:
+    """Return metric -> values per member, and the metrics of flagged captures only."""
     trust = {trial.pk: trial.trust for group in trials for trial in group}
     there, measured = values_of_trials(list(trust), scope)
     owned = [np.isin(there, [trial.pk for trial in group]) for group in trials]
@@ -211,7 +215,8 @@ def _values(trials: Sequence[Sequence[Trial]], scope: str) -> list[dict[str, lis
         for rows, member in zip(owned, by_member, strict=True):
             if (mine := values[rows & counts]).size:
                 member[metric] = mine.tolist()
-    return by_member
+    excluded = in_order({name for name in measured if is_traffic(name, scope)}.difference(*by_member))
+    return by_member, tuple(excluded)
 
 
 def _drawn(series: Series, base: int) -> Iterator[str]:

@@ -128,7 +128,8 @@ def read_figure(extractor: Extractor, printed: Text, written: Mapping[str, Text]
     texts = [printed] if extractor.file is None else [written[name] for name in selected([extractor.file], written)]
     value = extractor.read(*texts)
     if value is None and extractor.required:
-        raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}")
+        why = " (its pattern matches no line)" if extractor.regex else ""
+        raise OutputError(f"{extractor.name} is not in {extractor.file or 'the output'}{why}")
     return value
 
 

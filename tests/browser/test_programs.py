@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from experiments.models import Experiment, Program, Project
@@ -142,10 +142,17 @@ def test_a_clone_takes_the_newer_version_of_its_program(page: Page, person: User
     page.goto("/experiments/new/?from=heat")
     version = page.locator("[name='parameters.version']")
     expect(version).to_have_value("1")
+
+    def typed_meanwhile(route: Route) -> None:
+        page.locator("[name='name']").fill("Typed meanwhile")
+        route.continue_()
+
+    page.route("**/experiments/new/fields/", typed_meanwhile)
     page.get_by_role("button", name="Use version 2").click()
     expect(version).to_have_value("2")
     expect(page.locator("[name='parameters.m']")).to_have_value("9")
     expect(page.locator("[name='parameters.n']")).to_have_value("7")
+    expect(page.locator("[name='name']")).to_have_value("Typed meanwhile")
     expect(page.get_by_role("button", name="Use version 2")).to_have_count(0)
     assert violations(page) == []
 

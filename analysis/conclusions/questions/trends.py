@@ -25,6 +25,8 @@ _KNOWN: Final = 10.0
 """An interval whose ends differ by more than this is not shown as a number."""
 _MISFIT: Final = 0.001
 """P-value of the test of lack of fit below which a law is not what the points follow."""
+_FEWEST_OF_A_LAW: Final = 3
+"""Distinct sizes of a power law: every two points lie on one."""
 
 
 def answer_messages(question: ExperimentQuestion) -> Answer:
@@ -111,13 +113,15 @@ def answer_growth(question: ExperimentQuestion) -> Answer:
     ends = (None, None) if law.error is None else (law.exponent - law.error, law.exponent + law.error)
     ratio, change = _growth(grid, law, x)
     differs = grid.claims.differ(last, first) if change is None else not (change.low or 0) <= 1 <= (change.high or 0)
-    figures = (Figure("exponent", law.exponent, "1", *ends), Figure.within("growth", ratio, "1", change))
+    power = [Figure("exponent", law.exponent, "1", *ends)] if len(set(x.tolist())) >= _FEWEST_OF_A_LAW else []
+    figures = (*power, Figure.within("growth", ratio, "1", change))
     pair = [grid.points[i] for i in (first, last)]
     if not differs:
         certainty: Strength = "printed" if question.published else "open"
         sentence = words.no_growth(question, factor, pair)
         return Answer(kind, sentence, certainty, figures, (), _ends(grid, factor), grid.claims.scatter)
-    sentence = words.growth(question, factor, pair, (ratio, change), law.exponent, law.error, law.misfit)
+    exponent = law.exponent if power else None
+    sentence = words.growth(question, factor, pair, (ratio, change), exponent, law.error, law.misfit)
     return Answer(kind, sentence, strength(question, grid.claims), figures, (), None, grid.claims.scatter)
 
 

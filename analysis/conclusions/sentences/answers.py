@@ -379,7 +379,11 @@ def _limit(grid: Grid) -> str:
 def _resolvable(ratio: float | None, things: str) -> str:
     if ratio is None:
         return "too few repetitions"
-    return f"only {things} above {change_words(ratio)} would show" if ratio < ANY else "the trials scatter too much"
+    return (
+        f"the scatter of the trials hides {things} below {change_words(ratio)}"
+        if ratio < ANY
+        else "the trials scatter too much"
+    )
 
 
 def _typical(grid: Grid, point: Point) -> str:
@@ -615,14 +619,16 @@ def growth(
     factor: Factor,
     ends: Sequence[Point],
     times: tuple[float, Interval | None],
-    exponent: float,
+    exponent: float | None,
     error: float | None,
     misfit: float | None,
 ) -> str:
     start, end = _range(factor, ends)
     grows = f"grows {factor_words(*times)}" if times[0] > 1 else f"falls to {percent(times[0])}"
-    about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
-    shape = f", as the power {significant(exponent, 2)}{about} of the size"
+    shape = ""
+    if exponent is not None:
+        about = "" if error is None else f" ({between(exponent - error, exponent + error, digits=2)})"
+        shape = f", as the power {significant(exponent, 2)}{about} of the size"
     if misfit is not None:
         shape = f". No single power law fits: sizes deviate from it by {percent(misfit)}"
     return f"From {start} to {end} {lower_first(question.deciding.label)} {grows}{shape}."

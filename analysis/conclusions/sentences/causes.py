@@ -123,7 +123,7 @@ def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool)
         return f"{whole} more"
     if division.whole.name == question.own_time:
         return f"{whole} that its own loop takes longer"
-    return f"{whole} that {'the ranks take longer from MPI_Init to MPI_Finalize' if division.profiled else 'the launch takes longer'}"
+    return f"{whole} that {'the ranks run longer' if division.profiled else 'the launch takes longer'}"
 
 
 def _name(division: Division, part: ChangePart, bad: Point) -> str:

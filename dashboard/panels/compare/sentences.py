@@ -146,7 +146,7 @@ def _slowed(compared: Compared, member: Member) -> tuple[int, int, int]:
 
 
 def _caution(compared: Compared) -> str:
-    """Return 'Other load slowed 10 of 30 trials of A: ...', or ''."""
+    """Return 'Other load slowed 10 of 30 trials of A at all 3 points ...', or ''."""
     slowed = {member.label: _slowed(compared, member) for member in compared.members}
     sides = [
         f"{count} of {numbers.plural(of, 'trial')} of {label}"
@@ -156,10 +156,11 @@ def _caution(compared: Compared) -> str:
     ]
     if not sides:
         return ""
+    over = f" at all {len(compared.points)} common points" if len(compared.points) > 1 else ""
     uneven = (
         " The difference may come from it." if len({count / (of or 1) for count, of, _ in slowed.values()}) > 1 else ""
     )
-    return f"Other load slowed {wording.joined(sides)}.{uneven} Run them again on idle machines, then compare."
+    return f"Other load slowed {wording.joined(sides)}{over}.{uneven} Run them again on idle machines, then compare."
 
 
 def _over_points(compared: Compared, member: Member, metric: str) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from analysis import numbers
-from analysis.statistics import SampleSummary
+from analysis.statistics import Comparison, SampleSummary
 from dashboard.charts.parts import Scale
 from dashboard.panels.compare.work import different_work
-from experiments.metrics import HEADLINE
+from experiments.metrics import HEADLINE, described
 from experiments.selectors.comparison import Compared, MetricRow, verdict_words
 
 _LOOKS = {
@@ -20,6 +20,8 @@ _LOOKS = {
     "less": ("", "", "▼"),
 }
 """(Tone, icon, arrow) of a verdict."""
+_TRIVIAL = 0.01
+"""A relative change below this is too small to be called an effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,11 @@ def table(compared: Compared) -> Table:
     if not changed:
         changed = [row for row in on_both_sides if not row.same]
     rest = [row for row in on_both_sides if row not in changed]
+    trivial = [row for row in rest if _is_clear(row)]
+    unclear = [row for row in rest if not (row.same or row in trivial)]
     folds = (
-        ("unclear", "No clear change, or too few repetitions", [row for row in rest if not row.same]),
+        ("trivial", f"Clear changes below {numbers.amount(_TRIVIAL, numbers.SHARE)}", trivial),
+        ("unclear", "No clear change, or too few repetitions", unclear),
         ("same", "The same number in every counted trial", [row for row in rest if row.same]),
         ("one-sided", "Not measured on both sides", [row for row in compared.rows if not row.compared]),
     )
@@ -60,11 +65,25 @@ def table(compared: Compared) -> Table:
             folded.append(
                 Folded(element, title, [_metric_row(row, compared, widest, is_judged=is_judged) for row in rows])
             )
+    if compared.excluded:
+        title = (
+            f"Excluded, as the captures of these trials are flagged: {numbers.plural(len(compared.excluded), 'metric')}"
+        )
+        folded.append(Folded("excluded", title, [_excluded_row(name, compared) for name in compared.excluded]))
     return Table([_metric_row(row, compared, widest, is_judged=is_judged) for row in changed], folded)
 
 
-def _changed(row: MetricRow) -> bool:
+def _is_clear(row: MetricRow) -> bool:
     return any(c.verdict in ("higher", "lower") for c in row.against if c)
+
+
+def _changed(row: MetricRow) -> bool:
+    """Return whether a clear change is large enough to be called an effect."""
+    return any(c.verdict in ("higher", "lower") and not _is_trivial(c) for c in row.against if c)
+
+
+def _is_trivial(comparison: Comparison) -> bool:
+    return comparison.ratio is not None and abs(comparison.ratio - 1) < _TRIVIAL
 
 
 def stated_by(compared: Compared, places: Sequence[int]) -> str:
@@ -93,6 +112,13 @@ def _metric_row(row: MetricRow, compared: Compared, widest: float, *, is_judged:
     return {"row": row, "unit": scale.unit, "values": values, "against": against, "changed": _changed(row)}
 
 
+def _excluded_row(metric: str, compared: Compared) -> dict[str, Any]:
+    """Return a table row of a metric of which only flagged captures have values."""
+    empty = (None,) * len(compared.members)
+    row = MetricRow(metric, described(metric).label, "", "", empty, empty)
+    return _metric_row(row, compared, 1.0, is_judged=False) | {"why": "traffic of flagged trials is excluded"}
+
+
 def _value(summary: SampleSummary | None, scale: Scale) -> dict[str, Any]:
     if summary is None:
         return {}
@@ -118,7 +144,9 @@ def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> 
         "icon": icon,
         "arrow": arrow,
         "p": "" if p is None else f"p = {numbers.significant(p, 3)}",
-        "effect": "" if delta is None else f"{comparison.effect} effect, δ = {numbers.signed(delta, 2)}",
+        "effect": ""
+        if delta is None or _is_trivial(comparison)
+        else f"{comparison.effect} effect, δ = {numbers.signed(delta, 2)}",
         "test": comparison.test,
     }
 

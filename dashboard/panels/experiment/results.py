@@ -19,6 +19,7 @@ from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts
 from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, trial_dots
 from experiments import workloads
 from experiments.common import external_figures
+from experiments.common.quantities import DURATION
 from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import FAILED, UNFINISHED, Experiment, Kind, Measurement, State
 from experiments.selectors import (
@@ -186,10 +187,11 @@ class Results:
             name=self._name("Measured"),
             weak=weak,
             rate=self._rate,
+            time=self._time,
             diagnosis=self.diagnosis,
             published=published,
         )
-        of = lower_first(find(self._rate).label) if self._rate else "elapsed"
+        of = "elapsed" if charts.metric == TIME[0] else lower_first(find(charts.metric).label)
         against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
@@ -274,6 +276,13 @@ class Results:
         """Return the deciding metric if it is a rate: the speed-up is of it then."""
         metric = self.deciding
         return metric if metric and find(metric).direction == "higher" and "/" in find(metric).unit else ""
+
+    @property
+    def _time(self) -> str:
+        """Return the deciding metric if it is a time, else the elapsed time."""
+        metric = self.deciding
+        is_time = metric and find(metric).direction == "lower" and find(metric).unit in DURATION.units
+        return metric if metric and is_time else TIME[0]
 
     def _best(self) -> ConfigurationRow | None:
         metric = self.deciding

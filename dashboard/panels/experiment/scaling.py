@@ -72,6 +72,7 @@ class ScalingCharts:
         name: str,
         weak: bool = False,
         rate: str = "",
+        time: str = TIME,
         diagnosis: Diagnosis | None = None,
         published: Mapping[str, Sequence[ConfigurationRow]] | None = None,
     ) -> None:
@@ -80,7 +81,8 @@ class ScalingCharts:
         """Return rows of published studies over hosts alone, by name."""
         self.weak = weak
         self.rate = rate
-        """Metric of the speed-up, if a rate decides; else the elapsed time gives it."""
+        """Metric of the speed-up, if a rate decides; else ``time`` gives it."""
+        self.time = time
         self.rows = [row for row in rows if row.values.get(TIME)]
         self.smallest = min((row.hosts for row in rows), default=1)
         self.groups = self._grouped(self.rows, swept, name)
@@ -99,7 +101,7 @@ class ScalingCharts:
 
     @property
     def metric(self) -> str:
-        return self.rate or TIME
+        return self.rate or self.time
 
     @property
     def left_out(self) -> int:
@@ -158,7 +160,7 @@ class ScalingCharts:
 
     def _model_speed_ups(self) -> list[Fitted]:
         """Return the laws and the chosen model as speed-up against the reference."""
-        model = None if self.rate else _model(self.diagnosis, TIME)
+        model = _model(self.diagnosis, TIME) if self.metric == TIME else None
         if model is None or model.chosen is None or not self.rows:
             return []
         rows = next(iter(self.groups.values()))
@@ -184,7 +186,7 @@ class ScalingCharts:
         return Fitted(name, curve.x, middle, low, high, curve.measured)
 
     def _best(self) -> Best | None:
-        model = None if self.rate else _model(self.diagnosis, TIME)
+        model = _model(self.diagnosis, TIME) if self.metric == TIME else None
         if model is None or model.chosen is None:
             return None
         best, drawn = model.chosen.best_size, max(model.curves[0].x)

@@ -122,7 +122,7 @@ _NOUNS: Final = {"placeholders": "parameter", "extract": "figure", "inputs": "in
 _PLAIN: Final = {
     field.path: field
     for field in (
-        ProgramField("name", "Name", "", hint="Lower-case letters, digits, dashes. It cannot change later."),
+        ProgramField("name", "Name", "", hint="Lower-case letters, digits, dashes. It cannot change later; the title can."),
         ProgramField("title", "Title", "", usual="the name"),
         ProgramField(
             "program",

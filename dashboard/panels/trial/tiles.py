@@ -14,6 +14,7 @@ from dashboard.panels.experiment.results import OWN_FIGURES, figures_of_merit, p
 from experiments.metrics import HEADLINE, deciding_metric, find
 from experiments.models import Measurement, Trial
 from experiments.selectors import related_publications
+from experiments.traffic import in_statistics
 
 MOST: Final = 6
 """Tiles of a trial: its program's own figures first."""
@@ -56,6 +57,8 @@ def tile_of(
     # A full-size published value would compress all repetitions into one dot.
     near = published if published is not None and value / 4 < published < value * 4 else None
     words = "the only counted repetition" if repetitions else "no repetition of this point is counted"
+    if not (repetitions or in_statistics(trial.trust, metric)):
+        words = "no repetition counts for traffic"
     meaning = ""
     if others:
         middle = median([other for _, other in repetitions])

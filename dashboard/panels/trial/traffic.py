@@ -9,6 +9,7 @@ from analysis import numbers
 from dashboard.charts.traffic import interarrival_ccdf, neighbours_together, traffic_matrix
 from dashboard.charts.trial import packet_sizes, size_classes, throughput_over_time
 from dashboard.panels.trial.between import between_address, connection_filter
+from experiments import workloads
 from experiments.files import read_analysis
 from experiments.models import Trial
 
@@ -72,6 +73,13 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
     )
     gaps = analysis.get("interarrival") or {}
     ccdf = gaps.get("ccdf") or {}
+    workload = workloads.find(trial.experiment.workload)
+    # The report of 2011 has no program of a user.
+    legacy = (
+        {}
+        if workload is None or workload.registered or workload.slug == "command"
+        else analysis.get("legacy_2011") or {}
+    )
     return {
         "analysis": True,
         "bin_words": numbers.amount(series.get("bin_s") or 0, "s"),
@@ -85,8 +93,8 @@ def wire_of(trial: Trial, values: Mapping[str, float], *, has_packets: bool) -> 
         **_flows(analysis.get("flows") or []),
         "roce": roce_of(analysis.get("roce"), values.get("wire_bytes")),
         "counters": counters,
-        "legacy": (analysis.get("legacy_2011") or {}).get("figures") or {},
-        "legacy_caveats": (analysis.get("legacy_2011") or {}).get("caveats") or [],
+        "legacy": legacy.get("figures") or {},
+        "legacy_caveats": legacy.get("caveats") or [],
     }
 
 

@@ -59,7 +59,10 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
     (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
     source = Source(page.get(experiment.get_absolute_url()).context["user"])
-    assert source.body(chart)["note"] == "Other load slowed 4 of 4 counted trials."
+    assert (
+        source.body(chart)["note"]
+        == "Other load slowed 4 of 4 trials, which count, as their points have no clean trial."
+    )
     with CaptureQueriesContext(connection) as queries:
         source.body(chart)
     assert not [query for query in queries if "experiments_trial" in query["sql"]], "read once for all charts"
@@ -87,4 +90,4 @@ def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the
     compared = page.get("/compare/", {"of": f"e:{slow.slug},e:{clean.slug}"}).context
     heads = [(head["trials"], head["disturbed"], head["repeats"]) for head in compared["members"]]
     assert heads == [(4, 4, 2), (2, 0, 0)]
-    assert "8 of 8 trials of A (4 repeat another)." in compared["answer"].caution
+    assert "8 of 8 trials of A (4 repeat another) at all 2 common points." in compared["answer"].caution

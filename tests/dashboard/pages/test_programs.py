@@ -375,7 +375,10 @@ def test_output_shows_what_each_pattern_reads(maintainer):
     assert [(figure.value, figure.lines) for figure in figures] == [(0.25, [3]), (3.0, [4]), (None, [])]
     page = html.fromstring(response.content)
     assert [mark.text for mark in page.xpath("//mark")] == ["time 0.25 s\n", "energy 3"]
-    assert "is not in the output" in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
+    assert (
+        "is not in the output (its pattern matches no line)"
+        in page.xpath("//*[@id='err-extract-2-regex']")[0].text_content()
+    )
     assert "no line of the standard output matches /end/" in response.context["refused"]
     assert Program.latest("solver") is None
 

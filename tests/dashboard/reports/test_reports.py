@@ -203,8 +203,11 @@ def test_a_part_is_pinned_at_the_end_of_a_report(page: Client, report: Report, e
     address = f"/experiments/{experiment.slug}/pin/"
     assert "Chart: Speed-up" in text_of(page.get(address))
     part = f"{{{{ chart {experiment.slug} speedup }}}}"
+    assert f"Of the experiment {experiment.name}" in text_of(page.get(address))
     page.post(address, {"part": part, "report": report.pk})
-    assert report.versions.latest("number").text.endswith(f"\n\n{part}\n")
+    pinned = report.versions.latest("number")
+    assert pinned.text.endswith(f"\n\n{part}\n")
+    assert pinned.note == f"Pinned chart: Speed-up of {experiment.name}"
     assert page.post(address, {"part": "{{ answer x }}", "report": report.pk}).status_code == 400
 
 

@@ -33,5 +33,5 @@ def test_a_figure_on_standard_error_is_not_read_and_the_message_says_so(run_all:
     (trial,) = run_all(workload="command", parameters=parameters, sweep={"hosts": [1]}, certificate="skip")
     assert trial.state == State.FAILED
     assert trial.message.startswith(
-        "time_s is not in the output: found on standard error; only standard output is read."
+        "time_s is not in the output (its pattern matches no line): found on standard error; only standard output is read."
     )

@@ -65,8 +65,18 @@ def test_it_finds_the_power_of_growth():
     assert values(result, "exponent") == [pytest.approx(2.0)]
 
 
+def test_two_sizes_have_no_power():
+    result = checked(asks([MOLECULES], {100: 1.0, 400: 4.0}))
+
+    assert values(result, "exponent") == []
+    assert values(result, "growth") == [pytest.approx(4.0, rel=0.02)]
+    assert "the power" not in result.sentence
+
+
 def test_a_size_of_zero_has_no_power():
-    assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 400: 4.0})), "exponent") == [pytest.approx(0.5)]
+    assert values(checked(asks([MOLECULES], {0: 1.0, 100: 2.0, 200: 2 * 2**0.5, 400: 4.0})), "exponent") == [
+        pytest.approx(0.5)
+    ]
 
 
 def test_no_growth_is_open():

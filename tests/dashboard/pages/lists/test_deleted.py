@@ -207,3 +207,15 @@ def test_a_large_one_is_deleted_on_the_command_line(
     assert everything(measured) == before
     with pytest.raises(CommandError, match="No deleted experiment"):
         call_command("delete", measured.slug, undo=True)
+
+
+def test_the_address_of_a_deleted_experiment_offers_its_restoration(page: Client, measured: Experiment) -> None:
+    address, slug, pk = measured.get_absolute_url(), measured.slug, measured.trials.latest("pk").pk
+    page.post(DELETE, {"of": f"e:{slug}"})
+    for gone in (address, f"/trials/{pk}/"):
+        response = page.get(gone)
+        words = response.content.decode()
+        assert response.status_code == 404
+        assert f"{UNDELETE}?of=e:{slug}" in words
+        assert "is in the trash" in words
+    assert "is in the trash" not in page.get("/experiments/never-was/").content.decode()

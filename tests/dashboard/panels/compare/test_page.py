@@ -275,3 +275,33 @@ def test_it_states_no_answers_beside_each_other_of_single_configurations(library
     pair = [f"c:{pk}" for pk in experiment.configurations.order_by("hosts").values_list("pk", flat=True)]
     context = opened(page, *pair).context
     assert (context["experiment_answers"], context["unpaired"]) == ([], "")
+
+
+def test_it_lists_the_traffic_of_flagged_trials_as_excluded(library, page):
+    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 1.1))]
+    Trial.objects.filter(experiment__in=runs).update(trust="unusable")
+    response = opened(page, *tokens(*runs))
+    fold = response.context["table"].folded[-1]
+    assert fold.title == "Excluded, as the captures of these trials are flagged: 1 metric"
+    assert [line["row"].metric for line in fold.rows] == ["packets"]
+    assert "traffic of flagged trials is excluded" in response.content.decode()
+
+
+def test_counts_of_trials_name_their_points(library, page):
+    runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 1.1))]
+    disturb(runs[0], 10)
+    response = opened(page, *tokens(*runs))
+    assert "10 of 10 trials of A at all 2 common points." in response.context["answer"].caution
+    assert "5 trials at the chosen point" in response.content.decode()
+
+
+def test_a_trivial_change_is_no_effect(library, page):
+    steady = itertools.cycle((2.0, 2.00001, 1.99999, 2.00002, 1.99998))
+    runs = [
+        measured(library, {"name": n, **WATER}, lambda p, f=f: seconds(1.0, cpu_s=f * next(steady))(p))
+        for n, f in (("P", 1.0), ("Q", 1.001))
+    ]
+    table = opened(page, *tokens(*runs)).context["table"]
+    assert "cpu_s" not in {line["row"].metric for line in table.rows}
+    (line,) = next(fold.rows for fold in table.folded if fold.element == "trivial")
+    assert (line["row"].metric, line["against"][0][1]["effect"]) == ("cpu_s", "")

@@ -76,10 +76,15 @@ def test_it_does_not_take_points_of_a_published_table_for_steps(library):
 
 
 def test_the_speed_up_is_of_a_deciding_metric_that_is_a_rate_by_its_unit(submit):
-    for metric, rate in (("water.ns_per_day", "water.ns_per_day"), ("water.cpu_use_percent", "")):
+    for metric, rate in (
+        ("water.ns_per_day", "water.ns_per_day"),
+        ("water.cpu_use_percent", ""),
+        ("water.loop_time_s", ""),
+    ):
         experiment = submit(deciding=metric, sweep={"hosts": [1, 2]}, repetitions=1)
         for trial in experiment.trials.all():
             Measurement.objects.create(trial=trial, metric=metric, value=50.0)
         experiment.trials.update(state="finished")
         results = Results(experiment)
         assert (results.deciding, results._rate) == (metric, rate)
+        assert results._time == (metric if metric == "water.loop_time_s" else "elapsed_s")

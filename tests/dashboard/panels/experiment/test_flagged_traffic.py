@@ -82,3 +82,6 @@ def test_the_page_of_each_trial_has_the_medians_of_its_experiment(measured, page
     for trial in measured.trials.order_by("pk"):
         tiles = {tile.metric: tile.meaning.split() for tile in page.get(trial.get_absolute_url()).context["tiles"]}
         assert ("4" in tiles["elapsed_s"], "3" in tiles["packets"]) == (True, True), trial.trust
+    measured.trials.update(trust="unusable")
+    words = {tile.metric: tile.words for tile in page.get(trial.get_absolute_url()).context["tiles"]}
+    assert words["packets"] == "no repetition counts for traffic"

@@ -86,6 +86,8 @@ def test_the_speed_up_is_of_the_rate_that_decides():
     assert drawn(by_time.speed_up()) == pytest.approx([1.0, 17 / 42])
     assert drawn(by_rate.speed_up()) == pytest.approx([1.0, 1.5])
     assert drawn(by_rate.efficiency()) == pytest.approx([100, 75])
+    by_own_time = ScalingCharts(rows, ["hosts"], name="Measured", time="hpl.gflops")
+    assert drawn(by_own_time.speed_up()) == pytest.approx([1.0, 0.8 / 1.2])
 
 
 def test_its_figures_they_are_what_plotly_takes():

@@ -443,3 +443,10 @@ def test_it_counts_a_slow_link_in_before_there_are_trials(library):
 
     sent = 60 * 30 * 40_000 * 8
     assert expected_s("2 Mbit/s") - expected_s("1 Gbit/s") == pytest.approx(sent / 2e6 - sent / 1e9)
+
+
+def test_errors_of_yaml_follow_its_lines(page):
+    text = "name: x\nworkload: water\nrepetitions: none\nunknown: 1\nsweep: {hosts: [two]}\n"
+    lines = [error.line for error in preview_of_yaml(page, text).context["yaml_errors"]]
+    assert len(lines) > 1
+    assert lines == sorted(lines)

@@ -146,3 +146,17 @@ def test_it_compares_an_environment_with_that_of_a_sibling(page, trial):
     html = page.get(reverse("trial-environment", args=[trial.pk]), {"against": str(sibling.pk)}).content.decode()
     assert "No differences" in html
     assert "same recorded environment" in html
+
+
+def test_the_report_of_2011_is_not_of_an_own_program(page, trial):
+    address = trial.get_absolute_url()
+    assert "As published in 2011" in page.get(address).content.decode()
+    trial.experiment.__class__.objects.filter(pk=trial.experiment_id).update(workload="command")
+    assert "As published in 2011" not in page.get(address).content.decode()
+
+
+def test_files_of_no_other_kind_have_words(page, trial):
+    path = trial_directory(trial) / "ranks.json"
+    path.write_text("[]")
+    Artifact.describe(trial.pk, "other", path).save()
+    assert "Resources of the ranks" in page.get(trial.get_absolute_url()).content.decode()
