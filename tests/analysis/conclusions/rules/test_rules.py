@@ -10,7 +10,7 @@ import pytest
 
 from analysis.conclusions import Finding
 from analysis.conclusions.rules.report import find
-from analysis.scaling import Study
+from analysis.scaling import NOT_STARTED, Study
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 from tests.words import plain
 
@@ -196,7 +196,7 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
     assert _findings(study, "left_out")[0].statement == (
         "12 trials at 2 to 12 hosts (6 sizes) are excluded: failed, lost or cancelled."
     )
-    assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
+    assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1, NOT_STARTED: 2}}), "left_out")
 
 
 _TRAFFIC: dict[str, Any] = {
