@@ -24,7 +24,7 @@ from dashboard.panels.new.draft import (
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
-from dashboard.panels.new.proposal import is_first_study, starting_draft
+from dashboard.panels.new.proposal import is_first_study, starting_draft, with_proposed_name
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
@@ -96,6 +96,7 @@ def fields(request: HttpRequest) -> HttpResponse:
         goal = {"goal": draft["goal"]} if "goal" in draft else {}
         proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
         draft = {**proposed, **goal}
+    draft = with_proposed_name(draft)
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
@@ -151,14 +152,14 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
 
 
 def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
-    """Return a fixed design of the sizes and repetitions that the answer recommends. Raise Http404."""
+    """Return a fixed design of the recommended next trials. Raise Http404."""
     suggested = diagnosis_of(experiment).suggested
     if not suggested:
         raise Http404("no trials are recommended")
     draft = {name: value for name, value in experiment.specification.items() if name != "goal"}
     if "sweep" in draft and "zip" not in draft:
         sizes = {name: [point[name] for point, _ in suggested if name in point] for name in CLUSTER_PARAMETERS}
-        draft["sweep"] = {name: sorted(set(sizes.get(name, ()))) or given for name, given in draft["sweep"].items()}
+        draft["sweep"] = {name: sorted(set(sizes.get(name, ()))) or values for name, values in draft["sweep"].items()}
     return {**draft, "name": f"{experiment.name}, again"[:120], "repetitions": max(count for _, count in suggested)}
 
 

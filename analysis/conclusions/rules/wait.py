@@ -38,7 +38,7 @@ def long_waits(reading: Reading) -> Iterator[Finding]:
 
 @rule
 def mpi_waits(reading: Reading) -> Iterator[Finding]:
-    """Report ranks that are blocked in MPI most of the time, if no cause of it was measured."""
+    """Report ranks that mostly wait in MPI, if no cause was measured."""
     worst = reading.highest("mpi_blocked_share")
     if worst is None or worst.point.disturbed or any(_worst(reading, metric) for metric, _ in _LABELS.values()):
         return

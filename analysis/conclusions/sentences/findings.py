@@ -303,7 +303,7 @@ _OF_SEVERAL_RANKS: Final = {
 
 
 def advice(next_step: str, has_one_rank: bool, shared_cores: int | None) -> str:
-    """Return a next step without the advice that a study of one rank per host follows already."""
+    """Return a next step; with one rank per host, without advice to use fewer."""
     if not has_one_rank:
         return next_step
     remaining = next_step

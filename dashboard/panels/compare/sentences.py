@@ -263,7 +263,7 @@ def _of_many(compared: Compared, metric: str) -> str:
 
 
 def _counted(compared: Compared, member: Member, *, is_judged: bool = True) -> str:
-    """Return how many metrics were compared, with counts of changes if they are judged.
+    """Return the number of compared metrics, with counts of judged changes.
 
     'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'
     """
