@@ -56,6 +56,7 @@ CHIPS: Final = {
     Status.HELD: _chip("On hold", Tone.WARN),
     Status.PAUSED: _chip("Paused", Tone.TODO),
     "incomplete": _chip("Finished with failures", Tone.WARN),
+    "partial": _chip("Finished, trials cancelled", Tone.NONE),
     "published": _chip("Published", Tone.NONE, "book"),
     # histories
     "look": _chip("Unexpected step", Tone.WARN),

@@ -23,7 +23,7 @@ from analysis.conclusions.observations.grid import key as key_of
 from analysis.conclusions.observations.scatter import VALUE_LEVEL, weight_of_median
 from analysis.conclusions.wording import joined, percent, point_words
 from analysis.numbers import plural
-from analysis.scaling import Point
+from analysis.scaling import NOT_STARTED, Point
 
 Outcome = Literal["continue", "answered", "precise", "at_most", "undecided", "no_result"]
 Phase = Literal["", "search", "confirm"]
@@ -163,7 +163,7 @@ def _to_new_sizes(question: ExperimentQuestion, at_least: int, sizes: Sequence[i
 
 def _has_failed(point: Point) -> bool:
     """Return whether trials of a point failed; cancelled ones did not."""
-    return bool(set(point.excluded) - {"cancelled"})
+    return bool(set(point.excluded) - {"cancelled", NOT_STARTED})
 
 
 def _numbers(result: Answer) -> list[dict[str, Any]]:

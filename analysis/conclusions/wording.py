@@ -174,13 +174,10 @@ def change_words(ratio: float) -> str:
 
 
 def repetitions_words(more: Range, names: str) -> str:
-    """Return "3 to 8 more repetitions at 2 and 4 hosts".
-
-    Without an upper end it begins with the number that is queued.
-    """
+    """Return "3 to 8 more repetitions at 2 and 4 hosts"."""
     if more.high is None:
-        least = "" if more.low == MOST_REPETITIONS else f"{more.low} may be enough, "
-        return f"{MOST_REPETITIONS} more repetitions at {names}: {least}over {MOST_REPETITIONS} may be needed"
+        least = "" if more.low == MOST_REPETITIONS else f"{more.low} to "
+        return f"{least}over {MOST_REPETITIONS} more repetitions at {names}"
     first = "" if more.low == more.high else f"{more.low} to "
     return f"{first}{numbers.plural(more.high, 'more repetition')} at {names}"
 

@@ -6,10 +6,11 @@ from analysis.scaling.models import Fit, Misfit
 from analysis.scaling.observer import ObserverEffect, observer_effect
 from analysis.scaling.points import Suggestion, suggest_points
 from analysis.scaling.speedup import Estimate, ScalingRow, scaling_table
-from analysis.scaling.study import DISTURBED, Point, Study
+from analysis.scaling.study import DISTURBED, NOT_STARTED, Point, Study
 
 __all__ = [
     "DISTURBED",
+    "NOT_STARTED",
     "Estimate",
     "Fit",
     "Misfit",

@@ -20,7 +20,9 @@ CPU_METRICS: Final = ("cpu_mean_rank_s", "cpu_s")
 
 DISTURBED: Final = "disturbed by other load"
 """Reason of an excluded trial if another one of its point is clean."""
-_NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network", DISTURBED)
+NOT_STARTED: Final = "not started"
+"""Reason of a trial that was cancelled before it started, by a user or a spent budget."""
+_NEVER_COUNTED: Final = ("warm", "control", "without capture", "ideal network", DISTURBED, NOT_STARTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Point:
     def lost(self) -> int:
         """Return the number of trials that should have counted.
 
-        Warm-ups, control runs and disturbed trials are excluded by design.
+        Warm-ups, control runs, disturbed trials and those that never started are excluded by design.
         """
         return sum(n for why, n in self.excluded.items() if not why.startswith(_NEVER_COUNTED))
 

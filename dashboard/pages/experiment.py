@@ -160,12 +160,17 @@ def allowed(user: Any, experiment: Experiment, progress: Progress) -> dict[str, 
         "may_change": may_change,
         "may_cancel": is_own and not progress.is_over,
         "may_delete": is_own and progress.is_over,
-        "may_share": may_change or role in (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER),
+        "may_share": may_change or role in _REPORTS or _has_own_links(user, experiment, role),
         "priorities": Priority.choices[::-1] if may_prioritise else [],
         "may_report": bool(report_projects(user)) if experiment.published else role in _REPORTS,
         "without_result": progress.failed + progress.cancelled,
         "none_started": progress.failed + progress.cancelled == progress.not_started,
     }
+
+
+def _has_own_links(user: Any, experiment: Experiment, role: str | None) -> bool:
+    """Return whether a viewer may still revoke links of an earlier role."""
+    return role == Membership.Role.VIEWER and experiment.share_links.filter(made_by=user).exists()
 
 
 def _status(user: Any, experiment: Experiment) -> dict[str, Any]:

@@ -105,7 +105,9 @@ def _laboratory(user: Any) -> dict[str, Any]:
         "demonstration": None if counts["of_user"] else visible.filter(_is_demonstration(), published=False).first(),
         "counts": counts,
         # Counting all trials takes longer than the rest of the page.
-        "trials": visible_trials(user, by_keys=True).filter(experiment__published=False)[: COUNTED + 1].count(),
+        "trials": visible_trials(user, by_keys=True)
+        .filter(experiment__published=False, state=State.FINISHED)[: COUNTED + 1]
+        .count(),
         "most_counted": COUNTED,
         "clusters": _clusters(),
         "storage": storage(),

@@ -24,7 +24,7 @@ from dashboard.panels.new.draft import (
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.network_draft import network_draft
 from dashboard.panels.new.preview import Preview, make_preview
-from dashboard.panels.new.proposal import is_first_study, starting_draft
+from dashboard.panels.new.proposal import is_first_study, starting_draft, with_proposed_name
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
@@ -34,10 +34,10 @@ from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
 from experiments.models.experiment import cluster_for, require_offered
 from experiments.revision import Revision, preview_of
-from experiments.selectors.diagnosis import answers_of
+from experiments.selectors.diagnosis import answers_of, diagnosis_of
 from experiments.specification import ExperimentSpec, design, parse
 from experiments.specification.network_study import expanded
-from experiments.specification.parameters import LAUNCH_PARAMETERS
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS
 from experiments.specification.yaml_lines import YamlDocument
 from workers import queue
 
@@ -84,6 +84,7 @@ def preview(request: HttpRequest) -> HttpResponse:
     except InvalidSpec as error:
         draft, refused = draft_from_post(request.POST), error
     context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
+    context["has_no_role"] = refused is not None and refused.by_path().keys() == {"project"}
     return render(request, "new/_preview.html", context | typed_yaml(request, refused, context["error"]))
 
 
@@ -95,6 +96,7 @@ def fields(request: HttpRequest) -> HttpResponse:
         goal = {"goal": draft["goal"]} if "goal" in draft else {}
         proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
         draft = {**proposed, **goal}
+    draft = with_proposed_name(draft)
     context = form_context(draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
@@ -119,6 +121,8 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
     if experiment := _original(request):
         if query_value(request, "best"):
             return _with_best_settings(experiment)
+        if query_value(request, "next"):
+            return _with_next_trials(experiment)
         return {**experiment.specification, "name": f"{experiment.name}, again"[:120]}
     if name := query_value(request, "library"):
         file = next((file for file in built_in() if file.stem == name), None)
@@ -147,6 +151,18 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
         else:
             draft[name] = value
     return draft
+
+
+def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
+    """Return a fixed design of the recommended next trials. Raise Http404."""
+    suggested = diagnosis_of(experiment).suggested
+    if not suggested:
+        raise Http404("no trials are recommended")
+    draft = {name: value for name, value in experiment.specification.items() if name != "goal"}
+    if "sweep" in draft and "zip" not in draft:
+        sizes = {name: [point[name] for point, _ in suggested if name in point] for name in CLUSTER_PARAMETERS}
+        draft["sweep"] = {name: sorted(set(sizes.get(name, ()))) or values for name, values in draft["sweep"].items()}
+    return {**draft, "name": f"{experiment.name}, again"[:120], "repetitions": max(count for _, count in suggested)}
 
 
 def _original(request: HttpRequest) -> Experiment | None:
@@ -193,7 +209,7 @@ def _require_role(user: Any) -> None:
 def _refused(user: Any) -> InvalidSpec | None:
     if may_submit_somewhere(user):
         return None
-    return InvalidSpec([FieldError("workload", "you may not start experiments in any project")])
+    return InvalidSpec([FieldError("project", "you may not start experiments in any project")])
 
 
 def _page(
@@ -203,6 +219,7 @@ def _page(
     context = form_context(draft, error) | project_choice(request)
     context |= typed_yaml(request, error, context["error"])
     tour = bool(query_value(request, "tour")) or "tour" in request.POST
+    context["has_no_role"] = not context["projects"]
     context |= {"place": "experiments", "about_network": about_network, "tour": tour}
     return render(request, "new/page.html", context, status=status)
 

@@ -111,7 +111,10 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if link.report is not None:
         is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
         return redirect("report-share", link.report.pk) if is_visible else redirect("reports")
-    return redirect("experiment-share", experiments[0].slug) if not link.query else redirect("experiments")
+    if link.query:
+        return redirect("experiments")
+    may_share = share_links.may_share_here(request.user, experiments[0])
+    return redirect("experiment-share", experiments[0].slug) if may_share else redirect(experiments[0])
 
 
 def _share(
@@ -124,14 +127,19 @@ def _share(
     report: Report | None = None,
     left_out: Sequence[str] = (),
 ) -> HttpResponse:
-    share_links.require_may_share(request.user, shared)
+    of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
+    links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
+    may_create = all(share_links.may_share_here(request.user, item) for item in shared)
+    if not may_create:  # members who lost the role still revoke their links
+        links = links.filter(made_by=request.user)
+    if not may_create and (request.method == "POST" or not links.exists()):
+        share_links.require_may_share(request.user, shared)
     form, address = ShareForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         days = form.cleaned_data["days"]
         _, address = share_links.issue(request, shared, days=days, query=query, report=report)
-    of_this = Q(report=report) if report else Q(report=None, experiments__in=shared)
-    links: Any = ShareLink.objects.filter(of_this, query=query).distinct().select_related("made_by")
     context = {
+        "may_create": may_create,
         "place": "reports" if report else "experiments",
         "left_out": left_out,
         "title": title,

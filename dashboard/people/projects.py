@@ -161,8 +161,11 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _projects_page(request: HttpRequest, form: NewProjectForm, *, status: int = 200) -> HttpResponse:
-    rows = _projects(request).annotate(
-        members=Count("memberships", distinct=True), studies=Count("experiments", distinct=True)
+    visible = _projects(request)  # joined to the memberships of this user alone
+    rows = (
+        Project.objects.filter(pk__in=visible.values("pk"))
+        .order_by(*visible.query.order_by)
+        .annotate(members=Count("memberships", distinct=True), studies=Count("experiments", distinct=True))
     )
     user: Any = request.user
     roles = dict(Membership.objects.filter(user=user).values_list("project_id", "role"))

@@ -7,7 +7,9 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from ipaddress import ip_address
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from django import template
 from django.forms import BoundField
@@ -42,6 +44,16 @@ _FILE_KINDS: Final[Mapping[str, str]] = {
 def icon(name: str) -> SafeString:
     """Return an icon of static/icons.svg, hidden from assistive technology."""
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>', static("icons.svg"), name)
+
+
+@register.simple_tag(takes_context=True)
+def has_domain(context: Mapping[str, Any]) -> bool:
+    """Return whether the page's address has a name: passkeys belong to a domain."""
+    try:
+        ip_address(urlsplit(context["request"].build_absolute_uri("/")).hostname or "")
+    except ValueError:
+        return True
+    return False
 
 
 @register.simple_tag

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 
-from analysis.scaling import DISTURBED, Point, Study
+from analysis.scaling import DISTURBED, NOT_STARTED, Point, Study
 from analysis.trust_level import FLAGGED
 from experiments import workloads
 from experiments.cluster_kinds.port_speed import port_speed_bps
@@ -251,6 +251,8 @@ def _typical(trials: Sequence[_Trial], values: _Values) -> int | None:
 
 
 def _why_not_counted(trial: _Trial) -> str:
+    if trial.state == State.CANCELLED and trial.running_at is None:
+        return NOT_STARTED
     if trial.state != State.FINISHED:
         return str(State(trial.state).label).lower()
     if trial.kind == Kind.MEASURED and trial.disturbed:

@@ -28,7 +28,7 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
     """Return the answer of a sweep over one measure of size with the problem kept."""
     curve = SizeGrid(question, next(f for f in question.factors if f.role == "scale"))
     if len(curve.points) < 2:
-        return Answer("scale", words.one_size(curve), "open")
+        return Answer("scale", words.one_size(curve), "open", missing=_unmeasured(question, curve))
     last, as_good, best, enough = len(curve.points) - 1, curve.enough_sizes, curve.best, curve.enough
     if len(as_good) == len(curve.points):
         return _no_difference(curve)
@@ -60,6 +60,19 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
         compared=why.compared,
     )
     return with_energy(curve, result)
+
+
+def _unmeasured(question: ExperimentQuestion, curve: SizeGrid) -> Missing | None:
+    """Return repetitions of the sizes of the design that have no result."""
+    factor = curve.factor
+    measured = {point.parameters[factor.name] for point in curve.points}
+    points = [point for point in question.points if point.parameters[factor.name] not in measured]
+    if question.published or not points:
+        return None
+    names = levels(factor, sorted({point.parameters[factor.name] for point in points}))
+    seconds = None if question.trial_s is None else _MORE * len(points) * question.trial_s
+    statement = f"{plural(_MORE, 'repetition')} at {names}"
+    return Missing(statement, tuple((point.parameters, _MORE) for point in points), seconds)
 
 
 def _no_difference(curve: SizeGrid) -> Answer:

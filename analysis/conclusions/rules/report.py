@@ -11,7 +11,7 @@ from analysis.conclusions.answering import answer
 from analysis.conclusions.context import Deciding, ExperimentQuestion, Factor
 from analysis.conclusions.observations.reading import ChoiceOf, Reading
 from analysis.conclusions.rules.registry import RULES, Finding
-from analysis.conclusions.sentences.findings import LIMITATIONS, NO_TRIAL, joint_verdict
+from analysis.conclusions.sentences.findings import LIMITATIONS, NO_TRIAL, advice, joint_verdict
 from analysis.scaling import Point, Study, fit_models
 from analysis.trust_level import FLAGGED
 
@@ -72,9 +72,10 @@ def find(
 
 def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
     reading = Reading(study, choice_of)
+    has_one_rank = bool(study.points) and all(p.parameters.get("ranks_per_host") == 1 for p in study.points)
     scales = len({t.size for t in reading.times}) == len(reading.times)
     findings = [
-        replace(finding, where=dict(study.where))
+        replace(finding, where=dict(study.where), next_step=advice(finding.next_step, has_one_rank, study.cores))
         for rule in RULES
         for finding in rule(reading)
         if scales or finding.group != "scaling"

@@ -15,6 +15,8 @@ from analysis.trust_level import FLAGGED
 
 _DISAGREEMENT: Final = 0.01
 _NOISY: Final = 0.1
+_MANY: Final = 100
+"""Repetitions from which on no exact number is worth stating."""
 
 
 @rule
@@ -72,7 +74,7 @@ def noisy(reading: Reading) -> Iterator[Finding]:
         ),
         spread=percent(spread),
         at=reading.at(worst.point),
-        needed=f"{grouped(low)} to {plural(needed, 'repetition')}",
+        needed=f"{grouped(low)} to {plural(needed, 'repetition')}" if needed <= _MANY else f"over {_MANY} repetitions",
     )
 
 

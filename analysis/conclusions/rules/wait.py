@@ -36,6 +36,20 @@ def long_waits(reading: Reading) -> Iterator[Finding]:
         yield finding_at(reading, name, entry, metric, label, explains=waiting * entry.median, **words)
 
 
+@rule
+def mpi_waits(reading: Reading) -> Iterator[Finding]:
+    """Report ranks that mostly wait in MPI, if no cause was measured."""
+    worst = reading.highest("mpi_blocked_share")
+    if worst is None or worst.point.disturbed or any(_worst(reading, metric) for metric, _ in _LABELS.values()):
+        return
+    if reading.series("mpi_serialisation_efficiency"):
+        return
+    share = worst.median - (worst.point.median("mpi_descheduled_inside_share") or 0.0)
+    if share >= _MOST:
+        words = {"share": percent(share)}
+        yield finding_at(reading, "mpi_waits", worst, "mpi_blocked_share", "In MPI, blocked", explains=share, **words)
+
+
 def _who(entry: SizeEntry) -> str:
     names = ("mpi_waiting_rank", "mpi_waited_for_rank")
     waiting, late = (entry.same_rank(name) for name in names)

@@ -160,6 +160,11 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
             "Even on an ideal network, ranks wait for each other for {share} of the MPI window{at}.",
             "Look for ranks that work one after another; a faster network will not help.",
         ),
+        "mpi_waits": (
+            "Ranks wait for messages for {share} of the MPI window{at}.",
+            f"Look for ranks that work one after another, then at the link. {_BY_PAIR}",
+            "Blocked in MPI, without the time in which a rank was descheduled.",
+        ),
         "late_senders": (
             "{who}{at}.",
             f"Send earlier, or receive later; a faster network will not help. {_BY_PAIR}",
@@ -284,6 +289,29 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
         ),
     },
 }
+_SHARED_BY_HOSTS: Final = "The virtual hosts share this machine's cores."
+_OF_SEVERAL_RANKS: Final = {
+    "below that one, use one rank per host, or": "below that one, or",
+    "Use fewer ranks per host, or send less": "Send less",
+    ", or fewer ranks per host": "",
+    ", or use fewer ranks per host": "",
+    "fewer ranks per host, or more hosts": "a larger machine, or real hosts",
+    "Compare with fewer ranks per host; look": "Look",
+    "Measure fewer ranks per host: if they compute faster, ranks share": "Compare with real hosts: ranks may share",
+}
+"""Advice to use fewer ranks per host, and what remains of it with one rank per host."""
+
+
+def advice(next_step: str, has_one_rank: bool, shared_cores: int | None) -> str:
+    """Return a next step; with one rank per host, without advice to use fewer."""
+    if not has_one_rank:
+        return next_step
+    remaining = next_step
+    for words, instead in _OF_SEVERAL_RANKS.items():
+        remaining = remaining.replace(words, instead)
+    return f"{remaining} {_SHARED_BY_HOSTS}" if remaining != next_step and shared_cores else remaining
+
+
 FINDINGS: Final = {name: Text(*heading, *texts) for heading, rows in _ROWS.items() for name, texts in rows.items()}
 
 PLACEMENT: Final = ("shared_core", "threads_as_cores", "idle_socket", "migrated_rank")

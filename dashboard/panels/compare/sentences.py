@@ -264,26 +264,22 @@ def _of_many(compared: Compared, metric: str) -> str:
 
 
 def _counted(compared: Compared, member: Member, *, is_judged: bool = True) -> str:
-    """Return counts of changes, better and worse if they are judged.
+    """Return the number of compared metrics, with counts of judged changes.
 
     'At 2 hosts, 61 metrics were measured on both sides: 5 better, 3 worse, 53 no clear change.'
     """
     number = compared.members.index(member)
-    counts = Counter(
-        verdict_words(c, row.direction if is_judged else "")
-        for row in compared.rows
-        if (c := row.against[number]) is not None
-    )
+    counts = Counter(verdict_words(c, row.direction) for row in compared.rows if (c := row.against[number]) is not None)
     if not counts:
         return "No metric was measured on both sides."
     total = counts.total()
-    parts = ", ".join(f"{counts[word]} {word}" for word in _ORDER if counts[word])
+    parts = f": {', '.join(f'{counts[word]} {word}' for word in _ORDER if counts[word])}" if is_judged else ""
     were = numbers.plural(total, "metric was", "metrics were")
     other = [lower_first(parameter_label(difference.name)) for difference in compared.settings if difference.apart][
         :_MOST_NAMED
     ]
     condition = f"with different {wording.joined(other)}" if other else ""
-    return f"{first_up(', '.join(filter(None, (_at(compared), condition, were))))} measured on both sides: {parts}."
+    return f"{first_up(', '.join(filter(None, (_at(compared), condition, were))))} measured on both sides{parts}."
 
 
 def _median(compared: Compared, member: Member, metric: str) -> float | None:

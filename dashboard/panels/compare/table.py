@@ -130,7 +130,7 @@ def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> 
     comparison = row.against[number]
     if comparison is None:
         return None
-    words, interval = verdict_words(comparison, row.direction if is_judged else ""), comparison.ratio_interval
+    words, interval = verdict_words(comparison, row.direction) if is_judged else "", comparison.ratio_interval
     ends = None if interval is None or interval.low is None or interval.high is None else (interval.low, interval.high)
     ratio, p, delta = comparison.ratio, comparison.p_adjusted, comparison.cliffs_delta
     tone, icon, arrow = _LOOKS.get(words, ("", "", ""))
@@ -143,11 +143,11 @@ def _against(row: MetricRow, number: int, widest: float, *, is_judged: bool) -> 
         "tone": tone,
         "icon": icon,
         "arrow": arrow,
-        "p": "" if p is None else f"p = {numbers.significant(p, 3)}",
+        "p": "" if p is None or not is_judged else f"p = {numbers.significant(p, 3)}",
         "effect": ""
-        if delta is None or _is_trivial(comparison)
+        if delta is None or not is_judged or _is_trivial(comparison)
         else f"{comparison.effect} effect, δ = {numbers.signed(delta, 2)}",
-        "test": comparison.test,
+        "test": comparison.test if is_judged else "",
     }
 
 

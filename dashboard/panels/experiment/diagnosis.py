@@ -124,9 +124,15 @@ def diagnosis_context(
         "trials": study.trials,
         "of_trials": _of_trials(diagnosis, results),
         "unfinished": results.unfinished,
-        "as_of": f"as of {numbers.plural(study.trials, 'trial')}" if results.unfinished else "",
+        "as_of": _as_of(diagnosis) if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
+
+
+def _as_of(diagnosis: CachedDiagnosis) -> str:
+    """Return the trials of the answer of a running experiment, and how charts differ."""
+    base = ", without drift" if diagnosis.answer.is_without_drift else ""
+    return f"as of {numbers.plural(diagnosis.study.trials, 'trial')}{base}; charts follow every trial"
 
 
 def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:

@@ -50,13 +50,17 @@ class ExperimentRow:
 
 def chip_state(progress: Progress) -> str:
     """Return the chip of an experiment as a whole (dashboard.states)."""
-    return "incomplete" if _is_incomplete(progress) else progress.status
+    if _is_incomplete(progress):
+        return "incomplete"
+    return "partial" if _is_partial(progress) else progress.status
 
 
 def chip_words(progress: Progress) -> str:
     """Return the words of the chip if its state needs more than one."""
     if progress.paused and progress.active:
         return "Running, then paused"
+    if _is_partial(progress):
+        return f"Finished, {plural(progress.stopped, 'trial')} cancelled"
     if not _is_incomplete(progress):
         return ""
     return f"Finished, {plural(progress.failed, 'trial')} failed"
@@ -64,6 +68,10 @@ def chip_words(progress: Progress) -> str:
 
 def _is_incomplete(progress: Progress) -> bool:
     return progress.status == Status.FINISHED and progress.failed > 0
+
+
+def _is_partial(progress: Progress) -> bool:
+    return progress.status == Status.FINISHED and progress.stopped > 0 and not progress.failed
 
 
 def experiment_rows(

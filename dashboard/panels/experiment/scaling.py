@@ -116,7 +116,10 @@ class ScalingCharts:
         """Return the speed-up of every trial; `per_host` divides it by the ideal."""
         lines = []
         for name, rows in self.sized.items():
-            base, smallest = median(rows[0].values[self.metric]), rows[0].hosts
+            of_smallest, smallest = rows[0].values[self.metric], rows[0].hosts
+            # The median of the smallest size's own speed-ups is 1, for even numbers of trials too.
+            inverses = [1 / value for value in of_smallest if value > 0]
+            base = median(of_smallest) if self.rate or not inverses else 1 / median(inverses)
             trials, ids = [], []
             for row in rows:
                 ideal = row.hosts / smallest

@@ -74,6 +74,13 @@ def is_first_study(draft: Mapping[str, Any]) -> bool:
         return False
 
 
+def with_proposed_name(draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a draft named by its workload, unless a user chose another name."""
+    proposed = {first_study()["name"], *(workload_title(workload.slug) for workload in workloads.registry())}
+    is_proposed = draft.get("name") in proposed and draft.get("workload") != first_study()["workload"]
+    return {**draft, "name": workload_title(draft["workload"])} if is_proposed else dict(draft)
+
+
 def _design(draft: Mapping[str, Any]) -> dict[str, Any]:
     return parse_yaml(as_yaml(draft)).model_dump(include=set(_DESIGN))
 

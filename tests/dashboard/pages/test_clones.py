@@ -8,7 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from lxml import html
 
+from config.services.redis import Redis
 from experiments.models import Experiment
+from experiments.selectors.diagnosis import diagnosis_of
 from tests.dashboard.panels.new.posts import posted
 
 
@@ -45,3 +47,17 @@ def test_form_ignores_an_original_that_is_gone(page: Client, submit: Callable[..
     answer = page.post(reverse("new"), {**dict(posted(name="Copy").lists()), "from": "nosuch"})
     assert answer.status_code == 302
     assert Experiment.objects.get(name="Copy").cloned_from is None
+
+
+def test_a_clone_to_run_recommended_trials_opens_with_them(
+    page: Client, submit: Callable[..., Experiment], run: Callable[..., None], empty_redis: Redis
+) -> None:
+    goal = {"until": "answered", "matters": 0.05, "budget": {"trials": 12}}
+    original = submit(name="Original", repetitions=2, goal=goal)
+    run(1)
+    original.cancel()
+    suggested = diagnosis_of(original).suggested
+    draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
+    assert draft["sweep"]["hosts"] == sorted(parameters["hosts"] for parameters, _ in suggested)
+    assert draft["repetitions"] == suggested[0][1]
+    assert "goal" not in draft

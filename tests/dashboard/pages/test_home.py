@@ -96,3 +96,8 @@ def test_users_without_a_role_are_offered_no_experiment(page: Client, person: Us
     assert "Import YAML" in page.get("/").content.decode()
     person.memberships.all().delete()  # type: ignore[attr-defined]
     assert "Import YAML" not in page.get("/").content.decode()
+
+
+def test_trials_that_wait_are_not_counted_as_finished(page: Client, submit: Callable[..., Experiment]) -> None:
+    submit()
+    assert page.get(reverse("home")).context["trials"] == 0

@@ -69,3 +69,11 @@ def test_hints_of_quotas_name_the_limits_of_the_installation(root: Client, setti
     page = root.get("/projects/default/").content.decode()
     assert "the limit of the installation (12\u202f345); 0: no limit" in page
     assert "the limit of the installation (none); 0: no limit" in page
+
+
+def test_a_member_reads_the_number_of_all_members(page: Client, person: User, submit) -> None:
+    project = submit().project
+    for name in ("ada", "ben"):
+        project.memberships.create(user=factories.person(name), role="viewer")
+    ((row, _),) = page.get("/projects/").context["rows"]
+    assert (row, row.members) == (project, project.memberships.count())

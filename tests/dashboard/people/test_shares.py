@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from lxml import html
 
@@ -137,3 +138,18 @@ def test_it_shows_a_comparison_exactly_as_it_was_shared(
     assert "Another" in answer.content.decode()
     assert visitor.get(experiment.get_absolute_url()).status_code == 302
     assert visitor.get(f"/compare/?{query}&at=1").status_code == 302
+
+
+def test_a_member_who_became_a_viewer_revokes_links_and_creates_none(
+    page: Client, person: User, link: str, experiment: Experiment
+) -> None:
+    person.memberships.update(role="viewer")
+    address = f"/experiments/{experiment.slug}/share/"
+    assert page.get(experiment.get_absolute_url()).context["may_share"]
+    context = page.get(address).context
+    (stored,) = context["links"]
+    assert (stored.made_by, context["may_create"]) == (person, False)
+    assert page.post(address, {"days": "7"}).status_code == 403
+    page.post(reverse("share-end", args=[stored.pk]))
+    assert not experiment.share_links.exists()
+    assert page.get(address).status_code == 403

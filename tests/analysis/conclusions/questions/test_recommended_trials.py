@@ -60,4 +60,5 @@ def test_repetitions_that_may_never_settle_it_are_no_promise() -> None:
     result = answer(asks([METHOD], {"a": 1.0, "b": 1.01, "c": 1.02}, repetitions=WIDE, steps=True, deciding=GFLOPS))
 
     assert result.missing is not None
-    assert "over 20" in result.missing.statement
+    assert result.missing.statement.count("repetitions") == 1
+    assert "over 20 more repetitions" in result.missing.statement

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from analysis.conclusions import Finding
 from analysis.conclusions.rules.report import find
-from analysis.scaling import Study
+from analysis.conclusions.sentences.findings import FINDINGS, advice
+from analysis.scaling import NOT_STARTED, Study
 from tests.analysis.scaling.studies import published_water, simulated, usl_time
 from tests.words import plain
 
@@ -181,6 +183,17 @@ def test_ranks_that_share_cores_are_said_to() -> None:
     assert "24 ranks with 4 threads each share 48 cores" in finding.statement
 
 
+def test_no_advice_is_followed_already_with_one_rank_per_host() -> None:
+    study = _study(cores=16)
+    points = [replace(p, parameters={**p.parameters, "ranks_per_host": 1}) for p in study.points]
+    (finding,) = _findings(replace(study, points=points), "oversubscribed")
+    assert "rank per host" not in finding.next_step
+    assert "virtual hosts share this machine's cores" in finding.next_step
+    texts = [text.next_step for text in FINDINGS.values()]
+    assert any("per host" in text for text in texts)
+    assert not any("ranks per host" in advice(text, True, 2) and "half the" not in text for text in texts)
+
+
 def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> None:
     point = {
         "trust": {"good": 4, "degraded": 1},
@@ -196,7 +209,7 @@ def test_captures_and_links_that_are_not_good_are_named_with_the_reason() -> Non
     assert _findings(study, "left_out")[0].statement == (
         "12 trials at 2 to 12 hosts (6 sizes) are excluded: failed, lost or cancelled."
     )
-    assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1}}), "left_out")
+    assert not _findings(_study(point={"trust": {"good": 5}, "excluded": {"warm-up": 1, NOT_STARTED: 2}}), "left_out")
 
 
 _TRAFFIC: dict[str, Any] = {

@@ -90,3 +90,15 @@ def test_it_says_what_the_network_did_while_ranks_waited(cause: str, rule: str, 
 @pytest.mark.parametrize("changed", [{"mpi_wait_share": [0.05] * 5}, {"mpi_wait_late_sender_share": [0.4] * 5}])
 def test_it_is_silent_about_short_waits_and_small_causes(changed: dict[str, list[float]]) -> None:
     assert not _findings(_changed(_study(late_sender=0.9), **changed))
+
+
+def test_long_waits_without_a_measured_cause_are_a_finding() -> None:
+    def waits(study: Study) -> list[Finding]:
+        return [finding for finding in find(study).findings if finding.rule == "mpi_waits"]
+
+    blocked = {"elapsed_s": lambda n: 100.0, "mpi_blocked_share": lambda n: 0.9}
+    (finding,) = waits(simulated(blocked, noise=0.001))
+    assert plain(finding.statement).startswith("Ranks wait for messages for 90 % of the MPI window")
+    assert not waits(simulated(blocked, noise=0.001, point={"disturbed": 5}))
+    assert not waits(simulated(blocked | {"mpi_descheduled_inside_share": lambda n: 0.6}, noise=0.001))
+    assert not waits(simulated({**blocked, "mpi_blocked_share": lambda n: 0.3}, noise=0.001))

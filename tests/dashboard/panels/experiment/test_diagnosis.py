@@ -184,7 +184,7 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials" in html
+    assert "as of 6 trials; charts follow every trial" in html
 
 
 def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):

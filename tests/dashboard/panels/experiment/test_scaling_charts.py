@@ -3,6 +3,7 @@
 import pytest
 
 from dashboard.charts.fits import Fitted
+from dashboard.charts.panel import Chart
 from dashboard.charts.parts import Line
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.charts.sweep import over_parameter
@@ -98,3 +99,23 @@ def test_its_figures_they_are_what_plotly_takes():
         time_parts(["2"], {"On the CPU": [3.0]}),
     ):
         checked(figure)
+
+
+def test_the_speed_up_of_the_smallest_size_is_1_for_even_numbers_of_trials():
+    rows = [
+        ConfigurationRow(
+            hosts,
+            str(hosts),
+            hosts,
+            hosts,
+            {"hosts": hosts},
+            values={"elapsed_s": values},
+            trial_ids={"elapsed_s": [1, 2]},
+        )
+        for hosts, values in ((1, [1.0, 1.3]), (2, [0.7, 0.8]))
+    ]
+    charts = ScalingCharts(rows, ["hosts"], name="Measured")
+    for figure in (charts.speed_up(), charts.efficiency()):
+        first = named(figure, "Measured")["y"][0]
+        assert first in (pytest.approx(1), pytest.approx(100))
+        assert Chart("speedup", "Speed-up", figure).has_ranges

@@ -4,6 +4,7 @@ from django.urls import reverse
 
 from dashboard.states import CHIPS, chip_of
 from experiments.models import Cluster, State, Status, Trial
+from experiments.selectors.diagnosis import diagnosis_of
 
 FAILURE = "It exited with status 1."
 
@@ -39,3 +40,15 @@ def test_it_offers_the_words_of_the_chips_as_filters(page):
     fields = page.get(reverse("explore")).context["filters"].fields
     assert [words for _, words in fields["state"].choices] == [chip_of(state).word for state in State]
     assert [words for _, words in fields["trust"].choices] == ["Good", "Estimated", "Degraded", "Unusable"]
+
+
+def test_an_experiment_with_cancelled_trials_is_not_just_finished(page, submit, run, empty_redis):
+    experiment = submit(repetitions=1)
+    run(1)
+    experiment.cancel()
+    context = page.get(experiment.get_absolute_url()).context
+    assert (context["state"], context["state_words"]) == ("partial", "Finished, 2 trials cancelled")
+    made = diagnosis_of(experiment)
+    measured = experiment.trials.get(state=State.FINISHED).configuration.hosts
+    assert {parameters["hosts"] for parameters, _ in made.suggested} == {1, 2, 4} - {measured}
+    assert not any(fact.rule == "left_out" for fact in made.facts)

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from dashboard.labels import workload_title
 from dashboard.panels.new.form import Form
 from experiments.library import FIRST_STUDY
 from experiments.models import Experiment
@@ -67,6 +68,9 @@ def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Cli
         context = page.post(reverse("new-fields"), first | {"workload": "pingpong"} | changes).context
         return dict(yaml.safe_load(context["yaml"]))
 
+    wrong = chosen(repetitions="zwei")
+    assert wrong["name"] == workload_title("pingpong")
+    assert chosen(name="Mine", repetitions="7")["name"] == "Mine"
     assert "link" not in chosen()
     assert chosen(repetitions="7")["link"]["mtu"] == "4000 B"
     with_goal = chosen(**{"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"})

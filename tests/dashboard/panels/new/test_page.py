@@ -1,5 +1,7 @@
 """The new-experiment form: its specification, and errors at their fields."""
 
+import re
+
 import pytest
 import yaml
 from django.urls import reverse
@@ -399,14 +401,20 @@ def test_it_lets_a_viewer_start_nothing(page, person):
 
 def test_it_does_not_parse_input_without_permission(page, person, monkeypatch):
     person.memberships.update(role="viewer")
+    opened = page.get(reverse("new")).content.decode()
     monkeypatch.setattr(
         "dashboard.panels.new.draft.parse_yaml", lambda *_, **__: pytest.fail("read before the role was judged")
     )
     monkeypatch.setattr(new, "parse", lambda *_, **__: pytest.fail("read before the role was judged"))
     assert preview_of_yaml(page, "name: x\nworkload: command\n").context["yaml_errors"]
     assert submit(page).status_code == 422
-    for address in ("new-preview", "new-fields"):
-        assert "you may not start" in page.post(reverse(address), dict(posted().lists())).content.decode()
+    refused = page.post(reverse("new-preview"), dict(posted().lists())).content.decode()
+    assert "you may not start" in refused
+    assert page.post(reverse("new-fields"), dict(posted().lists())).status_code == 200
+    for html in (refused, opened):
+        (start,) = re.findall(r'<footer class="startbar".*?</footer>', html, re.DOTALL)
+        assert "submitter or maintainer role" in start
+        assert re.findall(r"<button[^>]*>", start) == ['<button class="btn btn-primary btn-lg ms-auto" aria-disabled="true">']
 
 
 def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):

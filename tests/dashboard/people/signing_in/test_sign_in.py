@@ -48,6 +48,9 @@ def test_a_second_factor_is_asked_after_the_password(signed_in: Client, person: 
 def test_passkeys_begin_with_a_challenge_and_what_they_need_is_served(person: User, client: Client) -> None:
     page = client.get("/sign-in/").content.decode()
     assert "passkey_login" in page
+    by_address = client.get("/sign-in/", headers={"host": "127.0.0.1:8000"}).content.decode()
+    assert "passkey_login" not in by_address
+    assert "Passkeys need a host name" in by_address
     response: Any = client.get(f"{FACTOR}webauthn/login/", headers={"X-Requested-With": "XMLHttpRequest"})
     assert len(response.json()["request_options"]["publicKey"]["challenge"]) > 20
     for script in re.findall(r'<script src="(/static/(?:mfa|account)/[^"]+)"', page):
