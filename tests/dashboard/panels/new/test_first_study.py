@@ -73,7 +73,9 @@ def test_another_workload_does_not_keep_its_link_unless_it_was_changed(page: Cli
     assert chosen(name="Mine", repetitions="7")["name"] == "Mine"
     assert "link" not in chosen()
     assert chosen(repetitions="7")["link"]["mtu"] == "4000 B"
-    with_goal = chosen(**{"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"})
+    with_goal = chosen(
+        **{"goal.kind": "until", "goal.until": "answered", "goal.matters": "25 %", "goal.budget.time": "5 min"}
+    )
     assert "link" not in with_goal
     assert with_goal["goal"] == {"until": "answered", "matters": "25 %", "budget": {"time": "5 min"}}
 

@@ -414,7 +414,9 @@ def test_it_does_not_parse_input_without_permission(page, person, monkeypatch):
     for html in (refused, opened):
         (start,) = re.findall(r'<footer class="startbar".*?</footer>', html, re.DOTALL)
         assert "submitter or maintainer role" in start
-        assert re.findall(r"<button[^>]*>", start) == ['<button class="btn btn-primary btn-lg ms-auto" aria-disabled="true">']
+        assert re.findall(r"<button[^>]*>", start) == [
+            '<button class="btn btn-primary btn-lg ms-auto" aria-disabled="true">'
+        ]
 
 
 def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
