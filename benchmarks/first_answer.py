@@ -104,7 +104,7 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         "rounds": experiment.rounds.count(),
         "strength": made.answer.strength,
         "answer": made.answer.sentence,
-        "values": {str(point.parameters["hosts"]): question.values(point) for point in question.measured()},
+        "values": {str(point.parameters["hosts"]): list(question.values(point)) for point in question.measured()},
         "load": round(os.getloadavg()[0], 1),
     }
 
