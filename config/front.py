@@ -70,6 +70,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]
 
     adj: Any
     error: Any
+    completed: bool
     path = ""
     is_upload = False
 

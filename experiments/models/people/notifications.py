@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models, transaction
@@ -45,7 +45,7 @@ class NoticeChoices(models.Model):
         return f"notices to {self.user}"
 
     @classmethod
-    def of_user(cls, user: Any) -> NoticeChoices:
+    def of_user(cls, user: Any) -> Self:
         """Return the choices of ``user``; an unsaved row by default."""
         return cls.objects.filter(user=user.pk).first() or cls(user=user)
 

@@ -142,7 +142,7 @@ def test_it_leads_from_new_to_trial_and_comparison(page: Page, person, page_erro
     page.wait_for_url("**/compare/?of=*")
     expect(page.locator("main")).to_match_aria_snapshot(COMPARISON)
     assert page.evaluate("document.getAnimations().length") == 0
-    assert experiment.trials.count() == 10
+    assert experiment.trials.count() == 6
     assert page_errors == []
 
 
