@@ -3,9 +3,9 @@
     python -m benchmarks.real_goals [explore] [hpl] [lammps] [--minutes 10]
 
 explore: `water` on 1 to 8 virtual hosts, of which rounds choose, until it is answered. hpl: NB and P of HPL (Q follows). lammps:
-skin, sorting of atoms and `newton` of a Lennard-Jones melt, by the CPU time of the process, which other load hardly changes. Prints each round
-with its reason, then time, trials and the answer. Exit status 1 if explore takes longer than 3 minutes, or no settings are better than
-the start.
+skin, sorting of atoms and `newton` of a Lennard-Jones melt, by the CPU time of the process, which other load hardly changes. Prints
+each round with its reason, then time, trials and the answer. Exit status 1 if explore takes longer than 3 minutes, or no settings are
+better than the start.
 """
 
 from __future__ import annotations

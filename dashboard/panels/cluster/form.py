@@ -134,10 +134,10 @@ class ClusterForm:
             errors.append(FieldError("name", f"needs letters or digits, and at most {_LONGEST_NAME} characters"))
         elif slug in _TAKEN or (self.cluster is None and Cluster.objects.filter(slug=slug).exists()):
             errors.append(FieldError("name", f"is in use: choose another name than {slug}"))
-        elif self.cluster is None or name != self.cluster.name:
-            others = Cluster.objects.filter(name__iexact=name).exclude(pk=self.cluster.pk if self.cluster else None)
-            if others.exists():
-                errors.append(FieldError("name", "is the name of another cluster"))
+        elif (self.cluster is None or name != self.cluster.name) and (
+            Cluster.objects.filter(name__iexact=name).exclude(slug=slug).exists()
+        ):
+            errors.append(FieldError("name", "is the name of another cluster"))
         settings: dict[str, Any] = {}
         try:
             settings = settings_from(self.kind, self.texts)

@@ -52,7 +52,9 @@ class NoticeChoices(models.Model):
     @classmethod
     def mark_seen(cls, user: Any, event: int) -> None:
         """Record the last event (key) that ``user`` has seen; never an earlier one."""
-        cls.objects.bulk_create([cls(user=user)], ignore_conflicts=True)  # without an entry in the change log
+        NoticeChoices.objects.bulk_create(
+            [NoticeChoices(user=user)], ignore_conflicts=True
+        )  # without an entry in the change log
         cls.objects.filter(user=user, seen__lte=event).update(seen=event, seen_at=Now())
 
     def wants(self, event: Event) -> bool:
