@@ -27,12 +27,12 @@ from analysis.numbers import plural
 from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN
 from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
-from experiments.common.serialised import lock_name
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Membership, Project
 from experiments.models.changes import note
 from experiments.models.people import accounts
+from experiments.models.serialised import lock_name
 
 PAGE: Final = 50
 KINDS: Final = {

@@ -25,7 +25,6 @@ from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from dashboard.requests.lookup import query_value
 from experiments.access import may_manage, role_in, visible_projects
-from experiments.common.serialised import lock_name
 from experiments.errors import LastMaintainer, ProjectInUse
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Invitation, Membership, Project, Webhook
@@ -33,6 +32,7 @@ from experiments.models.changes import changes
 from experiments.models.people.invitation import DAYS
 from experiments.models.people.notifications import MOST_WEBHOOKS
 from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.models.serialised import lock_name
 
 Role = Membership.Role
 _CHANGES_PER_PAGE: Final = 100

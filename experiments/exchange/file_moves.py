@@ -15,10 +15,10 @@ from django.utils import timezone
 
 from experiments import store
 from experiments.common import plain_files
-from experiments.common.serialised import lock_name
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.models import Cluster, Experiment, Project, Trial
+from experiments.models.serialised import lock_name
 
 
 @contextmanager

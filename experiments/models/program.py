@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from analysis.numbers import plural
 from experiments import registered, workloads
-from experiments.common.serialised import lock_name
 from experiments.common.storable import problems
 from experiments.errors import FieldError, InvalidSpec, ProgramInUse
 from experiments.models.ordered_json import OrderedJSONField
+from experiments.models.serialised import lock_name
 from experiments.specification.parameters import sentence
 from experiments.workloads.definition import ProgramDefinition
 

@@ -24,6 +24,7 @@ from experiments.models import Experiment, TrialResult
 from tests.dashboard.api.clients import client_of
 from tests.experiments import factories
 from tests.experiments.exchange import reports
+from tests.experiments.exchange.archives import contents, packed
 
 pytestmark = [pytest.mark.usefixtures("empty_redis", "session_directory"), pytest.mark.timeout(240)]
 
@@ -69,15 +70,6 @@ def spoiled(data: Any, most: int = 25) -> list[tuple[str, str]]:
     return changes
 
 
-def packed(files: dict[str, bytes]) -> bytes:
-    lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    stream = BytesIO()
-    with zipfile.ZipFile(stream, "w") as made:
-        for name, content in {**files, MANIFEST: lines.encode()}.items():
-            made.writestr(name, content)
-    return stream.getvalue()
-
-
 @pytest.fixture
 def bundle(person: User) -> dict[str, bytes]:
     """The files of a bundle with one trial of an experiment that is here no longer."""
@@ -88,8 +80,7 @@ def bundle(person: User) -> dict[str, bytes]:
     stream = BytesIO()
     write_bundle(stream, select_experiments([experiment.slug]), BundleOptions(by="okafor"))
     Experiment.objects.filter(pk=experiment.pk).delete()
-    with zipfile.ZipFile(stream) as made:
-        return {name: made.read(name) for name in made.namelist() if name != MANIFEST}
+    return contents(stream)
 
 
 def send(api: Client, body: bytes, kind: str, change: str) -> int:

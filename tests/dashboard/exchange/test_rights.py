@@ -16,9 +16,8 @@ from experiments.exchange.choice import select_experiments
 from experiments.exchange.exporting import BundleOptions
 from experiments.models import Artifact, Experiment, Project, TrialResult
 from tests.dashboard.api.clients import client_of
-from tests.dashboard.exchange.test_hostile_values import packed
 from tests.experiments import factories
-from tests.experiments.exchange.test_hostile import contents
+from tests.experiments.exchange.archives import contents, packed
 
 pytestmark = pytest.mark.usefixtures("empty_redis", "session_directory")
 
@@ -41,7 +40,7 @@ def send(user: Any, archive: bytes) -> Any:
 
 def forged(archive: bytes) -> bytes:
     """The bundle with another name and another attempt of its trial."""
-    files = contents(BytesIO(archive))  # type: ignore[arg-type]  # zipfile reads streams too
+    files = contents(BytesIO(archive))
     for name, content in files.items():
         if name.endswith("/experiment.json"):
             record = json.loads(content)

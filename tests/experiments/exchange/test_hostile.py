@@ -24,21 +24,13 @@ from experiments.library import load_defaults
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.store import Directory
 from tests.experiments.common.deep_trees import nest
+from tests.experiments.exchange import archives
 from tests.experiments.exchange.conftest import elsewhere
 
 
 def packed(files: dict[str, bytes], path: Path, *, listed: bool = True) -> Path:
-    """A zip archive of these files, with a list that fits them."""
-    lines = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, content in (files | ({MANIFEST: lines.encode()} if listed else {})).items():
-            made.writestr(name, content)
+    path.write_bytes(archives.packed(files, listed=listed))
     return path
-
-
-def contents(bundle: Path) -> dict[str, bytes]:
-    with zipfile.ZipFile(bundle) as made:
-        return {name: made.read(name) for name in made.namelist() if name != MANIFEST}
 
 
 def refusal(path: Path, **how: Any) -> str:
@@ -138,7 +130,7 @@ def test_it_reads_no_json_that_is_too_long(tmp_path: Path, monkeypatch: pytest.M
 def test_it_names_the_file_that_was_changed(bundle: Callable[..., Path], tmp_path: Path) -> None:
     path = bundle()
     elsewhere()
-    files = contents(path)
+    files = archives.contents(path)
     with zipfile.ZipFile(path) as made:
         listed = made.read(MANIFEST)
     name = next(file for file in files if file.endswith("stdout.txt"))
@@ -155,7 +147,7 @@ def test_it_names_the_file_that_was_changed(bundle: Callable[..., Path], tmp_pat
 
 def rewritten(bundle: Path, path: Path, end: str, change: Callable[[Any], None]) -> Path:
     """The bundle with its first file of this name changed, and a list that fits."""
-    files = contents(bundle)
+    files = archives.contents(bundle)
     name = next(file for file in files if file.endswith(end))
     data = json.loads(files[name])
     change(data)
@@ -296,7 +288,7 @@ def test_import_refuses_tables_of_extreme_compression_under_any_name(
         ]
 
     changed = rewritten(bundle(), tmp_path / "b.zip", "trial.json", add)
-    files = contents(changed)
+    files = archives.contents(changed)
     first = next(name for name in files if name.endswith("trial.json")).removesuffix("trial.json")
     path = packed({**files, f"{first}files/{file}": flood}, tmp_path / "c.zip")
     elsewhere()
