@@ -271,7 +271,8 @@ def _configurations(source: Source, experiment: Experiment) -> Body:
 
 def _scaling(source: Source, experiment: Experiment) -> Body:
     diagnosis = diagnosis_of(experiment)
-    sizes = diagnosis_context(diagnosis, source.results(experiment), {})["sizes"]
+    context = diagnosis_context(diagnosis, source.results(experiment), {})
+    sizes = context["sizes"]
     axis, cells = (
         diagnosis.study.axis.capitalize(),
         ("size", "elapsed", "interval", "speedup", "efficiency", "karp_flatt"),
@@ -279,8 +280,10 @@ def _scaling(source: Source, experiment: Experiment) -> Body:
     heads = [*sizes["names"], axis, "Elapsed time", "Interval", "Speed-up", "Efficiency", "Serial fraction"]
     rows = [[*row["where"], *(row[cell] for cell in cells)] for row in sizes["rows"]]
     body = _table("Scaling", heads, rows)
-    note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}."
-    return body | ({"note": note.replace("; .", ".")} if rows else {})
+    note = f"Against {sizes['reference']} {diagnosis.study.axis}; {sizes['intervals']}.".replace("; .", ".")
+    if context["compares"]:
+        note += f" Elapsed time, as measured; the answer compares {context['compares']}."
+    return body | ({"note": note} if rows else {})
 
 
 def _efficiency(source: Source, experiment: Experiment) -> Body:

@@ -219,11 +219,11 @@ def test_a_program_is_renamed_retired_restored_and_deleted_with_confirmation(
         page.get_by_role("button", name=name).click()
         assert violations(page) == []
 
-    choose("Rename program")
+    choose("Change title")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Title")).to_be_focused()
     dialog.get_by_label("Title").fill("Heat equation")
-    dialog.get_by_role("button", name="Rename program").click()
+    dialog.get_by_role("button", name="Change title").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Heat equation")
 
     choose("Retire program")

@@ -75,7 +75,11 @@ def _report(study: Study, choice_of: ChoiceOf, about: _Sizes) -> Report:
     has_one_rank = bool(study.points) and all(p.parameters.get("ranks_per_host") == 1 for p in study.points)
     scales = len({t.size for t in reading.times}) == len(reading.times)
     findings = [
-        replace(finding, where=dict(study.where), next_step=advice(finding.next_step, has_one_rank, study.cores))
+        replace(
+            finding,
+            where=dict(study.where),
+            next_step=advice(finding.rule, finding.next_step, has_one_rank, study.cores),
+        )
         for rule in RULES
         for finding in rule(reading)
         if scales or finding.group != "scaling"

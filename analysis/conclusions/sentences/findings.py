@@ -290,26 +290,23 @@ _ROWS: Final[Mapping[tuple[Group, str], Mapping[str, tuple[str, ...]]]] = {
     },
 }
 _SHARED_BY_HOSTS: Final = "The virtual hosts share this machine's cores."
-_OF_SEVERAL_RANKS: Final = {
-    "below that one, use one rank per host, or": "below that one, or",
-    "Use fewer ranks per host, or send less": "Send less",
-    ", or fewer ranks per host": "",
-    ", or use fewer ranks per host": "",
-    "fewer ranks per host, or more hosts": "a larger machine, or real hosts",
-    "Compare with fewer ranks per host; look": "Look",
-    "Measure fewer ranks per host: if they compute faster, ranks share": "Compare with real hosts: ranks may share",
+_WITH_ONE_RANK: Final = {
+    "oversubscribed": "Compare only sizes below that one, or run on real hosts.",
+    "port_saturated": "Send less: larger messages, another decomposition.",
+    "shared_core": "Give each rank a core of its own: `bind: core`.",
+    "ipc_falls": "Compare with real hosts: ranks may share memory bandwidth or caches.",
+    "frequency_falls": "Look at heat and power limits on the tab Counters of a trial's page.",
+    "mpi_no_core": "Stop other load on the hosts.",
+    "waits_without_core": f"Give each rank its own CPU core: a larger machine, or real hosts. {_BY_PAIR}",
 }
-"""Advice to use fewer ranks per host, and what remains of it with one rank per host."""
+"""Next steps with one rank per host, of findings that else advise fewer."""
 
 
-def advice(next_step: str, has_one_rank: bool, shared_cores: int | None) -> str:
+def advice(finding: str, next_step: str, has_one_rank: bool, shared_cores: int | None) -> str:
     """Return a next step; with one rank per host, without advice to use fewer."""
-    if not has_one_rank:
+    if not has_one_rank or finding not in _WITH_ONE_RANK:
         return next_step
-    remaining = next_step
-    for words, instead in _OF_SEVERAL_RANKS.items():
-        remaining = remaining.replace(words, instead)
-    return f"{remaining} {_SHARED_BY_HOSTS}" if remaining != next_step and shared_cores else remaining
+    return f"{_WITH_ONE_RANK[finding]} {_SHARED_BY_HOSTS}" if shared_cores else _WITH_ONE_RANK[finding]
 
 
 FINDINGS: Final = {name: Text(*heading, *texts) for heading, rows in _ROWS.items() for name, texts in rows.items()}
