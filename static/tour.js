@@ -40,6 +40,9 @@
     isLeft = true; // a redrawn form must not show it again
     document.querySelectorAll(".toured").forEach(e => e.classList.remove("toured"));
     card.remove();
+    const address = new URL(location.href);
+    address.searchParams.delete("tour"); // a reload, or a link to this page, does not show it again
+    history.replaceState(history.state, "", address);
     document.querySelector("h1")?.focus();
   }
 

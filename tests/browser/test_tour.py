@@ -34,6 +34,7 @@ def test_it_goes_back_survives_another_workload_and_is_left(page: Page, page_err
     page.keyboard.press("Escape")
     expect(tour).to_have_count(0)
     expect(page.locator(".toured")).to_have_count(0)
+    assert "tour" not in page.url
     expect(page.get_by_role("heading", name="New experiment")).to_be_focused()
     page.locator("label[for=wl-pingpong]").click()
     expect(page.locator("[name='parameters.steps']")).to_have_count(0)
