@@ -116,14 +116,18 @@ class TrialTimes:
     """By cluster and workload, for configurations without past trials."""
 
     @classmethod
-    def of(cls, configurations: Set[tuple[int, str, str]]) -> Self:
-        """Read the past of (cluster, workload, hash) with at most two queries."""
+    def of(cls, configurations: Set[tuple[int, str, str]], past: QuerySet[Trial] | None = None) -> Self:
+        """Read the past of (cluster, workload, hash) with at most two queries.
+
+        ``past`` are the trials that count; None: all.
+        """
+        trials = Trial.objects.all() if past is None else past
         clusters = {cluster for cluster, _, _ in configurations}
-        measured = _measured(clusters, {digest for _, _, digest in configurations}) if configurations else {}
+        measured = _measured(trials, clusters, {digest for _, _, digest in configurations}) if configurations else {}
         unknown = {
             (cluster, workload) for cluster, workload, digest in configurations if (cluster, digest) not in measured
         }
-        return cls(measured, _past(unknown) if unknown else {})
+        return cls(measured, _past(trials, unknown) if unknown else {})
 
     def estimate(self, cluster: int, workload: str, digest: str, parameters: Mapping[str, Any]) -> Estimate:
         """Return the expected times. Raise KeyError for an unknown workload."""
@@ -140,10 +144,10 @@ class _Median(Aggregate):
     template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
 
 
-def _measured(clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Estimate]:
+def _measured(past: QuerySet[Trial], clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Estimate]:
     """Return the median times of finished trials by cluster and configuration."""
     # Without trials during which the clock was set back.
-    trials = Trial.objects.filter(
+    trials = past.filter(
         state=State.FINISHED,
         cluster__in=clusters,
         configuration__hash__in=digests,
@@ -162,19 +166,19 @@ def _measured(clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Es
     }
 
 
-def _past(pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
+def _past(past: QuerySet[Trial], pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
     """Return the newest trials by cluster and workload."""
-    queries = [_newest(cluster, workload) for cluster, workload in sorted(pairs)]
+    queries = [_newest(past, cluster, workload) for cluster, workload in sorted(pairs)]
     rows: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
     for cluster, workload, *row in queries[0].union(*queries[1:], all=True) if queries[1:] else queries[0]:
         rows.setdefault((cluster, workload), []).append(tuple(row))
     return {pair: _PastTrials.of(pair[1], values) for pair, values in rows.items()}
 
 
-def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
+def _newest(past: QuerySet[Trial], cluster: int, workload: str) -> QuerySet[Measurement, Any]:
     """Return times and bytes of the newest trials; read while trials run."""
     # Without trials during which the clock was set back.
-    ended = Trial.objects.filter(state=State.FINISHED, ended_at__gte=F("preparing_at"))
+    ended = past.filter(state=State.FINISHED, ended_at__gte=F("preparing_at"))
     has_ended = Exists(ended.filter(experiment=OuterRef("pk")))
     experiments = Experiment.objects.filter(has_ended, cluster=cluster, workload=workload).order_by("-pk").values("pk")
     trials = ended.filter(experiment__in=experiments[:_MOST_EXPERIMENTS])
