@@ -215,7 +215,7 @@ def _store(
     experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    clusters = {cluster.slug: _cluster(cluster, bundle.contents) for cluster in record.clusters}
+    clusters = {cluster.slug: _cluster(cluster, bundle.contents, project) for cluster in record.clusters}
     cluster = clusters[record.cluster] if record.cluster is not None else None
     origin = _origin(bundle, record, owner)
     if experiment is None:
@@ -277,14 +277,14 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
     }
 
 
-def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
+def _cluster(record: ClusterRecord, contents: Contents, project: Project) -> Cluster:
     """Return the row of a cluster of another installation."""
     if record.elsewhere:
         slug, name = record.slug, record.name
     else:
         uid = f"{contents.installation.uid.hex[:8]}"
         slug, name = f"{record.slug[:70]}-{uid}", f"{record.name} of {contents.installation.name}"
-    return cluster_elsewhere(slug, name, record.kind, record.facts)
+    return cluster_elsewhere(slug, name, record.kind, record.facts, project)
 
 
 def _versions(experiment: Experiment, record: ExperimentRecord) -> None:

@@ -6,13 +6,15 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard.people.people import AccountForm
 from experiments.errors import AccountUnchanged, BadBundle
 from experiments.exchange.external_results import import_description
 from experiments.library import load_defaults
-from experiments.models import Experiment, Program
+from experiments.models import Experiment, Program, Project
 from tests.experiments import factories
 from tests.experiments.races import at_once
 
@@ -67,6 +69,20 @@ def test_sign_ups_of_a_name_or_address_at_once(settings, monkeypatch):
     statuses = at_once(sign_up, len(same))
     assert statuses.count(302) == User.objects.count() == 2
     assert set(statuses) <= {200, 302, 409}
+
+
+def test_projects_are_renamed_one_at_a_time():
+    """Five of six that were renamed at once had the same name."""
+    load_defaults()
+    client = Client()
+    client.force_login(factories.person("root", is_superuser=True))
+    with CaptureQueriesContext(connection) as queries:
+        client.post("/projects/default/settings/", {"settings-name": "Other"})
+    statements = [query["sql"] for query in queries]
+    (lock,) = [number for number, sql in enumerate(statements) if "pg_advisory_xact_lock" in sql]
+    (check,) = [number for number, sql in enumerate(statements) if "UPPER(" in sql]
+    assert lock < check
+    assert Project.objects.get(slug="default").name == "Other"
 
 
 def test_accounts_of_a_name_at_once():

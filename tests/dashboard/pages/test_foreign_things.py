@@ -18,7 +18,7 @@ from dashboard.templatetags.rankwire import figure
 from experiments.access import visible_deleted
 from experiments.deletion import delete
 from experiments.exchange.external_results import import_description
-from experiments.models import ExpectedChange, Experiment, Project, Report, SavedView, ShareLink
+from experiments.models import Cluster, ExpectedChange, Experiment, Project, Report, SavedView, ShareLink
 from experiments.specification import parse
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.laboratory import specification
@@ -105,6 +105,27 @@ def test_clusters_of_imports_are_visible_with_their_experiments(
     hidden.memberships.create(user=person, role="viewer")
     assert [page.get(address).status_code for address in (one, f"/api/v1{one}")] == [200, 200]
     assert [address for address in lists if "hawk" not in page.get(address).text.lower()] == []
+
+
+def test_imports_take_no_facts_of_clusters_that_other_projects_imported(
+    hidden: Project, library: Project, tmp_path: Path
+) -> None:
+    """A forged bundle could state price and kind of the clusters of later imports."""
+    forged = Cluster.objects.create(
+        slug="hawk-elsewhere", name="Hawk", kind="testbed", facts={"price": 1.0}, elsewhere=True, enabled=False
+    )
+    path = tmp_path / "weather.yaml"
+    runs = {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
+    clusters = []
+    for project, source in ((library, "a"), (library, "b"), (hidden, "c")):
+        path.write_text(json.dumps(runs | {"source": source}))
+        experiment = import_description(path, project=project).stored
+        assert experiment is not None
+        clusters.append(experiment.cluster)
+        Cluster.objects.filter(slug="hawk-elsewhere-2").update(facts={"price": 2.0})  # by a maintainer
+    assert [cluster.slug for cluster in clusters] == ["hawk-elsewhere-2", "hawk-elsewhere-2", "hawk-elsewhere-3"]
+    assert {cluster.kind for cluster in clusters} == {"ssh"}
+    assert Cluster.objects.get(pk=forged.pk).facts == {"price": 1.0}
 
 
 def test_reports_that_quote_ticked_experiments_are_found_in_one_search(page: Client, person: User, submit: Any) -> None:
