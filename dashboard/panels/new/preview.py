@@ -19,7 +19,8 @@ from experiments.models import Cluster, ClusterTest, Trial
 from experiments.selectors.question import planned_question
 from experiments.selectors.trial_times import Estimate
 from experiments.specification import ExperimentSpec, design
-from experiments.specification.parameters import canonical, display_value
+from experiments.specification.launch_plan import plan_launch
+from experiments.specification.parameters import dimension_of
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
 
@@ -195,7 +196,17 @@ def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times:
         *_without_unit(spec),
         *_too_long(spec, times),
         *_notes(spec),
+        *_absent_program(spec, plan, cluster),
     ]
+
+
+def _absent_program(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
+    """Return a note if the program's full path is no file of this machine, on which it would run."""
+    if not cluster.traits.on_this_machine:
+        return []
+    program = plan_launch(spec.workload, plan.configurations[0].parameters, spec.cluster).program[0]
+    absent = workloads.is_absent(program)
+    return [f"{program} does not exist on this machine: every trial would fail."] if absent else []
 
 
 def _without_unit(spec: ExperimentSpec) -> list[str]:
@@ -215,7 +226,8 @@ def is_bare(value: Any) -> bool:
 
 def unit_note(name: str, written: str) -> str:
     """Return what a bare number of the link means."""
-    meaning, unit = display_value(name, canonical("", name, float(written))), UNIT_EXAMPLES[name]
+    dimension, unit = dimension_of("", name), UNIT_EXAMPLES[name]
+    meaning = "" if dimension is None else dimension.format(float(written))
     return (
         f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
     )
