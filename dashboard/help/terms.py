@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -15,6 +16,7 @@ from experiments.metrics import find, is_metric
 
 _TERMS: Final = "terms"
 _METRICS: Final = "metrics"
+_IDS: Final = re.compile(r"[a-z]+(?:_[A-Za-z0-9]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +34,16 @@ def term(name: str) -> Term | None:
     if anchor:
         return Term(_meanings()[anchor], f"{reverse('guide', args=[_TERMS])}#{anchor}")
     if metric:
-        return Term(METRICS[metric].definition, f"{reverse('guide', args=[_METRICS])}#{metric}")
+        return Term(_with_labels(METRICS[metric].definition), f"{reverse('guide', args=[_METRICS])}#{metric}")
     workload, dot, _ = name.partition(".")
     if dot and is_metric(name) and (meaning := find(name).definition):
         return Term(meaning, reverse("workload", args=[workload]))
     return None
+
+
+def _with_labels(definition: str) -> str:
+    """Return a definition with labels of other metrics in place of their ids."""
+    return _IDS.sub(lambda match: f"“{METRICS[match[0]].label}”" if match[0] in METRICS else match[0], definition)
 
 
 def words_of(name: str) -> str:

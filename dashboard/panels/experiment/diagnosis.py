@@ -40,6 +40,8 @@ MOST_FINDINGS: Final = 3
 """Findings on the first screen; the others are folded."""
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
+_LOSSES: Final = (_CORES, "computation_grows", "packet_step")
+"""Rules about what larger sizes lose, the most direct first."""
 _OFF: Final = ("descheduled", "off")
 """The rule that explains parts of a change in one plain sentence: ranks that share cores."""
 _ALONE: Final = 0.95
@@ -82,8 +84,14 @@ def diagnosis_context(
         *(_cause(cause, panels) for cause in causes_of(answer)),
         *(_find(fact, results, panels) for fact in diagnosis.facts if fact.fold == "cause"),
     ]
+    loss = None if plain else _loss_beyond(answer, diagnosis.facts)
+    if loss is not None:
+        causes.insert(min(len(causes), MOST_FINDINGS - 1), _find(loss, results, panels))
     folded = [
-        (f"More on {title}", [f for f in diagnosis.facts if f.fold == fold and f.rule != _OTHER_LOAD])
+        (
+            f"More on {title}",
+            [f for f in diagnosis.facts if f.fold == fold and f.rule != _OTHER_LOAD and f is not loss],
+        )
         for fold, title in FOLDS.items()
     ]
     details = [cause for cause in causes[:MOST_FINDINGS] if cause.name] + causes[MOST_FINDINGS:]
@@ -127,6 +135,26 @@ def diagnosis_context(
         "as_of": _as_of(diagnosis) if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
+
+
+def _loss_beyond(answer: Answer, facts: Sequence[Fact]) -> Fact | None:
+    """Return the fact about what sizes beyond the recommended one lose, if larger ones are as good.
+
+    The answer's own causes explain the recommended size then.
+    """
+    enough = answer.figure("enough")
+    if answer.question != "scale" or enough is None:
+        return None
+    as_good = [figure.value for figure in answer.figures if figure.name in ("best size", "as good")]
+    if not any(isinstance(size, float | int) and size > float(enough.value or 0) for size in as_good):
+        return None
+    losses = [fact for fact in facts if fact.rule in _LOSSES and _largest(fact) > float(enough.value or 0)]
+    return min(losses, key=lambda fact: _LOSSES.index(fact.rule), default=None)
+
+
+def _largest(fact: Fact) -> float:
+    """Return the largest size of a fact's evidence."""
+    return max((evidence.size for evidence in fact.evidence if evidence.size is not None), default=0.0)
 
 
 def _as_of(diagnosis: CachedDiagnosis) -> str:

@@ -56,7 +56,7 @@ _FACTORS: Final[Mapping[str, tuple[str, str, Callable[[Split], float]]]] = {
     ),
     "core_scalability": (
         "Core scalability",
-        "Share of the useful time on a CPU core here / at the smallest size; POP has it in the frequency.",
+        "Share of the computing time on a CPU core here / at the smallest size; POP has it in the frequency.",
         lambda split: split.core,
     ),
 }

@@ -63,6 +63,13 @@ def test_a_metric_leads_to_the_catalogue() -> None:
     assert link.get("href") == "/help/metrics/#cpu_s"
 
 
+def test_a_definition_names_other_metrics_by_their_labels() -> None:
+    meanings = {name: term(name).meaning for name in METRICS}  # type: ignore[union-attr]
+    named = {name: [word for word in re.findall(r"\w+", text) if word in METRICS] for name, text in meanings.items()}
+    assert {name for name, ids in named.items() if any("_" in each for each in ids)} == set()
+    assert "“Load balance” x “Communication efficiency”" in meanings["mpi_parallel_efficiency"]
+
+
 def test_a_figure_of_a_workload_leads_to_the_workload(page: Client) -> None:
     result = term("pingpong.latency_s")
     assert result is not None

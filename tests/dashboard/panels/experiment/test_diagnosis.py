@@ -10,7 +10,7 @@ from django.urls import reverse
 from analysis.conclusions import Answer, ChangePart
 from analysis.numbers import amount
 from dashboard.background import diagnoses, tasks
-from dashboard.panels.experiment.diagnosis import change_by_part
+from dashboard.panels.experiment.diagnosis import MOST_FINDINGS, change_by_part, diagnosis_context
 from dashboard.panels.experiment.results import Results
 from experiments.models import Experiment, Measurement, State, Trial
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of, forget_diagnosis
@@ -92,6 +92,28 @@ def test_parts_of_the_programs_own_time_name_what_is_subtracted():
         "Sum: elapsed_s_of_loop",
     }
     assert rows["Outside the program's own time, subtracted"] == amount(-2.0, "s")
+
+
+@pytest.mark.parametrize(("largest_s", "speaks"), [(5.51, True), (7.9, False)], ids=["as good", "worse"])
+def test_a_visible_finding_speaks_of_the_step_beyond_the_recommended_size(submit, empty_redis, largest_s, speaks):
+    """Causes explain 2 hosts if 4 hosts are as good, and 4 hosts if they are worse."""
+    experiment = submit(repetitions=5)
+    for trial in experiment.trials.select_related("configuration"):
+        hosts, slower = trial.configuration.hosts, 1 + 0.005 * (trial.repetition - 3)
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
+        elapsed = {1: 10.0, 2: 5.5, 4: largest_s}[hosts] * slower
+        values = {"elapsed_s": elapsed, "cpu_mean_rank_s": 4.5 * slower}
+        Measurement.objects.bulk_create(Measurement(trial=trial, metric=m, value=v) for m, v in values.items())
+    made, results = diagnosis_of(experiment), Results(experiment)
+    assert made.answer.figure("enough").value == 2
+
+    context = diagnosis_context(made, results, {})
+
+    visible = [find.term for find in context["causes"]]
+    assert len(visible) <= MOST_FINDINGS
+    assert ("finding.oversubscribed" in visible) == speaks
+    folded = [find.term for title, finds in context["more"] if title for find in finds]
+    assert ("finding.oversubscribed" in folded) != speaks
 
 
 def test_it_splits_the_time_of_every_size_as_pop_does(fragment):
