@@ -151,8 +151,8 @@ def visible_clusters(user: Any) -> QuerySet[Cluster]:
     clusters = Cluster.objects.all()
     if sees_everything(user):
         return clusters
-    of_experiments = visible_experiments(user, by_keys=True).filter(cluster=OuterRef("pk"))
-    of_trials = visible_trials(user, by_keys=True).filter(cluster=OuterRef("pk"))
+    of_experiments = visible_experiments(user).filter(cluster=OuterRef("pk"))
+    of_trials = visible_trials(user).filter(cluster=OuterRef("pk"))
     return clusters.filter(Q(elsewhere=False) | Exists(of_experiments) | Exists(of_trials))
 
 

@@ -26,9 +26,10 @@ class SearchInput(forms.TextInput):
 
 
 class LazySelect(forms.Select):
-    """A select with choices made of the list's ``rows`` on rendering; unknown values stay visible."""
+    """A select with choices made on rendering; unknown values stay visible."""
 
     rows: QuerySet[Any]
+    """Of the list, set by its filters."""
 
     def __init__(self, nothing: str, offered: Callable[[QuerySet[Any]], list[tuple[str, str]]]) -> None:
         super().__init__()

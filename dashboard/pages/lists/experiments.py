@@ -218,9 +218,9 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
 
 
 def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
-    """Return the visible reports that contain parts of the experiments, at most three each.
+    """Return the visible reports that contain parts of the experiments.
 
-    One search of all texts, which may have gigabytes.
+    At most three each, by one search of all texts, which may have gigabytes.
     """
     keys = {experiment.slug: experiment.pk for experiment in experiments}
     quoted: dict[int, list[str]] = {key: [] for key in keys.values()}

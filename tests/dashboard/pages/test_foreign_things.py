@@ -1,4 +1,4 @@
-"""Isolation of users: counts, views, estimates, reasons, clusters, and names in charts."""
+"""Isolation of users: counts, views, estimates, clusters, and names in charts."""
 
 from __future__ import annotations
 

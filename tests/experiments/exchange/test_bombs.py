@@ -140,7 +140,7 @@ def test_a_refused_number_is_found_in_little_memory() -> None:
 def test_import_refuses_many_long_experiments(
     bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All experiments of a bundle are in memory at once: twenty of 16 MiB took gigabytes."""
+    """All are in memory at once: twenty of 16 MiB took gigabytes."""
     path = bundle()
     elsewhere()
     monkeypatch.setattr(import_plan, "_EXPERIMENTS_BYTES", 100)
@@ -156,7 +156,7 @@ def test_import_refuses_a_table_of_very_many_values(
     record = next(name for name in files if name.endswith("/trial.json"))
     trial = json.loads(files[record])
     content = zstandard.compress(b'{"a":[' + b"[]," * 600_000 + b"0]}")
-    place = f"{record.removesuffix('trial.json')}files/mpi-profile.json.zst"
+    name = f"{record.removesuffix('trial.json')}files/mpi-profile.json.zst"
     trial["files"] = [
         {
             "kind": "other",
@@ -166,7 +166,7 @@ def test_import_refuses_a_table_of_very_many_values(
             "sha256": hashlib.sha256(content).hexdigest(),
         }
     ]
-    files |= {record: json.dumps(trial).encode(), place: content}
+    files |= {record: json.dumps(trial).encode(), name: content}
     files = {
         name: content for name, content in files.items() if not name.endswith("/stdout.txt") or "/00001/" not in name
     }
