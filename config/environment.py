@@ -248,7 +248,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_SECRET_KEY: str = setting(
         "",
-        "Signs sessions; the same for all web processes of an installation",
+        "Signs sessions and cached values; the same for all processes of an installation",
         default_text="`secret-key` in `RANKWIRE_VAR`",
     )
     RANKWIRE_ADDRESS: Address = setting(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging.config
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -20,6 +21,8 @@ _EVERY_RECORD: Final[tuple[structlog.typing.Processor, ...]] = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
 )
+
+_CONTROLS: Final = re.compile(r"[\0-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class Routine(logging.Filter):
@@ -100,7 +103,19 @@ def _rendering(style: str) -> list[structlog.typing.Processor]:
     if style == "json":
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     # Plain tracebacks: rich ones print local variables, such as passwords.
-    return [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
+    return [
+        _escape_controls,
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+
+
+def _escape_controls(_logger: Any, _method: str, event_dict: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Escape control characters of the message, which may quote a visitor's words.
+
+    Further lines are indented: none looks like a record. The renderer escapes the values.
+    """
+    text = _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", str(event_dict["event"]))
+    return {**event_dict, "event": text.replace("\n", "\n  ")}
 
 
 def print_as_json(text: str, _stream: object = None) -> None:

@@ -45,8 +45,12 @@ CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),
-        "KEY_PREFIX": "rankwire",
-        "OPTIONS": {"socket_connect_timeout": 3, "socket_timeout": 5},  # pages wait no longer
+        "KEY_PREFIX": "rankwire:signed",  # not that of versions without signatures
+        "OPTIONS": {
+            "serializer": "config.cache.SignedSerializer",
+            "socket_connect_timeout": 3,
+            "socket_timeout": 5,  # pages wait no longer
+        },
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

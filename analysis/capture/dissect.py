@@ -5,9 +5,8 @@ The second decoder is ``analysis.capture.tshark_table``; pages that show packets
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any
 
 from lxml import etree, objectify  # type: ignore[import-untyped]
 from pyshark.tshark.output_parser.tshark_xml import DEL_BAD_XML_CHARS, packet_from_xml_packet
@@ -17,11 +16,6 @@ from analysis.errors import DecoderError
 from analysis.packets import NO_TIME
 
 __all__ = ["check_filter", "dissect"]
-
-LARGEST_PACKET: Final = 64_000_000
-"""Bytes of one packet's tree; a larger one is an error of the packet or of tshark."""
-
-_CLOSING: Final = b"</packet>"
 
 
 def dissect(
@@ -43,27 +37,12 @@ def dissect(
     arguments = ["-T", "pdml", *selection(frames, None, display_filter, limit)]
     packets = []
     with running(capture, arguments, timeout_s) as run:
-        for document in _packets(run.stdout):
+        for document in run.packets():
             packets.append(_packet(document))
             if len(packets) == limit:
                 run.enough = True
                 break
     return packets
-
-
-def _packets(stream: IO[bytes]) -> Iterator[bytes]:
-    parts: list[bytes] = []
-    size = 0
-    for line in stream:
-        stripped = line.strip()
-        if stripped.startswith(b"<packet"):
-            parts, size = [], 0
-        parts.append(line)
-        size += len(line)
-        if size > LARGEST_PACKET:
-            raise DecoderError("tshark's tree of one packet is larger than 64 MB")
-        if stripped == _CLOSING:
-            yield b"".join(parts)
 
 
 def _packet(document: bytes) -> dict[str, Any]:

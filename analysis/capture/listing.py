@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +25,8 @@ _COLUMNS: Final = {
     "TCP analysis": "%Cus:tcp.analysis.flags:1:R",
     "Info": "%i",
 }
+_SECTION: Final = re.compile(r"<section>(.*?)</section>", re.DOTALL)
+_NOT_PRINTABLE: Final = re.compile(r"[\0-\x1f\x7f-\x9f]")
 _OPENS_OR_ENDS: Final = 0x007
 """FIN, SYN and RST of the TCP flags."""
 _HARMLESS: Final = ("[TCP Window Update]", "[TCP Keep-Alive")
@@ -67,21 +71,22 @@ def list_packets(
     Frames (first, last) are numbered from 1, seconds (first, last) count from the first packet, both inclusive. Raises the errors of
     ``dissect``.
     """
-    arguments = ["-T", "tabs", "-t", "r", "-o", f"gui.column.format:{_FORMAT}"]
+    # Not its plain text: packets could forge lines in it.
+    arguments = ["-T", "psml", "-t", "r", "-o", f"gui.column.format:{_FORMAT}"]
     arguments += selection(frames, seconds, display_filter, limit)
     lines: list[PacketLine] = []
     with running(capture, arguments, timeout_s) as run:
-        for line in run.stdout:
-            lines.append(_packet_line(line.decode(errors="replace")))
+        for document in run.packets():
+            lines.append(_packet_line(document.decode(errors="replace")))
             if len(lines) == limit:
                 run.enough = True
                 break
     return lines
 
 
-def _packet_line(line: str) -> PacketLine:
+def _packet_line(document: str) -> PacketLine:
     number, time_s, source, protocol, destination, length, tcp, udp, payload, flags, remark, info = (
-        column.strip() for column in line.rstrip("\n").split("\t", len(_COLUMNS) - 1)
+        _NOT_PRINTABLE.sub("\ufffd", html.unescape(column).strip()) for column in _SECTION.findall(document)
     )
     return PacketLine(
         int(number),

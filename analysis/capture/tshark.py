@@ -30,6 +30,12 @@ MOST_NS: Final = 2**62 // 10**9 * 10**9
 """Limit of stamps, as in the native decoder (kernels.frames.framing)."""
 MEMORY_BYTES: Final = 4 << 30
 """Address space of a tshark with a time limit: it stores state of each packet and connection of a capture that may be hostile."""
+LARGEST_PACKET: Final = 64_000_000
+"""Bytes that tshark may print of one packet; more is an error of the packet or of tshark."""
+_MOST_COMPLAINTS: Final = 1 << 20
+"""Bytes: of some errors it writes a line for each packet."""
+_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "TMPDIR")
+"""Others may be secrets, and a hostile capture may find an error of a dissector."""
 _EMPTY_CAPTURE: Final = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 128, 1)
 _CUT_SHORT: Final = "cut short in the middle of a packet"
 
@@ -45,6 +51,21 @@ class TsharkRun:
         self.enough = False
         """Set by the caller if it needs no more packets: tshark is killed at once."""
         self._process = process
+
+    def packets(self) -> Iterator[bytes]:
+        """Yield the XML of each packet (PDML or PSML). Raises DecoderError."""
+        parts: list[bytes] = []
+        size = 0
+        while line := self.stdout.readline(LARGEST_PACKET):
+            stripped = line.strip()
+            if stripped.startswith(b"<packet"):
+                parts, size = [], 0
+            parts.append(line)
+            size += len(line)
+            if size >= LARGEST_PACKET:
+                raise DecoderError("tshark's text of one packet is larger than 64 MB")
+            if stripped == b"</packet>":
+                yield b"".join(parts)
 
     def expire(self) -> None:
         self.expired = True
@@ -73,6 +94,7 @@ def running(path: str | Path, arguments: Sequence[str], timeout_s: float | None)
         if timeout_s is not None:
             with suppress(ProcessLookupError, PermissionError, ValueError):  # it ended, or has a lower limit
                 resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MOST_COMPLAINTS, _MOST_COMPLAINTS))
         run = TsharkRun(process, process.stdout)
         clock = threading.Timer(timeout_s, run.expire) if timeout_s is not None else None
         if clock is not None:
@@ -161,7 +183,8 @@ def check_filter(display_filter: str, timeout_s: float = 5.0) -> None:
 
 def _start(arguments: Sequence[str], stdin: int, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     nowhere = "/nonexistent"  # reserved by Debian policy
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "WIRESHARK_CONFIG_DIR": nowhere, "XDG_CONFIG_HOME": nowhere}
+    environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    environment |= {"LC_ALL": "C.UTF-8", "WIRESHARK_CONFIG_DIR": nowhere, "XDG_CONFIG_HOME": nowhere}
     try:
         return subprocess.Popen(
             ["tshark", "-n", *arguments],

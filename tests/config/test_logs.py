@@ -87,3 +87,17 @@ def test_the_web_server_writes_objects_too() -> None:
                 server.terminate()
     assert {event["logger"] for event in events} >= {"gunicorn.error"}
     assert any(event["event"].startswith("Listening at") for event in events)
+
+
+FORGED = """
+import config.settings, logging, structlog
+name = "x\\n2026-11-28T00:00:00Z [info     ] forged \\x1b[2J\\x9b31m\\r"
+logging.getLogger("axes").warning("AXES: New login failure by %s", name)
+structlog.get_logger("ours").warning("files_not_removed", reason=name)
+"""
+
+
+def test_words_of_visitors_are_no_records_and_no_commands_of_a_terminal() -> None:
+    lines = run("console", FORGED).splitlines()
+    assert [line.startswith("20") for line in lines] == [True, False, True]
+    assert all(line.isprintable() for line in lines)
