@@ -50,7 +50,7 @@ def parameter_label(name: str, workload: str = "") -> str:
         return field.title
     if name.endswith(_BYTES):
         name = f"{name.removesuffix(_BYTES)}_size"  # the values have the unit
-    return _LABELS.get(name) or name.replace("_", " ").capitalize()
+    return _LABELS.get(name) or name.replace("_", " ").replace(".", " ").capitalize()
 
 
 def axis_label(name: str, workload: str = "") -> str:

@@ -56,6 +56,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/chosen/tag/", experiments.tagged, name="experiments-tag"),
     path("experiments/chosen/delete/", experiments.deleted, name="experiments-delete"),
     path("experiments/chosen/undelete/", experiments.undeleted, name="experiments-undelete"),
+    path("experiments/chosen/remove/", experiments.removed, name="experiments-remove"),
     path("experiments/chosen/deleted/", experiments.trash, name="experiments-deleted"),
     path("experiments/<slug:slug>/", experiment.page, name="experiment"),
     path("experiments/<slug:slug>/live/", experiment.live, name="experiment-live"),

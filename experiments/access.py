@@ -342,6 +342,11 @@ def may_restore(user: Any, deleted: Deleted) -> bool:
     return _owns(user, deleted)
 
 
+def may_remove(user: Any, deleted: Deleted) -> bool:
+    """Return whether ``user`` may remove a deleted experiment for good: maintainers."""
+    return role_in(user, deleted.project) == Role.MAINTAINER
+
+
 def visible_deleted(user: Any) -> list[Deleted]:
     """Return the deleted experiments that ``user`` may restore, newest first."""
     deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))

@@ -84,10 +84,11 @@ def forget_old() -> int:
     if not settings.DELETED_DAYS:
         return 0
     old = Deleted.objects.filter(at__lt=Now() - timedelta(days=settings.DELETED_DAYS))
-    return sum(_forget(pk) for pk in old.values_list("pk", flat=True))
+    return sum(remove(pk) for pk in old.values_list("pk", flat=True))
 
 
-def _forget(pk: int) -> bool:
+def remove(pk: int) -> bool:
+    """Remove a deleted experiment and its files for good; return False if it is gone."""
     with transaction.atomic():
         deleted = Deleted.objects.select_for_update().filter(pk=pk).first()
         if deleted is None:

@@ -23,6 +23,8 @@ Groups = Mapping[str, Mapping[str, Sequence[float]]]
 """label -> metric id -> one value per counted trial."""
 
 WELCH: Final = "Welch's t test on logarithms"
+_ROUNDING: Final = 1e-12
+"""Values that differ by less, as a share of the largest one, repeat exactly."""
 _EXACT_UP_TO: Final = 20_000
 _EFFECTS: Final = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| of Romano et al. 2006; "large" above."""
@@ -159,7 +161,7 @@ def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
 
     None for values that are not positive, or that all repeat exactly.
     """
-    if min(a.min(), b.min()) <= 0 or np.ptp(a) == np.ptp(b) == 0:
+    if min(a.min(), b.min()) <= 0 or all(np.ptp(x) <= _ROUNDING * x.max() for x in (a, b)):
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
     return float(2 * special.stdtr(freedom, -abs(difference) / error)), WELCH

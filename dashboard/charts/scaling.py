@@ -138,11 +138,13 @@ def time_parts(
     shares: str = "",
     outside: str = "",
     quantity: tuple[str, str] = ("Time", "s"),
+    base: str = "",
 ) -> Figure:
     """Draw medians of a ``quantity`` (name, unit) per size as stacked bars.
 
     `wholes`: the seconds that shares are of, else the sum of the parts; `shares` is its name if bars are per cent of it. `outside`: the
     part that is not in the whole, such as the time before MPI_Init: it has no share. `of`: the configuration of every size.
+    `base`: the name of what the words of bars are shares of.
     """
     colours = dict(zip(parts, PART_COLOURS, strict=False))  # a part keeps its colour if others are missing
     measured_parts = {name: values for name, values in parts.items() if any(v is not None for v in values)}
@@ -152,6 +154,7 @@ def time_parts(
     heights = [sum(values[i] or 0.0 for values in measured_parts.values()) for i in range(len(sizes))]
     totals = [whole or 1.0 for whole in wholes or heights]
     scale = Scale(0, "%") if shares else Scale.of(heights, quantity[1])
+    share_words = f", %{{text}} of {base}" if base else ", %{text}"
     data = []
     for name, values in measured_parts.items():
         if shares and name == outside:
@@ -176,7 +179,7 @@ def time_parts(
                 "textangle": 0,
                 "textfont": {"color": "--ink"},
                 "marker": {"color": f"{colour}/0.42", "line": {"color": colour, "width": 1}},
-                "hovertemplate": f"{hover('y', scale.unit)}{'' if name == outside else ', %{text}'}<extra>{name}</extra>",
+                "hovertemplate": f"{hover('y', scale.unit)}{'' if name == outside else share_words}<extra>{name}</extra>",
                 **({"of": list(of)} if of else {}),
             }
         )

@@ -28,6 +28,7 @@ from dashboard.requests.lookup import query_value, without
 from experiments import deletion
 from experiments.access import (
     may_cancel,
+    may_remove,
     may_restore,
     may_submit_somewhere,
     visible_deleted,
@@ -246,7 +247,10 @@ deleted = view(TICKED_EXPERIMENTS, DELETE)
 @require_GET
 def trash(request: HttpRequest) -> HttpResponse:
     """Show the deleted experiments that can be restored."""
-    rows = [{"kept": row, "about": _about(row)} for row in visible_deleted(request.user)]
+    rows = [
+        {"kept": row, "about": _about(row), "may_remove": may_remove(request.user, row)}
+        for row in visible_deleted(request.user)
+    ]
     return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
 
 
@@ -269,7 +273,22 @@ BRING_BACK: Final = ListChange(
     lambda experiments, _: deletion.restore_deleted(experiments),
     undo="experiments-delete",
 )
+REMOVE: Final = ListChange(
+    "Delete now",
+    "Delete {count} now",
+    "This deletes them for good, with the files of their trials. It cannot be undone.",
+    "{count} deleted for good.",
+    lambda user, row: _against_removing(user, row),
+    lambda deleted, _: deletion.remove(deleted.pk),
+)
 DELETED: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find_deleted, SLUG)
 
 
+def _against_removing(user: Any, row: Deleted) -> str:
+    if len(row.trials) > MOST_DELETED:
+        return f"has {plural(len(row.trials), 'trial')}, too many for this page"
+    return "" if may_remove(user, row) else "can be deleted now only by maintainers"
+
+
 undeleted = view(DELETED, BRING_BACK)
+removed = view(DELETED, REMOVE)

@@ -195,7 +195,7 @@ class Results:
         against = f"{of}, against {numbers.plural(charts.reference, 'host')}"
         left_out = charts.left_out
         views, speed_up, efficiency = charts.time_views(self.parts), charts.speed_up(), charts.efficiency()
-        medians = "; ".join(filter(None, ("medians", descheduled_note(views[0][1]))))
+        medians = "; ".join(filter(None, (f"medians, % of {charts.base}", descheduled_note(views[0][1]))))
         overlaid = (speed_up.get("published"), efficiency.get("published"))
         return [
             Chart("speedup", "Speed-up", speed_up, overlaid[0], left_out, against, logarithm=False),

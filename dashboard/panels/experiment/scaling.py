@@ -197,16 +197,25 @@ class ScalingCharts:
             return None
         return Best(best.value, best.low, best.high)
 
+    @staticmethod
+    def _is_profiled(rows: Sequence[ConfigurationRow]) -> bool:
+        return bool(rows) and all(row.values.get(WINDOW) for row in rows)
+
+    @property
+    def base(self) -> str:
+        """Return the name of what the shares of the time breakdown are of."""
+        return BASE[self._is_profiled([row for row in self.rows if row.values.get(CPU)][:MOST_BARS])]
+
     def time_views(self, parts: Sequence[str]) -> list[tuple[str, Figure]]:
         """Return (view, figure): seconds, shares, and the workload's breakdown."""
         rows = [row for row in self.rows if row.values.get(CPU)][:MOST_BARS]
         labels, keys = self._labels(rows), [row.pk for row in rows]
-        profiled = bool(rows) and all(row.values.get(WINDOW) for row in rows)
+        profiled, base = self._is_profiled(rows), self.base
         time = seconds_inside_mpi(rows) if profiled else _by_cpu_time(rows)
         wholes = [row.median(WINDOW if profiled else TIME) or 0.0 for row in rows]
         views = [
-            ("Seconds", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE)),
-            ("Share", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE, shares=BASE[profiled])),
+            ("Seconds", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE, base=base)),
+            ("Share", time_parts(labels, time, wholes, of=keys, outside=_OUTSIDE, shares=base, base=base)),
         ]
         printed = {part: [row.median(part) for row in self.rows[:MOST_BARS]] for part in parts}
         if any(v is not None for values in printed.values() for v in values):

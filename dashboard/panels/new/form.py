@@ -495,7 +495,7 @@ class Form:
 
     @property
     def error_places(self) -> Iterator[tuple[str, str, Texts]]:
-        """Return every error element of the form with its tone and text, for out-of-band swaps."""
+        """Return every error element with tone and text, for out-of-band swaps."""
         for entry in self._all_fields:
             yield entry.error_place, entry.tone, entry.remarks
         yield "err-goal", "", self.goal["errors"]

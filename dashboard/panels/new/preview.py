@@ -201,7 +201,7 @@ def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times:
 
 
 def _absent_program(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
-    """Return a note if the program's full path is no file of this machine, on which it would run."""
+    """Return a note if the program runs here and its full path does not exist."""
     if not cluster.traits.on_this_machine:
         return []
     program = plan_launch(spec.workload, plan.configurations[0].parameters, spec.cluster).program[0]

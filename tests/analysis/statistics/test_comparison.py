@@ -137,10 +137,10 @@ def test_its_exact_test_equals_mann_whitney() -> None:
         assert name.startswith("exact")
 
 
-@pytest.mark.parametrize("values", [(2000.0, 4000.0), (3.3, 0.7)])
+@pytest.mark.parametrize("values", [(2000.0, 4000.0), (3.3, 0.7), (1.0, 1.5)])
 def test_values_that_repeat_exactly_are_tested_by_permutation(values: tuple[float, float]) -> None:
     base, other = values
-    groups = {"a": {"mpi_calls": [base] * 6}, "b": {"mpi_calls": [other] * 3}}
+    groups = {"a": {"mpi_calls": [base] * 5 + [base * (1 + 2e-16)]}, "b": {"mpi_calls": [other] * 3}}
     (row,) = compare_groups(groups, baseline="a")
     assert row.p_value == pytest.approx(1 / math.comb(9, 3))
     assert row.test == "exact permutation test of ranks"

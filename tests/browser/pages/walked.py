@@ -41,6 +41,7 @@ WALKED: Final[dict[str, dict[str, str]]] = {
         "experiments/chosen/tag/": "of=e:{slug}",
         "experiments/chosen/delete/": "of=e:{slug}",
         "experiments/chosen/undelete/": "of=e:{slug}",
+        "experiments/chosen/remove/": "of=e:{slug}",
         "experiments/chosen/deleted/": "",
         "trials/chosen/<change>/": "of=t:{trial}",
         "history/chosen/expected/": "of=c:{point}",

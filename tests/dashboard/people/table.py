@@ -240,6 +240,8 @@ TABLE: Final = {
     "POST experiments/chosen/delete/": "siiiiiis",
     "GET experiments/chosen/undelete/": "siiiiiis",
     "POST experiments/chosen/undelete/": "siiiiiis",
+    "GET experiments/chosen/remove/": "siiiiiis",
+    "POST experiments/chosen/remove/": "siiiiiis",
     "GET experiments/chosen/deleted/": "siiiiiis",
     "GET trials/chosen/<change>/": "siiiiiis",
     "POST trials/chosen/<change>/": "siiiiiis",

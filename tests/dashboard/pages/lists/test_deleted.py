@@ -181,6 +181,28 @@ def test_it_is_forgotten_with_its_files_after_some_days(
         deletion.restore_deleted(deleted)
 
 
+def test_maintainers_remove_it_from_the_trash_at_once(
+    measured: Experiment, person: User, page: Client, client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.VAR = tmp_path
+    file = tmp_path / "trials" / str(measured.trials.latest("pk").pk) / "stdout.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("done")
+    deletion.delete(measured, by=person)
+    remove, query = "/experiments/chosen/remove/", {"of": f"e:{measured.slug}"}
+    assert remove not in text_of(page.get(DELETED))
+    page.post(remove, query)
+    assert Deleted.objects.exists()
+    client.force_login(factories.person("mia", "maintainer"))
+    assert f"{remove}?of=e:{measured.slug}" in text_of(client.get(DELETED))
+    assert "It cannot be undone." in text_of(client.get(remove, query))
+    assert Deleted.objects.exists()
+    client.post(remove, query)
+    assert not Deleted.objects.exists()
+    assert not DeletedRows.objects.exists()
+    assert not file.exists()
+
+
 def test_failed_restore_keeps_the_deleted_experiment(measured: Experiment, person: User, page: Client) -> None:
     deleted = deletion.delete(measured, by=person)
     DeletedRows.objects.filter(table="experiments_configuration").delete()
