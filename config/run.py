@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from config.supervisor import (
     manage,
     set_up,
 )
+from manage import main as run_command
 
 USAGE = """usage: script/run SPEC.yaml [--json FILE] [--go-on]
 Run an experiment and print its results. --json writes all of them to FILE.
@@ -37,21 +39,42 @@ def run(arguments: list[str]) -> int:
     with embedded_services(installation, meanwhile=load_libraries) as lease:
         environment = child_environment(installation, lease.state)
         load(environment)
-        set_up(environment, "--no-demo", meanwhile=WORKER)
         with Supervisor(installation, environment) as supervisor:
-            supervisor.ensure_worker()
+            reader, writer = os.pipe()
             process = launch(
-                ["manage", "run_experiment", *arguments],
+                ["config.run", "experiment", str(writer), *arguments],
                 environment,
                 name="run",
                 death_signal=signal.SIGINT,
                 cwd=Path.cwd(),  # for relative paths in the arguments
+                pass_fds=[writer],
             )
+            os.close(writer)
             try:
-                supervisor.watch(lambda: process.poll() is not None)
+                load(environment, *WORKER)
+                with os.fdopen(reader) as answer:
+                    is_set_up = bool(answer.read())
+                if is_set_up:
+                    supervisor.ensure_worker()
+                    supervisor.watch(lambda: process.poll() is not None)
                 return process.wait()
             finally:
                 stop(process, [(signal.SIGINT, 30.0)])  # the command cancels its trials
+
+
+def set_up_and_run(arguments: list[str]) -> int:
+    """Migrate the database, report it on a descriptor, and run an experiment.
+
+    Meanwhile the parent imports the worker, which needs the tables.
+    """
+    descriptor, *arguments = arguments
+    sys.argv = ["manage.py", "set_up", "--no-demo"]
+    run_command()
+    with os.fdopen(int(descriptor), "w") as answer:
+        answer.write("ready")
+    sys.argv = ["manage.py", "run_experiment", *arguments]
+    run_command()
+    return 0
 
 
 def with_services(arguments: list[str]) -> int:
@@ -81,9 +104,11 @@ def with_services(arguments: list[str]) -> int:
 
 def main(program: str, arguments: list[str]) -> int:
     try:
-        return {"run": run, "manage": with_services}[program](arguments)
+        return {"run": run, "experiment": set_up_and_run, "manage": with_services}[program](arguments)
     except Interrupted as interrupted:
         return interrupted.exit_status
+    except KeyboardInterrupt:  # of a child
+        return 130
     except ServiceError as error:
         print(f"rankwire: {error}", file=sys.stderr)
         return 1

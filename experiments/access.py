@@ -8,6 +8,7 @@
 - Superusers may do everything in every project.
 - Members read their project's reports; submitters and maintainers write them; owners and maintainers delete them.
 - Events of an experiment or report are visible to the users who see it. Maintainers set up webhooks.
+- All signed-in users see the clusters of this installation; those of imports are visible with their experiments.
 - A share link opens its experiments or its report.
 - An API token (``user.token``) limits its user to its scope and its project.
 """
@@ -18,11 +19,22 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from experiments import workloads
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import ApiToken, Deleted, Event, Experiment, Membership, Program, Project, Report, Trial
+from experiments.models import (
+    ApiToken,
+    Cluster,
+    Deleted,
+    Event,
+    Experiment,
+    Membership,
+    Program,
+    Project,
+    Report,
+    Trial,
+)
 from experiments.models.people.project import DEFAULT_PROJECT
 from experiments.specification.parameters import is_of_launch
 from experiments.specification.transport import as_swept, is_harmless
@@ -132,6 +144,16 @@ def visible_trials(user: Any, among: QuerySet[Trial] | None = None, *, by_keys: 
     projects = _projects(user, by_keys=by_keys)
     allowed = Q(experiment__published=True) | Q(experiment__project__in=projects)
     return _visible(user, trials, Q(experiment__in=getattr(user, "shared", ())), allowed)
+
+
+def visible_clusters(user: Any) -> QuerySet[Cluster]:
+    """Return the clusters of this installation, and those of visible imported trials."""
+    clusters = Cluster.objects.all()
+    if sees_everything(user):
+        return clusters
+    of_experiments = visible_experiments(user, by_keys=True).filter(cluster=OuterRef("pk"))
+    of_trials = visible_trials(user, by_keys=True).filter(cluster=OuterRef("pk"))
+    return clusters.filter(Q(elsewhere=False) | Exists(of_experiments) | Exists(of_trials))
 
 
 def visible_reports(user: Any) -> QuerySet[Report]:
@@ -323,7 +345,8 @@ def may_restore(user: Any, deleted: Deleted) -> bool:
 def visible_deleted(user: Any) -> list[Deleted]:
     """Return the deleted experiments that ``user`` may restore, newest first."""
     deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))
-    return [row for row in deleted if may_restore(user, row)]
+    roles = {project: role_in(user, project) or "" for project in {row.project for row in deleted}}
+    return [row for row in deleted if _owns(user, row, roles[row.project])]
 
 
 def may_prioritise(user: Any, experiment: Experiment) -> bool:

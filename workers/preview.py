@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import median, stdev
 from typing import Final
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from analysis.conclusions import Factor
 from analysis.conclusions.forecast import MOST_POINTS, Forecast, forecast
 from analysis.numbers import plural
-from experiments.models import Artifact, Cluster, Measurement
+from experiments.models import Artifact, Cluster, Measurement, Trial
 from experiments.selectors.trial_times import Estimate, TrialTimes
 from experiments.specification import ExperimentSpec
 from experiments.specification.design import Design
@@ -82,10 +82,13 @@ def _on_threads(threads: int, ranks: int) -> list[str]:
     return [f"{plural(ranks, 'rank')} with {threads} threads each (OMP_NUM_THREADS): {ranks * threads} threads in all."]
 
 
-def estimates(spec: ExperimentSpec, plan: Design) -> list[Estimate]:
-    """Return the expected times per configuration on its cluster."""
+def estimates(spec: ExperimentSpec, plan: Design, past: QuerySet[Trial] | None = None) -> list[Estimate]:
+    """Return the expected times per configuration on its cluster.
+
+    ``past``: the trials that the user may see; None: all.
+    """
     cluster = Cluster.objects.filter(slug=spec.cluster).values_list("pk", flat=True).first() or 0
-    times = TrialTimes.of({(cluster, spec.workload, point.hash) for point in plan.configurations})
+    times = TrialTimes.of({(cluster, spec.workload, point.hash) for point in plan.configurations}, past)
     return [times.estimate(cluster, spec.workload, point.hash, point.parameters) for point in plan.configurations]
 
 
@@ -100,7 +103,9 @@ def repeats_s(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> f
     return sum(expected[trial.configuration].held_s for trial in measured)
 
 
-def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> Forecast | None:
+def forecast_of(
+    spec: ExperimentSpec, plan: Design, expected: list[Estimate], past: QuerySet[Trial] | None = None
+) -> Forecast | None:
     """Return what the rounds of a goal would take; None if it is not known.
 
     The scatter is that of past trials of the workload on the cluster. Chosen sizes and searches have no forecast: their points follow
@@ -109,7 +114,7 @@ def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) ->
     goal = spec.goal
     if goal is None or spec.explores or spec.optimised or len(plan.configurations) > MOST_POINTS:
         return None
-    scatter = _scatter(spec)
+    scatter = _scatter(spec, past)
     if scatter is None or not all(estimate.past_trials for estimate in expected):
         return None
     scales = ("hosts", "ranks_per_host")
@@ -127,7 +132,7 @@ def forecast_of(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) ->
     )
 
 
-def _scatter(spec: ExperimentSpec) -> float | None:
+def _scatter(spec: ExperimentSpec, past: QuerySet[Trial] | None) -> float | None:
     """Return the median standard deviation of log times of repeated configurations."""
     rows = Measurement.objects.counted().filter(
         metric="elapsed_s",
@@ -137,6 +142,7 @@ def _scatter(spec: ExperimentSpec) -> float | None:
         trial__experiment__workload=spec.workload,
     )
     values: dict[int, list[float]] = {}
+    rows = rows if past is None else rows.filter(trial__in=past)
     newest = rows.order_by("-trial_id").values_list("trial__configuration_id", "value")[:_MOST_PAST]
     for configuration, value in newest:
         values.setdefault(configuration, []).append(log(value))
@@ -144,12 +150,14 @@ def _scatter(spec: ExperimentSpec) -> float | None:
     return median(repeated) if repeated else None
 
 
-def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) -> float | None:
+def capture_bytes(
+    spec: ExperimentSpec, plan: Design, expected: list[Estimate], past: QuerySet[Trial] | None = None
+) -> float | None:
     """Return the expected size of all captures; None without a past capture here.
 
     A configuration's own past captures count; else those of the workload per second, if possible with as many ranks.
     """
-    sizes_by_hash, rates = _past_captures(spec)
+    sizes_by_hash, rates = _past_captures(spec, past)
     if not rates:
         return None
     anywhere = median(rate for values in rates.values() for rate in values)
@@ -160,7 +168,9 @@ def capture_bytes(spec: ExperimentSpec, plan: Design, expected: list[Estimate]) 
     return float(sum(sizes[trial.configuration] for trial in plan.trials if trial.kind != "control"))
 
 
-def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
+def _past_captures(
+    spec: ExperimentSpec, past: QuerySet[Trial] | None
+) -> tuple[dict[str, list[float]], dict[int, list[float]]]:
     """Return newest captures' sizes by configuration, bytes per second by ranks."""
     rows = Measurement.objects.filter(
         metric="elapsed_s",
@@ -169,6 +179,7 @@ def _past_captures(spec: ExperimentSpec) -> tuple[dict[str, list[float]], dict[i
         trial__experiment__workload=spec.workload,
         trial__artifacts__kind=Artifact.Kind.CAPTURE,
     )
+    rows = rows if past is None else rows.filter(trial__in=past)
     sizes: dict[str, list[float]] = {}
     rates: dict[int, list[float]] = {}
     columns = ("trial__configuration__hash", "trial__configuration__ranks", "value", "size")

@@ -159,11 +159,9 @@ def welch_test(a: Floats, b: Floats) -> tuple[float, str] | None:
 
     None for values that are not positive, or that all repeat exactly.
     """
-    if min(a.min(), b.min()) <= 0:
+    if min(a.min(), b.min()) <= 0 or np.ptp(a) == np.ptp(b) == 0:
         return None
     difference, error, freedom = welch(np.log(a), np.log(b))
-    if error == 0:
-        return None
     return float(2 * special.stdtr(freedom, -abs(difference) / error)), WELCH
 
 

@@ -19,7 +19,13 @@ from dashboard.api.rest.parsers import StrictJsonParser, YamlParser, YamlText
 from dashboard.api.rest.schema import in_place
 from dashboard.panels.cluster.rows import ClusterRow
 from experiments import workloads
-from experiments.access import may_register_programs, may_replace_program, may_set_up_clusters, may_test_clusters
+from experiments.access import (
+    may_register_programs,
+    may_replace_program,
+    may_set_up_clusters,
+    may_test_clusters,
+    visible_clusters,
+)
 from experiments.models import ACTIVE, Cluster, ClusterTest, Program, State
 from experiments.models.cluster_check import without_details
 from experiments.workloads import WorkloadDefinition
@@ -120,7 +126,7 @@ class ClusterViewSet(RowsViewSet[Cluster]):
     lookup_value_regex = "[-a-zA-Z0-9_]+"
 
     def get_queryset(self) -> QuerySet[Cluster]:
-        return Cluster.objects.select_related("test").order_by("-enabled", "slug").annotate(
+        return visible_clusters(self.request.user).select_related("test").order_by("-enabled", "slug").annotate(
             active=Count("trials", filter=Q(trials__state__in=ACTIVE)),
             queued=Count("trials", filter=Q(trials__state=State.QUEUED)),
             finished=Count("trials", filter=Q(trials__state=State.FINISHED)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import QueryDict
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
@@ -60,10 +60,12 @@ class TokenViewSet(mixins.DestroyModelMixin, RowsViewSet[ApiToken]):
 
 
 class ShareLinkSerializer(RowSerializer[ShareLink]):
-    """A link to `experiments`, a comparison or a report, without its key."""
+    """A link to `experiments`, a comparison or a report, without its key.
+
+    Of hidden experiments it has no names: `experiments` lists the others, and `compare` is empty."""
 
     experiments = serializers.SlugRelatedField[Any](slug_field="slug", many=True, read_only=True)
-    compare = serializers.CharField(source="query", read_only=True)
+    compare = serializers.SerializerMethodField()
     made_by = serializers.SlugRelatedField[Any](slug_field="username", read_only=True)
 
     class Meta:
@@ -71,6 +73,9 @@ class ShareLinkSerializer(RowSerializer[ShareLink]):
         fields: ClassVar = [
             *("id", "experiments", "compare", "report", "made_by", "created_at", "expires_at", "last_used_at"),
         ]
+
+    def get_compare(self, link: ShareLink) -> str:
+        return "" if getattr(link, "hides", False) else link.query
 
 
 class MadeLinkSerializer(ShareLinkSerializer):
@@ -133,7 +138,10 @@ class ShareLinkViewSet(mixins.DestroyModelMixin, ListViewSet[ShareLink]):
             elsewhere = Experiment.objects.exclude(project=project)
             links = links.filter(Q(report=None) | Q(report__project=project))
             links = links.exclude(pk__in=ShareLink.objects.filter(experiments__in=elsewhere).values("pk"))
-        return links.select_related("made_by").prefetch_related("experiments").distinct().order_by("-pk")
+        visible = visible_experiments(user)
+        hidden = ShareLink.experiments.through.objects.filter(sharelink=OuterRef("pk")).exclude(experiment__in=visible)
+        links = links.annotate(hides=Exists(hidden)).prefetch_related(Prefetch("experiments", visible))
+        return links.select_related("made_by").distinct().order_by("-pk")
 
     @extend_schema(
         request={"application/json": _WANTED}, responses={201: MadeLinkSerializer, **schema.errors(400, 403, 415)}

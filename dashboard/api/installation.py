@@ -18,7 +18,7 @@ from dashboard.api.rest import schema
 from dashboard.api.rest.filtering import refuse_unknown
 from experiments import access
 from experiments.access import visible_projects
-from experiments.models import ACTIVE, Cluster, LastSeen, State, Trial
+from experiments.models import ACTIVE, LastSeen, State, Trial
 from experiments.selectors.quotas import quotas_of
 
 
@@ -114,12 +114,13 @@ class StatusView(APIView):
             .values("cluster__slug")
             .annotate(running=Count("pk", filter=running), queued=Count("pk", filter=queued))
         )
+        visible = access.visible_clusters(request.user)
         busy = {row["cluster__slug"]: {name: row[name] for name in ("running", "queued")} for row in by_cluster}
         idle = {"running": 0, "queued": 0}
         data = {
             "time": timezone.now(),
             **counts,
-            "clusters": {slug: busy.get(slug, idle) for slug in Cluster.objects.values_list("slug", flat=True)},
+            "clusters": {slug: busy.get(slug, idle) for slug in visible.values_list("slug", flat=True)},
             "processes": LastSeen.of_roles().values(),
         }
         return Response(StatusSerializer(data).data)

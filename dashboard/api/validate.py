@@ -106,7 +106,8 @@ class ValidateView(APIView):
         waiting, adding = quotas.waiting_trials(project), len(plan.trials)
         if refused := quotas.problems(project, waiting=waiting, adding=adding, capturing=spec.capture.enabled):
             raise InvalidSpec(refused)
-        times = launch.estimates(spec, plan)
+        past = access.visible_trials(request.user, by_keys=True)
+        times = launch.estimates(spec, plan, past)
         command: list[str] = []
         notes = cautions(spec, plan, cluster, times)
         try:
@@ -120,8 +121,8 @@ class ValidateView(APIView):
             "trials": adding,
             "kinds": Counter(str(trial.kind) for trial in plan.trials),
             "seconds": launch.total_s(plan, times),
-            "capture_bytes": launch.capture_bytes(spec, plan, times) if keeps else 0.0,
-            "forecast": launch.forecast_of(spec, plan, times),
+            "capture_bytes": launch.capture_bytes(spec, plan, times, past) if keeps else 0.0,
+            "forecast": launch.forecast_of(spec, plan, times, past),
             "points": [
                 {
                     "parameters": point.parameters,

@@ -156,7 +156,7 @@ def time_parts(
     for name, values in measured_parts.items():
         if shares and name == outside:
             continue
-        colour = colours.get(name, PART_COLOURS[-1])
+        colour = "--ref" if name == outside else colours.get(name, PART_COLOURS[-1])
         drawn = [
             None if v is None else (100 * v / total if shares else scale(v))
             for v, total in zip(values, totals, strict=True)

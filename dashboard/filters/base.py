@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import django_filters
 from django import forms
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.forms.boundfield import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
@@ -45,6 +45,8 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]
             self._form = self.get_form_class()(self.data, auto_id="f-%s")
             for field in self._form.fields.values():
                 _dress(field)
+                if isinstance(field.widget, LazySelect):
+                    field.widget.rows = self.queryset
         return self._form
 
     @property
@@ -90,8 +92,14 @@ def of_workload(**options: Any) -> django_filters.ChoiceFilter:
 
 def of_cluster() -> django_filters.CharFilter:
     """Filter by cluster."""
-    widget = LazySelect("Any cluster", lambda: [*Cluster.objects.order_by("name").values_list("slug", "name")])
+    widget = LazySelect("Any cluster", _clusters)
     return django_filters.CharFilter(field_name="cluster__slug", widget=widget, label="Cluster", help_text="Cluster.")
+
+
+def _clusters(rows: QuerySet[Any]) -> list[tuple[str, str]]:
+    """Return the clusters of this installation, and those of imports among the rows."""
+    imported = Exists(rows.filter(cluster=OuterRef("pk")))
+    return list(Cluster.objects.filter(Q(elsewhere=False) | imported).order_by("name").values_list("slug", "name"))
 
 
 def of_project(field_name: str = "project__slug") -> django_filters.CharFilter:

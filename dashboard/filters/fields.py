@@ -26,14 +26,16 @@ class SearchInput(forms.TextInput):
 
 
 class LazySelect(forms.Select):
-    """A select with choices made on rendering; unknown values stay visible."""
+    """A select with choices made of the list's ``rows`` on rendering; unknown values stay visible."""
 
-    def __init__(self, nothing: str, offered: Callable[[], list[tuple[str, str]]]) -> None:
+    rows: QuerySet[Any]
+
+    def __init__(self, nothing: str, offered: Callable[[QuerySet[Any]], list[tuple[str, str]]]) -> None:
         super().__init__()
         self._nothing, self._offered = nothing, offered
 
     def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
-        choices = [("", self._nothing), *self._offered()]
+        choices = [("", self._nothing), *self._offered(self.rows)]
         options = {option for option, _ in choices}
         self.choices = [*choices, *((text, text) for text in value if text not in options)]
         return super().optgroups(name, value, attrs)

@@ -100,7 +100,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
             messages.success(request, words, extra_tags="ok")
             return redirect(experiment)
-    context = form_context(dict(draft), refusal, editing=experiment)
+    context = form_context(request.user, dict(draft), refusal, editing=experiment)
     context |= typed_yaml(request, refusal, context["error"])
     context["place"] = "experiments"
     return render(request, "new/page.html", context, status=422 if refusal else 200)

@@ -18,7 +18,13 @@ from dashboard.panels.cluster.rows import ClusterRow, cluster_rows
 from dashboard.panels.new.form import Field
 from dashboard.states import chip_of
 from experiments import cluster_kinds
-from experiments.access import may_describe_clusters, may_set_up_clusters, may_test_clusters, visible_experiments
+from experiments.access import (
+    may_describe_clusters,
+    may_set_up_clusters,
+    may_test_clusters,
+    visible_clusters,
+    visible_experiments,
+)
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of, texts_of
 from experiments.errors import ClusterInUse, InvalidSpec
@@ -41,7 +47,7 @@ def clusters(request: HttpRequest) -> HttpResponse:
     """Show the list of clusters."""
     context = {
         "place": "clusters",
-        "rows": cluster_rows(),
+        "rows": cluster_rows(visible_clusters(request.user)),
         "may_describe": may_describe_clusters(request.user),
         "may_set_up": may_set_up_clusters(request.user),
     }
@@ -53,7 +59,7 @@ def facts(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form of a cluster's facts; on POST save them or show errors (422)."""
     if not may_describe_clusters(request.user):
         raise PermissionDenied
-    cluster = get_object_or_404(Cluster, slug=slug)
+    cluster = get_object_or_404(visible_clusters(request.user), slug=slug)
     fields = cluster_facts.fields()
     if request.method != "POST":
         written = {name: cluster_facts.written(name, value) for name, value in cluster.facts.items() if name in fields}
@@ -94,7 +100,7 @@ def _processor(cluster: Cluster) -> str:
 @require_GET
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a cluster with its facts; its settings to users who can change them."""
-    cluster = get_object_or_404(Cluster, slug=slug)
+    cluster = get_object_or_404(visible_clusters(request.user), slug=slug)
     (row,) = cluster_rows(Cluster.objects.filter(pk=cluster.pk))
     test_context = _test_of(request, cluster)
     may_set_up = test_context["may_set_up"]
@@ -112,7 +118,7 @@ def page(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def test(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the last check; on POST request one, or ``cancel`` the waiting one."""
-    cluster = get_object_or_404(Cluster, slug=slug)
+    cluster = get_object_or_404(visible_clusters(request.user), slug=slug)
     if request.method != "POST":
         return render(request, "clusters/_test.html", {**_test_of(request, cluster), "is_update": True})
     if not may_test_clusters(request.user) or cluster.elsewhere:

@@ -36,7 +36,8 @@ from experiments.access import (
     visible_experiments,
 )
 from experiments.errors import InvalidSpec, ReadOnly
-from experiments.models import Experiment, Membership, Priority, State
+from experiments.models import Experiment, Membership, Priority, State, Trial
+from experiments.models.states import FAILED
 from experiments.revision import changed_fields
 from experiments.selectors import (
     Progress,
@@ -181,6 +182,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "progress": progress,
         "why_held": experiment.why_held if progress.is_held else "",
         "may_go_on": progress.is_held and may_run_more(user, experiment),
+        "failure": _only_failures(experiment, progress),
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
@@ -190,6 +192,13 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
+
+
+def _only_failures(experiment: Experiment, progress: Progress) -> Trial | None:
+    """Return the last failed trial if the experiment ended without a finished one."""
+    if not progress.is_over or progress.finished or not progress.failed:
+        return None
+    return experiment.trials.current().filter(state__in=FAILED).order_by("-ended_at", "-pk").first()
 
 
 def _still_to_come(user: Any, experiment: Experiment) -> dict[str, Any]:

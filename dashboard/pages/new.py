@@ -28,7 +28,14 @@ from dashboard.panels.new.proposal import is_first_study, starting_draft, with_p
 from dashboard.requests.idempotency import idempotent_redirect
 from dashboard.requests.lookup import query_value
 from experiments import workloads
-from experiments.access import may_submit_somewhere, projects_for, restricted_field, visible_experiments
+from experiments.access import (
+    may_submit_somewhere,
+    projects_for,
+    restricted_field,
+    visible_clusters,
+    visible_experiments,
+    visible_trials,
+)
 from experiments.errors import FieldError, InvalidSpec
 from experiments.library import built_in
 from experiments.models import Cluster, Experiment, Project
@@ -83,7 +90,7 @@ def preview(request: HttpRequest) -> HttpResponse:
         draft = posted_draft(request.POST, max_trials=settings.MAX_TRIALS)
     except InvalidSpec as error:
         draft, refused = draft_from_post(request.POST), error
-    context = form_context(draft, refused, chosen=chosen_number, editing=_editing(request))
+    context = form_context(request.user, draft, refused, chosen=chosen_number, editing=_editing(request))
     context["has_no_role"] = refused is not None and refused.by_path().keys() == {"project"}
     return render(request, "new/_preview.html", context | typed_yaml(request, refused, context["error"]))
 
@@ -97,7 +104,7 @@ def fields(request: HttpRequest) -> HttpResponse:
         proposed = starting_draft(list(_CLUSTERS.all()), workload=draft["workload"], cluster=draft.get("cluster", ""))
         draft = {**proposed, **goal}
     draft = with_proposed_name(draft)
-    context = form_context(draft, _refused(request.user), editing=_editing(request))
+    context = form_context(request.user, draft, _refused(request.user), editing=_editing(request))
     response = render(request, "new/_steps.html", context)
     return trigger_client_event(response, "rankwire:changed", after="settle")
 
@@ -131,7 +138,7 @@ def _starting_draft(request: HttpRequest) -> dict[str, Any]:
         return expanded(YamlDocument(file.read_text()).data)
     clusters, slug = list(_CLUSTERS.all()), query_value(request, "cluster")
     if slug and slug not in [cluster.slug for cluster in clusters]:
-        why = "is switched off" if Cluster.objects.filter(slug=slug).exists() else "does not exist"
+        why = "is switched off" if visible_clusters(request.user).filter(slug=slug).exists() else "does not exist"
         messages.warning(request, f"The cluster {slug[:80]} {why}. Another one is chosen.", extra_tags="warning")
     return starting_draft(clusters, workload=query_value(request, "workload"), cluster=slug)
 
@@ -222,7 +229,7 @@ def _page(
     request: HttpRequest, draft: dict[str, Any], error: InvalidSpec | None = None, status: int = 200
 ) -> HttpResponse:
     about_network = bool(query_value(request, "network")) or "network" in request.POST
-    context = form_context(draft, error) | project_choice(request)
+    context = form_context(request.user, draft, error) | project_choice(request)
     context |= typed_yaml(request, error, context["error"])
     tour = bool(query_value(request, "tour")) or "tour" in request.POST
     context["has_no_role"] = not context["projects"]
@@ -258,7 +265,11 @@ def project_choice(request: HttpRequest) -> dict[str, Any]:
 
 
 def form_context(
-    draft: dict[str, Any], error: InvalidSpec | None = None, chosen: int = 0, editing: Experiment | None = None
+    user: Any,
+    draft: dict[str, Any],
+    error: InvalidSpec | None = None,
+    chosen: int = 0,
+    editing: Experiment | None = None,
 ) -> dict[str, Any]:
     """Return the context of the form, its preview, and the effects of an edit."""
     clusters = list(_CLUSTERS.all())
@@ -271,7 +282,8 @@ def form_context(
             if editing is None or spec.workload != editing.workload:
                 require_offered(spec)
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
-            made = make_preview(spec, plan, chosen, cluster_for(spec, plan))
+            past = visible_trials(user, by_keys=True)
+            made = make_preview(spec, plan, chosen, cluster_for(spec, plan), past)
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)

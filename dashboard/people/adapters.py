@@ -6,11 +6,12 @@ import base64
 import hashlib
 import smtplib
 import threading
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import structlog
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.utils import filter_users_by_username
+from allauth.account.utils import filter_users_by_email, filter_users_by_username
 from allauth.core import context as allauth_context
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
@@ -24,8 +25,10 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 
+from dashboard.middleware.front import refuse
 from dashboard.people.backends import give_roles, plain_name
 from dashboard.people.invitations import accept, expired, invitation_of
+from experiments.models.serialised import lock_name
 
 log = structlog.get_logger()
 NAME_TAKEN: Final = "Another account has this name."
@@ -73,6 +76,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
         """Create the account, and accept the invitation: it makes one account."""
         with transaction.atomic():
+            lock_name("accounts")
+            if why := _taken(form.cleaned_data):  # another request made it since the form was checked
+                raise ImmediateHttpResponse(refuse(request, 409, why))
             user = super().save_user(request, user, form, commit)
             if commit and invitation_of(request) is not None and not accept(request, user) and not settings.SIGN_UP:
                 raise ImmediateHttpResponse(expired(request))  # another user was faster
@@ -105,6 +111,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 template_prefix, email, {"request": allauth_context.request, "email": email, **context}
             )
             threading.Thread(target=_send, args=[message]).start()
+
+
+def _taken(data: Mapping[str, Any]) -> str:
+    """Return why an account with this name and address cannot be made; '' if it can."""
+    name, email = str(data.get("username") or ""), str(data.get("email") or "")
+    if name and filter_users_by_username(name).exists():
+        return NAME_TAKEN
+    return EMAIL_TAKEN if email and filter_users_by_email(email) else ""
 
 
 def _send(message: EmailMessage) -> None:

@@ -10,6 +10,7 @@ from allauth.mfa.webauthn.forms import AddWebAuthnForm
 from allauth.socialaccount.forms import SignupForm as ProviderSignUpForm
 from django import forms
 from django.contrib.auth.password_validation import get_default_password_validators, password_validators_help_text_html
+from django.utils.html import format_html
 
 from experiments.models.people.access import TokensEndWithThePassword
 
@@ -75,7 +76,7 @@ class NameForm(_Labelled, ProviderSignUpForm):  # type: ignore[misc]
             value = self.initial.get(name)
             if value and accounts_with(value):
                 self.initial[name] = ""
-                self.fields[name].help_text = f"Another account has {value} already."
+                self.fields[name].help_text = format_html("Another account has {} already.", value)
 
 
 class AddKeyForm(AddWebAuthnForm):  # type: ignore[misc]

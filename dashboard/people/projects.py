@@ -130,9 +130,11 @@ def projects(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@transaction.atomic
 def change(request: HttpRequest, slug: str) -> HttpResponse:
     if not request.user.is_superuser:
         raise PermissionDenied
+    lock_name("projects")  # two projects could get one name
     project = _project(request, slug)
     form = SettingsForm(request.POST, instance=Project.objects.get(pk=project.pk), prefix="settings")
     if not form.is_valid():

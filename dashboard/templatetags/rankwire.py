@@ -85,7 +85,8 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
 IN_SENTENCES: Final = {
     "without-drift": r"without drift|with drift",
     "confidence-interval": r"[\d.]+\s% (?:CI|confidence interval)",
-    "without-waiting-for-core": r"without waiting for a core",
+    "without-waiting-for-core": r"without waiting for a core|without the waiting above",
+    "difference-of-medians": r"difference of medians",
     "waiting-for-core": r"waiting for a CPU core",
     "descheduled": r"descheduled",
     "ideal-time": r"(?<=against the )ideal|(?<=above the )ideal|ideal(?= from \d)",

@@ -35,7 +35,7 @@ class Dimension:
         number, unit = match.groups()
         factor = Decimal(1) if not unit else self.factor(unit)
         if factor is None:
-            raise ValueError(f"unknown unit {unit!r} for a {self.name}; known: {', '.join(self.units)}")
+            raise ValueError(f"unknown unit {unit!r} for a {self.name}; known: {', '.join(filter(None, self.units))}")
         try:
             value = float(Decimal(number) * factor)
         except ArithmeticError:

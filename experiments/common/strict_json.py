@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from experiments.common.storable import LARGEST_INTEGER
 from experiments.errors import FieldError, InvalidSpec
+
+MOST_VALUES: Final = 2_000_000
+"""Of one text: each takes about 100 bytes of memory, also an empty list, which is written with three."""
 
 
 class _Refused(str):
@@ -20,12 +24,20 @@ class _Refused(str):
         return "is too large a number" if self.lstrip("-")[:1].isdecimal() else f"{self} is not a number"
 
 
+def require_few_values(text: str | bytes) -> None:
+    """Raise ValueError for a text of very many values, before it is parsed."""
+    marks: Any = b",[{" if isinstance(text, bytes) else ",[{"
+    if sum(text.count(marks[at : at + 1]) for at in range(len(marks))) > MOST_VALUES:
+        raise ValueError(f"it has more than {MOST_VALUES} values")
+
+
 def parse(text: str | bytes, **hooks: Any) -> Any:
     """Return the value of a JSON text; ``hooks`` are those of ``json.loads``.
 
     Raise InvalidSpec at the field of an integer beyond 64 bits, an infinite number or NaN; ValueError or RecursionError for other
-    text.
+    text, and for very many values.
     """
+    require_few_values(text)
     refused: list[_Refused] = []
 
     def refuse(written: str) -> _Refused:
@@ -47,12 +59,19 @@ def parse(text: str | bytes, **hooks: Any) -> Any:
 
 def _path_of(refused: _Refused, data: Any) -> str:
     """Return the path of a refused number, without recursion."""
-    waiting: list[tuple[str, Any]] = [("", data)]
-    while waiting:
-        path, value = waiting.pop()
-        if value is refused:
-            return path
-        if isinstance(value, dict | list):
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += [(f"{path}.{name}" if path else str(name), item) for name, item in items]
+    levels: list[Iterator[tuple[str, Any]]] = [iter([("", data)])]
+    while levels:
+        for path, value in levels[-1]:
+            if value is refused:
+                return path
+            if isinstance(value, dict | list):
+                levels.append(_items(path, value))
+                break
+        else:
+            levels.pop()
     return ""
+
+
+def _items(path: str, value: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield f"{path}.{name}" if path else str(name), item

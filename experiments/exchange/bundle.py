@@ -194,7 +194,7 @@ def _run(trial: Trial, specification: str, results: Sequence[str]) -> Run:
 def _about(experiment: Experiment, directory: str) -> dict[str, Any]:
     return {
         "directory": directory,
-        "name": experiment.name,
+        "name": _line(experiment.name),
         "uid": experiment.uid,
         "workload": experiment.workload,
         "repeat": f"script/run {directory}/specification.yaml",
@@ -202,8 +202,8 @@ def _about(experiment: Experiment, directory: str) -> dict[str, Any]:
 
 
 def _description(chosen: Sequence[ChosenTrials], options: BundleOptions, now: Any) -> Description:
-    names = ", ".join(selection.experiment.name for selection in chosen)
-    cited = "; ".join(_citation(selection.experiment) for selection in chosen)
+    names = ", ".join(_line(selection.experiment.name) for selection in chosen)
+    cited = "; ".join(_line(_citation(selection.experiment)) for selection in chosen)
     return Description(
         title=names,
         about=f"What was measured in: {names}. Specification, environment, measurements with their units, outputs and captures.",
@@ -213,6 +213,11 @@ def _description(chosen: Sequence[ChosenTrials], options: BundleOptions, now: An
         when=now.date().isoformat(),
         software="Rankwire",
     )
+
+
+def _line(text: str) -> str:
+    """Return a text of users in one line, which begins no paragraph of the README."""
+    return " ".join(text.split())
 
 
 def _citation(experiment: Experiment) -> str:

@@ -250,7 +250,7 @@ def _store(
     begin_import(project, uid, existing=None)
     # Real hosts, of which nothing else is known.
     slug = f"{slugify(described.cluster)[:60] or 'cluster'}-elsewhere"
-    cluster = cluster_elsewhere(slug, described.cluster, "ssh", {})
+    cluster = cluster_elsewhere(slug, described.cluster, "ssh", {}, project)
     specification = _specification(described, points, cluster)
     digest = configuration_hash(described.workload, specification)
     experiment = Experiment.objects.create(

@@ -6,6 +6,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -56,13 +57,23 @@ def place_of(trial: Trial, scratch: Path) -> tuple[Path, str]:
     return scratch / PurePosixPath(path).relative_to(store.TRIALS), path
 
 
-def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any]) -> Cluster:
-    """Return the row of an unreachable cluster. Raise BadBundle if its name is taken."""
+def cluster_elsewhere(slug: str, name: str, kind: str, facts: Mapping[str, Any], project: Project) -> Cluster:
+    """Return the row of an unreachable cluster. Raise BadBundle if its name is taken.
+
+    A cluster of the same slug that another project imported with another kind or other facts is another one.
+    """
     described = {"name": storable(name)[:120], "kind": kind, "facts": storable(dict(facts))}
-    row, _ = Cluster.objects.get_or_create(slug=slug, defaults={**described, "enabled": False, "elsewhere": True})
-    if not row.elsewhere:
-        raise BadBundle(f"A cluster of this installation is called {slug}: rename one of the two first.")
-    return row
+    for number in count(1):
+        numbered = slug if number == 1 else f"{slug[:70]}-{number}"
+        row, _ = Cluster.objects.get_or_create(
+            slug=numbered, defaults={**described, "enabled": False, "elsewhere": True}
+        )
+        if not row.elsewhere:
+            raise BadBundle(f"A cluster of this installation is called {numbered}: rename one of the two first.")
+        is_same = (row.kind, row.facts) == (kind, described["facts"])
+        if is_same or row.trials.filter(experiment__project=project).exists():
+            return row
+    raise AssertionError("numbers do not end")
 
 
 def imported_by(owner: Any) -> dict[str, str]:

@@ -18,7 +18,7 @@ from django.utils.text import slugify
 
 from analysis.numbers import plural
 from experiments.access import may_cancel
-from experiments.common import budget
+from experiments.common import budget, strict_json
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
 from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
@@ -53,6 +53,7 @@ from experiments.specification.validation import in_todays_words
 
 _UNPACKED_BYTES: Final = 1 << 30
 """Unpacked size of a compressed analysis, profile or trace that a page may read."""
+_EXPERIMENTS_BYTES: Final = 2 * JSON_BYTES
 
 
 @dataclass(slots=True)
@@ -113,8 +114,8 @@ class _Bundle:
     sha256: str
     name: str
     limits: Limits
-    environments: dict[str, Environment] = field(default_factory=dict)
-    """By their names in the bundle, each read once."""
+    environments: dict[str, int] = field(default_factory=dict)
+    """Keys by their names in the bundle, each read once."""
     expanded_bytes: int = 0
     """Unpacked size of the compressed files that were read so far."""
 
@@ -137,7 +138,7 @@ def import_bundle(
         contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
         bundle = _Bundle(archive, contents, digest_of(path), name or path.name, limits)
         result = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
-        records = [experiment_of(archive, directory) for directory in contents.experiments]
+        records = _experiments(archive, contents)
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
@@ -145,6 +146,14 @@ def import_bundle(
         if not dry_run and result.trials:
             _store_all(bundle, records, result, project, owner)
     return result
+
+
+def _experiments(archive: Archive, contents: Contents) -> list[ExperimentRecord]:
+    """Return all experiments, which are in memory at once. Raise BadBundle."""
+    names = {f"{directory}/experiment.json" for directory in contents.experiments}
+    if sum(archive.size(name) for name in names & archive.hashes.keys()) > _EXPERIMENTS_BYTES:
+        raise BadBundle(f"Its experiments are described in more than {_EXPERIMENTS_BYTES >> 20} MiB: split the bundle.")
+    return [experiment_of(archive, directory) for directory in contents.experiments]
 
 
 def _key(trial: TrialRecord) -> tuple[str, str, int, int]:
@@ -206,7 +215,7 @@ def _store(
     experiment = plan.existing
     if experiment is not None:
         experiment = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    clusters = {cluster.slug: _cluster(cluster, bundle.contents) for cluster in record.clusters}
+    clusters = {cluster.slug: _cluster(cluster, bundle.contents, project) for cluster in record.clusters}
     cluster = clusters[record.cluster] if record.cluster is not None else None
     origin = _origin(bundle, record, owner)
     if experiment is None:
@@ -268,14 +277,14 @@ def _origin(bundle: _Bundle, record: ExperimentRecord, owner: Any) -> dict[str, 
     }
 
 
-def _cluster(record: ClusterRecord, contents: Contents) -> Cluster:
+def _cluster(record: ClusterRecord, contents: Contents, project: Project) -> Cluster:
     """Return the row of a cluster of another installation."""
     if record.elsewhere:
         slug, name = record.slug, record.name
     else:
         uid = f"{contents.installation.uid.hex[:8]}"
         slug, name = f"{record.slug[:70]}-{uid}", f"{record.name} of {contents.installation.name}"
-    return cluster_elsewhere(slug, name, record.kind, record.facts)
+    return cluster_elsewhere(slug, name, record.kind, record.facts, project)
 
 
 def _versions(experiment: Experiment, record: ExperimentRecord) -> None:
@@ -332,20 +341,20 @@ def _trial(
         experiment=experiment,
         configuration_id=configurations[record.configuration],
         cluster=clusters[record.cluster] if record.cluster is not None else None,
-        environment=_environment(bundle, record),
+        environment_id=_environment(bundle, record),
         **{name: storable(getattr(record, name)) for name in TRIAL_FIELDS},
     )
     Measurement.objects.bulk_create(Measurement.rows(row.pk, {**record.measurements})[0])  # type: ignore[dict-item]
     return row
 
 
-def _environment(bundle: _Bundle, record: TrialRecord) -> Environment | None:
+def _environment(bundle: _Bundle, record: TrialRecord) -> int | None:
     if record.environment is None:
         return None
     if record.environment not in bundle.environments:
         name = f"environments/{record.environment}.json"
         facts = checked(EnvironmentRecord, bundle.archive.json(name), f"{name} {BAD}").root
-        bundle.environments[record.environment] = Environment.store(storable(facts))
+        bundle.environments[record.environment] = Environment.store(storable(facts)).pk
     return bundle.environments[record.environment]
 
 
@@ -389,6 +398,7 @@ def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
                 if is_json and size <= most_json:
                     last += piece
+        strict_json.require_few_values(last)
         if is_json and (size > most_json or not isinstance(json.loads(last), dict)):
             what = "analysis of a capture" if file.kind == "analysis" else "table of a trial"
             raise BadBundle(f"{name} is no {what}.")

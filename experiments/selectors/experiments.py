@@ -85,7 +85,7 @@ class Progress:
             return Status.WAITING
         if self.finished:
             return Status.FINISHED
-        return Status.CANCELLED if self.cancelled else Status.FAILED
+        return Status.CANCELLED if self.stopped or not self.failed else Status.FAILED
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,8 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
     rows = [row for row in newest[:MOST_TRIALS][::-1] if row[1] is not None]
     entries = [Entry(*row[:-1]) for row in rows if in_statistics(row[-1], metric)]
     last = Trial.objects.select_related("configuration__experiment", "cluster").get(pk=newest[0][0])
-    marks = ExpectedChange.objects.filter(
-        trial__configuration__hash=configuration, trial__cluster=last.cluster_id, metric=metric
-    )
+    # Marks of the same configuration in hidden experiments have reasons that are not for this user.
+    marks = ExpectedChange.objects.filter(trial__in=[row[0] for row in newest], metric=metric)
     expected = {mark.trial_id: mark for mark in marks}
     return ConfigurationHistory(
         configuration=last.configuration,

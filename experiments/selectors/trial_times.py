@@ -35,6 +35,8 @@ class Estimate:
     elapsed_s: float
     past_trials: int
     scaled: bool = False
+    of_other_links: bool = False
+    """The scaled past trials had other settings of the link."""
     overhead_s: float = OVERHEAD_S
     """Time beside it for which the trial holds its hosts: preparation and analysis."""
 
@@ -49,6 +51,8 @@ class Estimate:
         if not self.past_trials:
             return "rough guess, no past trial"
         trials = plural(self.past_trials, "past trial")
+        if self.of_other_links:
+            return f"rough guess from {trials} with other links"
         return f"scaled from {trials} of the workload" if self.scaled else trials
 
     def at_least(self, elapsed_s: float) -> Estimate:
@@ -65,6 +69,8 @@ class _PastTrials:
     traffic: Mapping[str, list[float]]
     """Bytes on the wire by parameters without the link."""
     overhead_s: float
+    links: Set[str]
+    """Settings of the link."""
 
     @classmethod
     def of(cls, workload: str, rows: Iterable[tuple[Any, ...]]) -> Self:
@@ -72,10 +78,12 @@ class _PastTrials:
         misses: dict[int, list[float]] = {}
         traffic: dict[str, list[float]] = {}
         overheads = []
+        links = set()
         for metric, parameters, ranks, value, began, ended in rows:
             if metric == "wire_bytes":
                 traffic.setdefault(_without_link(parameters), []).append(value)
                 continue
+            links.add(_link(parameters))
             overheads.append(max((ended - began).total_seconds() - value, 0.0))
             try:
                 guess_s, on_link_s = _guess_s(workload, parameters)
@@ -83,7 +91,7 @@ class _PastTrials:
                 continue
             if guess_s > 0 and value > on_link_s:
                 misses.setdefault(ranks, []).append((value - on_link_s) / guess_s)
-        return cls(misses, traffic, median(overheads) if overheads else OVERHEAD_S)
+        return cls(misses, traffic, median(overheads) if overheads else OVERHEAD_S, links)
 
     def estimate(self, workload: str, parameters: Mapping[str, Any]) -> Estimate:
         """Return the guess, scaled by past trials, if possible of as many ranks."""
@@ -93,7 +101,8 @@ class _PastTrials:
         expected = Estimate(guess_s + on_link_s, 0)
         if ratios:
             scaled_s = guess_s * median(ratios) + on_link_s
-            expected = Estimate(scaled_s, len(ratios), scaled=True, overhead_s=self.overhead_s)
+            is_other = _link(parameters) not in self.links
+            expected = Estimate(scaled_s, len(ratios), True, is_other, overhead_s=self.overhead_s)
         return expected.at_least(self._transfer_s(parameters))
 
     def _transfer_s(self, parameters: Mapping[str, Any]) -> float:
@@ -116,14 +125,18 @@ class TrialTimes:
     """By cluster and workload, for configurations without past trials."""
 
     @classmethod
-    def of(cls, configurations: Set[tuple[int, str, str]]) -> Self:
-        """Read the past of (cluster, workload, hash) with at most two queries."""
+    def of(cls, configurations: Set[tuple[int, str, str]], past: QuerySet[Trial] | None = None) -> Self:
+        """Read the past of (cluster, workload, hash) with at most two queries.
+
+        ``past`` are the trials that count; None: all.
+        """
+        trials = Trial.objects.all() if past is None else past
         clusters = {cluster for cluster, _, _ in configurations}
-        measured = _measured(clusters, {digest for _, _, digest in configurations}) if configurations else {}
+        measured = _measured(trials, clusters, {digest for _, _, digest in configurations}) if configurations else {}
         unknown = {
             (cluster, workload) for cluster, workload, digest in configurations if (cluster, digest) not in measured
         }
-        return cls(measured, _past(unknown) if unknown else {})
+        return cls(measured, _past(trials, unknown) if unknown else {})
 
     def estimate(self, cluster: int, workload: str, digest: str, parameters: Mapping[str, Any]) -> Estimate:
         """Return the expected times. Raise KeyError for an unknown workload."""
@@ -132,7 +145,7 @@ class TrialTimes:
         )
 
 
-_NO_PAST: Final = _PastTrials({}, {}, OVERHEAD_S)
+_NO_PAST: Final = _PastTrials({}, {}, OVERHEAD_S, frozenset())
 
 
 class _Median(Aggregate):
@@ -140,10 +153,10 @@ class _Median(Aggregate):
     template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
 
 
-def _measured(clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Estimate]:
+def _measured(past: QuerySet[Trial], clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Estimate]:
     """Return the median times of finished trials by cluster and configuration."""
     # Without trials during which the clock was set back.
-    trials = Trial.objects.filter(
+    trials = past.filter(
         state=State.FINISHED,
         cluster__in=clusters,
         configuration__hash__in=digests,
@@ -162,19 +175,19 @@ def _measured(clusters: Set[int], digests: Set[str]) -> dict[tuple[int, str], Es
     }
 
 
-def _past(pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
+def _past(past: QuerySet[Trial], pairs: Set[tuple[int, str]]) -> dict[tuple[int, str], _PastTrials]:
     """Return the newest trials by cluster and workload."""
-    queries = [_newest(cluster, workload) for cluster, workload in sorted(pairs)]
+    queries = [_newest(past, cluster, workload) for cluster, workload in sorted(pairs)]
     rows: dict[tuple[int, str], list[tuple[Any, ...]]] = {}
     for cluster, workload, *row in queries[0].union(*queries[1:], all=True) if queries[1:] else queries[0]:
         rows.setdefault((cluster, workload), []).append(tuple(row))
     return {pair: _PastTrials.of(pair[1], values) for pair, values in rows.items()}
 
 
-def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
+def _newest(past: QuerySet[Trial], cluster: int, workload: str) -> QuerySet[Measurement, Any]:
     """Return times and bytes of the newest trials; read while trials run."""
     # Without trials during which the clock was set back.
-    ended = Trial.objects.filter(state=State.FINISHED, ended_at__gte=F("preparing_at"))
+    ended = past.filter(state=State.FINISHED, ended_at__gte=F("preparing_at"))
     has_ended = Exists(ended.filter(experiment=OuterRef("pk")))
     experiments = Experiment.objects.filter(has_ended, cluster=cluster, workload=workload).order_by("-pk").values("pk")
     trials = ended.filter(experiment__in=experiments[:_MOST_EXPERIMENTS])
@@ -190,6 +203,10 @@ def _newest(cluster: int, workload: str) -> QuerySet[Measurement, Any]:
         "trial__preparing_at",
         "trial__ended_at",
     )
+
+
+def _link(parameters: Mapping[str, Any]) -> str:
+    return repr(sorted((name, value) for name, value in parameters.items() if name.startswith("link.")))
 
 
 def _without_link(parameters: Mapping[str, Any]) -> str:

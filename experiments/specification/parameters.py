@@ -338,6 +338,9 @@ def sentence(error: Any, name: str = "") -> str:
     limit = next((context[bound] for bound in ("gt", "ge", "lt", "le") if bound in context), None)
     if limit is not None and name in _LINK_DIMENSIONS:
         message = f"{message.rpartition(' ')[0]} {display_value(name, limit)}"
+        if _LINK_DIMENSIONS[name] is FRACTION and str(value).strip().replace(".", "", 1).isdigit():
+            meaning = FRACTION.format(float(value))
+            return f"{message}: {value} without a unit means {meaning}. Enter {value} % if you mean that"
     if name == "link.congestion_control":
         message = "must be the name of a TCP congestion control such as cubic or reno"
     return f"{message}, not {_quoted(value)}" if isinstance(value, int | float | str) else message

@@ -42,6 +42,7 @@ __all__ = [
     "built_in",
     "find",
     "get",
+    "is_absent",
     "missing_packages",
     "registry",
 ]
@@ -93,6 +94,14 @@ def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:
     programs = {package for program, package in workload.programs.items() if not _is_installed(program)}
     modules = {package for name, package in workload.python_modules.items() if not (_PYTHON_MODULES / name).exists()}
     return tuple(sorted(programs | modules))
+
+
+def is_absent(program: str) -> bool:
+    """Return whether a full path names no file of this machine."""
+    try:
+        return program.startswith("/") and not Path(program).exists()
+    except OSError:  # it may be in a directory that this process cannot read
+        return False
 
 
 def _is_installed(program: str) -> bool:

@@ -182,10 +182,10 @@ def _digest(path: Path, _changed_ns: int, size: int) -> str | None:
 @functools.lru_cache(maxsize=64)
 def _package(path: Path, _changed_ns: int) -> str | None:
     """Return `name version` from dpkg; None if the file belongs to no package."""
-    # Packages from before the merge of /bin into /usr/bin list the old name.
-    names = [str(path), str(path).removeprefix("/usr")]
-    owner = next((line.partition(":")[0] for name in names if (line := _output("dpkg-query", "--search", name))), None)
-    if owner is None:
+    # Packages from before the merge of /bin into /usr/bin list the old name. One call: each reads all lists, 0.1 s.
+    names = {str(path), str(path).removeprefix("/usr")}
+    owner = _output("dpkg-query", "--search", *names, failed=1).partition(":")[0]
+    if not owner:
         return None
     return _output("dpkg-query", "--show", "--showformat=${Package} ${Version}", owner) or None
 
@@ -210,7 +210,8 @@ def read_version(said: str) -> str | None:
     return next(iter(said.splitlines()), None)
 
 
-def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
+def _output(*argv: str, variables: Mapping[str, str] | None = None, failed: int = 0) -> str:
+    """Return what a command prints; `failed`: its status after success in a part."""
     environment = {**without_job(os.environ), **(variables or {})}
     try:
         result = subprocess.run(
@@ -218,7 +219,7 @@ def _output(*argv: str, variables: Mapping[str, str] | None = None) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return result.stdout.strip() if result.returncode == 0 else ""
+    return result.stdout.strip() if result.returncode in {0, failed} else ""
 
 
 @functools.lru_cache(maxsize=64)

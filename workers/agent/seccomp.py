@@ -12,6 +12,7 @@ import errno
 import os
 import resource
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 from workers.agent import linux
@@ -68,8 +69,12 @@ handles of files; memfd_create, whose memory no limit but that of a control grou
 The C library and runtimes then use clone and files in /dev/shm. fallocate fills a disk within milliseconds, before anything can
 count it: the C library writes instead.
 """
-FILE_SYSTEM_REQUESTS = ord("X") << 8
-"""Of ioctl(2), among them FS_IOC_RESVSP, which is fallocate(2) under another name."""
+FILE_SYSTEM_REQUESTS = frozenset((ord("X"), ord("f"), 0x94, 0xBC, 0xF5))
+"""Kinds of ioctl(2): of all file systems, ext4, Btrfs, bcachefs, F2FS.
+
+Among them are fallocate(2) under another name, snapshots that copy thousands of files at once, subvolumes that not even root can
+empty, and the flag of directories that a project quota needs.
+"""
 NEGATIVE, PERF_FLAG_PID_CGROUP = 1 << 31, 1 << 2
 CLONE_NAMESPACES = 0x7E020000  # every CLONE_NEW* of clone(2)
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, NETLINK_ROUTE = 1, 2, 10, 16, 0
@@ -104,9 +109,8 @@ class Filter:
         for name in CALLS.split():
             self._add(ALLOW, name)
         self._add(REFUSE | errno.EOPNOTSUPP, "fallocate")
-        for bit in range(8, 16):  # every request that differs in one bit of its kind
-            differs = ~FILE_SYSTEM_REQUESTS & 1 << bit
-            self._add(ALLOW, "ioctl", Comparison(1, MASKED_EQUAL, 1 << bit, differs))
+        for mask, kind in _blocks_without(FILE_SYSTEM_REQUESTS):
+            self._add(ALLOW, "ioctl", Comparison(1, MASKED_EQUAL, mask << 8, kind << 8))
         self._add(ALLOW, "clone", Comparison(0, MASKED_EQUAL, CLONE_NAMESPACES, 0))
         # Counters of processes, never of a CPU with all that runs there.
         self._add(
@@ -151,6 +155,15 @@ class Filter:
     def _require(self, result: int) -> None:
         if result < 0:
             raise OSError(-result, f"the filter of system calls cannot be made: {os.strerror(-result)}")
+
+
+def _blocks_without(refused: frozenset[int], first: int = 0, size: int = 256) -> Iterator[tuple[int, int]]:
+    """Yield mask and value of the largest aligned blocks of bytes without a refused one."""
+    if refused.isdisjoint(range(first, first + size)):
+        yield 256 - size, first
+    elif size > 1:
+        for half in (first, first + size // 2):
+            yield from _blocks_without(refused, half, size // 2)
 
 
 def limit(limits: dict[str, int]) -> None:

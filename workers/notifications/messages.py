@@ -22,20 +22,20 @@ def link(path: str) -> str:
 def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
     """Return the mail: the result or event, then the link; times in ``zone``."""
     choices = link(f"{reverse('account')}#notices")
+    # Names are of people's making; a line feed would end the header, or begin a paragraph in our name.
+    title = " ".join(f"{event.get_kind_display()}: {events.title(event)}".split())
     lines = [
-        events.sentence(event),
+        " ".join(events.sentence(event).splitlines()),
         link(events.path(event)),
         "",
-        f"{event.get_kind_display()}: {events.title(event)}",
+        title,
         f"Project: {event.experiment.project.name}" if event.experiment is not None else "",
         f"When: {event.at.astimezone(zone):%Y-%m-%d %H:%M %Z}",
         "",
         "You receive this notification because of your account's settings. Change them here:",
         choices,
     ]
-    # Names are of people's making; a line feed would end the header.
-    subject = " ".join(f"{event.get_kind_display()}: {events.title(event)}".split())
-    return EmailMessage(f"Rankwire: {subject}"[:200], "\n".join(lines), to=[address], headers=_headers(choices))
+    return EmailMessage(f"Rankwire: {title}"[:200], "\n".join(lines), to=[address], headers=_headers(choices))
 
 
 def test_mail(address: str) -> EmailMessage:

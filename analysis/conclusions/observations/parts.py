@@ -48,7 +48,7 @@ class Times:
     whole: Floats
     launch: Floats | None
     details: Mapping[str, Floats]
-    """Division of the time in MPI: on CPU, blocked, causes of waits of a trace, and waits for descheduled ranks."""
+    """Division of the time in MPI: on CPU, blocked, causes of waits of a trace, and waits for CPU cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,17 @@ def _by_profile(point: Point, metric: str, dividing: Sequence[str]) -> Times | N
     launch = None if elapsed is None else np.maximum(elapsed[1] - elapsed[0], 0.0)
     if metric == _ELAPSED and launch is not None:
         parts = {**parts, LAUNCH: launch}
-    core_in_mpi = {"core_in_mpi": window - np.minimum(most, window) - parts["communication"]}
-    return Times(parts, whole, launch, _details(point) | (core_in_mpi if "descheduled" in parts else {}))
+    return Times(parts, whole, launch, _details(point) | _core_details(point, parts, window - np.minimum(most, window)))
+
+
+def _core_details(point: Point, parts: Mapping[str, Floats], in_mpi: Floats) -> dict[str, Floats]:
+    """Return the run delay inside MPI: what counts as descheduled, and the remainder."""
+    if "descheduled" not in parts:
+        return {}
+    core_in_mpi = in_mpi - parts["communication"]
+    inside = _aligned(point, _WINDOW, "mpi_descheduled_inside_share")
+    remainder = {} if inside is None else {"mpi_descheduled": inside[0] * inside[1] - core_in_mpi}
+    return {"core_in_mpi": core_in_mpi, **remainder}
 
 
 def _of_window(

@@ -35,6 +35,7 @@ _WAITS: Final[Mapping[str, str]] = {
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
 IDEAL_FROM: Final = "ideal from "
 NOT_EXPLAINED: Final = "not explained by the profile"
+_DESCHEDULED: Final = ", mostly blocked: ranks were descheduled inside MPI"
 _MOST_OF_IT: Final = 0.5
 _MATTERS: Final = 0.01
 """Least share of the time in MPI that waits for cores need to be named: less is not visible in three digits."""
@@ -53,7 +54,8 @@ def grown(
 
     The latter if the parts that grew exceed the whole; it names what the time is compared with.
     """
-    name = f"{_name(division, part, bad)}{_detail(division, part)}"
+    detail = _detail(division, part)
+    name = f"{_name(division, part, bad, is_base_named=detail != _DESCHEDULED)}{detail}"
     if division.exceeds_the_whole:
         ideal = "" if ideal_from is None else f"against the {compared(question, ideal_from, bad, is_ideal=True)[0]}, "
         return f"{_at(question, bad)}{ideal}{_seconds(part.change_s)} more {name}"
@@ -126,21 +128,21 @@ def _of_the_whole(question: ExperimentQuestion, division: Division, above: bool)
     return f"{whole} that {'the ranks run longer' if division.profiled else 'the launch takes longer'}"
 
 
-def _name(division: Division, part: ChangePart, bad: Point) -> str:
+def _name(division: Division, part: ChangePart, bad: Point, *, is_base_named: bool = True) -> str:
     """Return the name of a part; "in MPI" says if waits for cores are another part."""
     ranks = set(bad.values.get("mpi_busiest_rank", ()))
     busiest = f"rank {grouped(ranks.pop())}" if len(ranks) == 1 else "the rank"
     waits = [max(d.before_s, d.after_s) for d in division.details if d.name == "core_in_mpi"]
-    base = (
-        " without waiting for a core" if max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s) else ""
-    )
+    has_base = is_base_named and max(waits, default=0.0) > _MATTERS * max(part.before_s, part.after_s)
+    base = " without waiting for a core" if has_base else ""
     return _NAMES[part.name].format(busiest=busiest, base=base)
 
 
 def _detail(division: Division, part: ChangePart) -> str:
     """Return the details of a part.
 
-    In MPI: the wait that grew most, by a trace; else whether MPI was mostly on CPU. Waiting for a core: its time in MPI.
+    In MPI: the wait that grew most, by a trace; else whether MPI was mostly on CPU, descheduled or blocked. Waiting for a core:
+    its time in MPI.
     """
     if part.name == "descheduled":
         inside = next((d.change_s for d in division.details if d.name == "core_in_mpi"), 0.0)
@@ -151,10 +153,12 @@ def _detail(division: Division, part: ChangePart) -> str:
     largest = max(waits, key=lambda detail: detail.change_s, default=None)
     if largest is not None and largest.change_s >= _MOST_OF_IT * part.change_s:
         return f", {_seconds(min(largest.change_s, part.change_s))} of it {_WAITS[largest.name]}"
-    on_cpu = next((detail.change_s for detail in division.details if detail.name == "mpi_on_cpu"), None)
-    if on_cpu is None:
+    grew = {detail.name: detail.change_s for detail in division.details}
+    if "mpi_on_cpu" not in grew:
         return ""
-    return ", mostly on CPU (polling, copying)" if on_cpu >= _MOST_OF_IT * part.change_s else ", mostly blocked"
+    if grew["mpi_on_cpu"] >= _MOST_OF_IT * part.change_s:
+        return ", mostly on CPU (polling, copying)"
+    return _DESCHEDULED if grew.get("mpi_descheduled", 0.0) >= _MOST_OF_IT * part.change_s else ", mostly blocked"
 
 
 def _seconds(amount_s: float) -> str:

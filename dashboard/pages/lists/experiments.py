@@ -103,6 +103,9 @@ def search(request: HttpRequest) -> HttpResponse:
 
 
 _MOST_TAGS: Final = 20
+_MOST_QUOTING: Final = 100
+"""Reports that are searched for the names of ticked experiments."""
+_WORD: Final = re.compile(r"[-\w]+")
 MOST_DELETED: Final = 5000
 """Trials of an experiment that a request may delete."""
 
@@ -215,16 +218,20 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
 
 
 def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
-    """Return the visible reports that contain parts of the experiments."""
-    reports = visible_reports(user)
-    newest = ReportVersion.objects.filter(report__in=reports, number=F("report__version"))
-    quoted = {}
-    for experiment in experiments:
-        titles = newest.filter(text__regex=rf"(^|[^-\w]){re.escape(experiment.slug)}($|[^-\w])").values_list(
-            "title", flat=True
-        )[:3]
-        quoted[experiment.pk] = [f"quoted in the report {title!r}" for title in titles]
-    return quoted
+    """Return the visible reports that contain parts of the experiments, at most three each.
+
+    One search of all texts, which may have gigabytes.
+    """
+    keys = {experiment.slug: experiment.pk for experiment in experiments}
+    quoted: dict[int, list[str]] = {key: [] for key in keys.values()}
+    if not keys:
+        return quoted
+    newest = ReportVersion.objects.filter(report__in=visible_reports(user), number=F("report__version"))
+    naming = newest.filter(text__regex=rf"(^|[^-\w])({'|'.join(map(re.escape, keys))})($|[^-\w])")
+    for title, text in naming.values_list("title", "text")[:_MOST_QUOTING]:
+        for slug in keys.keys() & set(_WORD.findall(text)):
+            quoted[keys[slug]].append(f"quoted in the report {title!r}")
+    return {key: sentences[:3] for key, sentences in quoted.items()}
 
 
 TICKED_EXPERIMENTS: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find, SLUG)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib import messages
+from django.contrib.auth import get_user_model
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -26,6 +27,7 @@ from experiments.models import SavedView
 
 MOST: Final = 12
 """ListViews shown above a list."""
+MOST_OF_USER: Final = 100
 _LONGEST_NAME: Final = 80
 _LONGEST_QUERY: Final = 4000
 _ALL: Final[Mapping[str, str]] = {
@@ -98,12 +100,20 @@ def save(request: HttpRequest) -> HttpResponse:
     if why := wrong or _wrong_name(name):
         messages.error(request, why, extra_tags="bad")
         return redirect(_address(page, "" if wrong else query))
-    view, is_new = SavedView.objects.update_or_create(
-        owner_id=request.user.pk,
-        page=page,
-        name=name,
-        defaults={"query": query, "shared": bool(request.POST.get("shared"))},
-    )
+    user: Any = request.user
+    with transaction.atomic():
+        # The lock serialises concurrent requests of the user.
+        get_user_model()._default_manager.select_for_update(no_key=True).get(pk=user.pk)
+        others = SavedView.objects.filter(owner=request.user.pk).exclude(page=page, name=name)
+        if others.count() >= MOST_OF_USER:
+            messages.error(request, f"You have {MOST_OF_USER} saved views. Delete one first.", extra_tags="bad")
+            return redirect(_address(page, query))
+        view, is_new = SavedView.objects.update_or_create(
+            owner_id=request.user.pk,
+            page=page,
+            name=name,
+            defaults={"query": query, "shared": bool(request.POST.get("shared"))},
+        )
     words = "is saved" if is_new else "is updated"
     messages.success(request, f"The view {view.name!r} {words}.", extra_tags="ok")
     return redirect(view)

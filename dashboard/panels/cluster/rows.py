@@ -64,11 +64,10 @@ def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
 
 
-def cluster_rows(among: QuerySet[Cluster] | None = None) -> list[ClusterRow]:
-    """Return all or some clusters with counts of their trials in one query."""
+def cluster_rows(among: QuerySet[Cluster]) -> list[ClusterRow]:
+    """Return clusters with counts of their trials in one query."""
     rows = (
-        (Cluster.objects.all() if among is None else among)
-        .select_related("test")
+        among.select_related("test")
         .order_by("-enabled", "slug")
         .annotate(
             active=Count("trials", filter=Q(trials__state__in=ACTIVE)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median
 from typing import Any, Final
 
@@ -192,20 +193,32 @@ def _at_one_point(c: Comparison, metric: str) -> str:
 def _at_points(changed: Sequence[Comparison], count: int) -> str:
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
-        by_verdict.setdefault(comparison.verdict, []).append(comparison)
+        is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
+        by_verdict.setdefault("open" if is_open else comparison.verdict, []).append(comparison)
     clauses: list[str] = []
     for verdict, words in (
         ("lower", "is lower at {points} ({changes})"),
         ("higher", "is higher at {points} ({changes})"),
         ("no clear change", "shows no clear change at {points} ({changes})"),
+        ("open", "shows no clear change at {points} ({changes}), from too few trials for a test"),
         ("too few repetitions", "differs by {changes} at {points}, from too few trials for a test"),
     ):
         if changes_of_member := by_verdict.get(verdict):
-            points = _of_points(len(changes_of_member), count) if not clauses else str(len(changes_of_member))
+            points = (
+                _of_points(len(changes_of_member), count)
+                if not clauses
+                else numbers.plural(len(changes_of_member), "point")
+            )
             clauses.append(words.format(points=points, changes=_changes(changes_of_member)))
     if len(changed) < count:
-        clauses.append(f"was not measured on both sides at {count - len(changed)}")
+        clauses.append(f"was not measured on both sides at {numbers.plural(count - len(changed), 'point')}")
     return _joined(clauses)
+
+
+def _may_be_none(c: Comparison) -> bool:
+    """Return whether the interval has no change in it."""
+    interval = c.ratio_interval
+    return interval is not None and (interval.low or 0.0) <= 1 <= (interval.high or inf)
 
 
 def _of_points(some: int, count: int) -> str:

@@ -183,7 +183,7 @@ _LEAST_DECIMAL: Final = 6
 """One microsecond: smaller changes are shown as 0."""
 _PART_NAMES: Final = {
     "computing": "Computing, mean of the ranks",
-    "descheduled": "Waiting for a CPU core",
+    "descheduled": "Waiting for a CPU core to compute",
     "blocked": "Blocked outside MPI, busiest rank",
     "off": "Off the CPU outside MPI, busiest rank",
     "imbalance": "In MPI, waiting for the busiest rank",
@@ -193,7 +193,7 @@ _PART_NAMES: Final = {
     "launch": "Launch overhead",
     "unexplained": "Not explained",
 }
-_WITHOUT_CORES: Final = "In MPI, busiest rank, without waiting for a core"
+_WITHOUT_CORES: Final = "In MPI, busiest rank, without the waiting above"
 _OUTSIDE: Final = "Outside the program's own time, subtracted"
 _OF_MEDIANS: Final = "Difference of medians"
 _WHOLE_RUN: Final = ("elapsed_s", "mpi_window_s")

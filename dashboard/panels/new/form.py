@@ -40,6 +40,16 @@ class Field:
     swept: bool = False
     errors: Texts = ()
     choices: Choices = ()
+    warnings: Texts = ()
+
+    @property
+    def remarks(self) -> Texts:
+        """Return the errors, else the warnings."""
+        return self.errors or self.warnings
+
+    @property
+    def tone(self) -> str:
+        return "warn" if self.warnings and not self.errors else ""
 
     @property
     def element(self) -> str:
@@ -381,7 +391,9 @@ class Form:
                 value = "; ".join(map(str, value))  # rates, because commas separate values of a sweep
             label = "Delay, one way" if name == "delay" else parameter_label(path)
             hint = Link.model_fields[name].description or ""
-            fields.append(self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ())))
+            entry = self._field(path, label, value, hint=hint, choices=_LINK_CHOICES.get(name, ()))
+            is_odd = path in UNIT_EXAMPLES and isinstance(values.get(name), str) and is_bare(values[name])
+            fields.append(replace(entry, warnings=(unit_note(path, values[name]),)) if is_odd else entry)
         return fields
 
     @property
@@ -474,12 +486,6 @@ class Form:
         return [(labels.get(error.path, error.path), error.message) for error in self.all_errors]
 
     @property
-    def unit_notes(self) -> list[str]:
-        """Return a note for each typed rate or time of the link without a unit."""
-        typed = {name: self._mapping("link").get(name.removeprefix("link.")) for name in UNIT_EXAMPLES}
-        return [unit_note(name, text) for name, text in typed.items() if isinstance(text, str) and is_bare(text)]
-
-    @property
     def _all_fields(self) -> Iterator[Field]:
         """Yield every field with an error element of its own."""
         yield from (self[path] for path in _PLAIN if path != "ideal")
@@ -488,12 +494,12 @@ class Form:
         yield from (goal["optimise"], goal["precision"], goal["matters"], *goal["budget"], goal["at_most"])
 
     @property
-    def error_places(self) -> Iterator[tuple[str, Texts]]:
-        """Return every error element of the form with its text, for out-of-band swaps."""
+    def error_places(self) -> Iterator[tuple[str, str, Texts]]:
+        """Return every error element of the form with its tone and text, for out-of-band swaps."""
         for entry in self._all_fields:
-            yield entry.error_place, entry.errors
-        yield "err-goal", self.goal["errors"]
+            yield entry.error_place, entry.tone, entry.remarks
+        yield "err-goal", "", self.goal["errors"]
         for name in _GROUPS:
-            yield f"err-{name}", self.group_errors.get(name, ())
+            yield f"err-{name}", "", self.group_errors.get(name, ())
         for index, row in enumerate(self.sweep_rows):
-            yield f"err-sweep-{index}", row.errors
+            yield f"err-sweep-{index}", "", row.errors

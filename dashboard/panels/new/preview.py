@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.db.models import QuerySet
+
 from analysis.conclusions.context import ASKS
 from analysis.conclusions.forecast import Forecast
 from analysis.conclusions.searching import CANDIDATES
@@ -13,11 +15,12 @@ from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
 from experiments.common.quantities import FRACTION
-from experiments.models import Cluster, ClusterTest
+from experiments.models import Cluster, ClusterTest, Trial
 from experiments.selectors.question import planned_question
 from experiments.selectors.trial_times import Estimate
 from experiments.specification import ExperimentSpec, design
-from experiments.specification.parameters import canonical, display_value
+from experiments.specification.launch_plan import plan_launch
+from experiments.specification.parameters import dimension_of
 from workers import preview as launch
 from workers.errors import ClusterUnavailable
 
@@ -75,10 +78,15 @@ class Preview:
         return self.configurations - len(self.rows)
 
 
-def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster) -> Preview:
-    """Design at the start, with times and the command of configuration `chosen`."""
+def make_preview(
+    spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster, past: QuerySet[Trial] | None = None
+) -> Preview:
+    """Design at the start, with times and the command of configuration `chosen`.
+
+    Times and sizes are estimated from the trials in ``past``; None: all.
+    """
     chosen = min(max(chosen, 0), len(plan.configurations) - 1)
-    times = launch.estimates(spec, plan)
+    times = launch.estimates(spec, plan, past)
     kinds = [trial.kind for trial in plan.trials]
     rows = []
     for i, point in enumerate(plan.configurations[:MOST_ROWS]):
@@ -101,7 +109,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         most_ranks=max(point.ranks for point in plan.configurations),
         seconds=seconds,
         most_seconds=seconds + launch.repeats_s(spec, plan, times),
-        capture_bytes=launch.capture_bytes(spec, plan, times) if stores_capture else 0.0,
+        capture_bytes=launch.capture_bytes(spec, plan, times, past) if stores_capture else 0.0,
         preparation=[command_lines(argv) for argv in dry.preparation] if dry else [],
         command=command_lines(dry.argv) if dry else "",
         command_notes=" ".join(dry.notes) if dry else "",
@@ -110,7 +118,7 @@ def make_preview(spec: ExperimentSpec, plan: design.Design, chosen: int, cluster
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
         notes=[*problems, *cautions(spec, plan, cluster, times)],
-        goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times)), *_later_rounds(spec)],
+        goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times, past)), *_later_rounds(spec)],
         question=_question_words(spec, plan),
     )
 
@@ -188,7 +196,17 @@ def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times:
         *_without_unit(spec),
         *_too_long(spec, times),
         *_notes(spec),
+        *_absent_program(spec, plan, cluster),
     ]
+
+
+def _absent_program(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
+    """Return a note if the program's full path is no file of this machine, on which it would run."""
+    if not cluster.traits.on_this_machine:
+        return []
+    program = plan_launch(spec.workload, plan.configurations[0].parameters, spec.cluster).program[0]
+    absent = workloads.is_absent(program)
+    return [f"{program} does not exist on this machine: every trial would fail."] if absent else []
 
 
 def _without_unit(spec: ExperimentSpec) -> list[str]:
@@ -208,7 +226,8 @@ def is_bare(value: Any) -> bool:
 
 def unit_note(name: str, written: str) -> str:
     """Return what a bare number of the link means."""
-    meaning, unit = display_value(name, canonical("", name, float(written))), UNIT_EXAMPLES[name]
+    dimension, unit = dimension_of("", name), UNIT_EXAMPLES[name]
+    meaning = "" if dimension is None else dimension.format(float(written))
     return (
         f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
     )

@@ -122,14 +122,14 @@ _NOUNS: Final = {"placeholders": "parameter", "extract": "figure", "inputs": "in
 _PLAIN: Final = {
     field.path: field
     for field in (
-        ProgramField("name", "Name", "", hint="Lower-case letters, digits, dashes. It cannot change later; the title can."),
+        ProgramField("name", "Name", "", hint="Lower-case letters, digits, dashes. It stays; the title can change."),
         ProgramField("title", "Title", "", usual="the name"),
         ProgramField(
             "program",
             "Command of each rank",
             "",
             hint="Such as /opt/heat/heat --steps={steps}: no shell, {steps} is a parameter, {ranks} the number of ranks. "
-            "Trials do not see other files of /tmp and of directories closed to other users.",
+            "Of /tmp, and of directories closed to other users, trials see this file alone.",
             wide=True,
         ),
         ProgramField("summary", "Summary", "", usual="none", wide=True),

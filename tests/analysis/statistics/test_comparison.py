@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -133,6 +135,16 @@ def test_its_exact_test_equals_mann_whitney() -> None:
         p, name = rank_test(a, b)
         assert p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue)
         assert name.startswith("exact")
+
+
+@pytest.mark.parametrize("values", [(2000.0, 4000.0), (3.3, 0.7)])
+def test_values_that_repeat_exactly_are_tested_by_permutation(values: tuple[float, float]) -> None:
+    base, other = values
+    groups = {"a": {"mpi_calls": [base] * 6}, "b": {"mpi_calls": [other] * 3}}
+    (row,) = compare_groups(groups, baseline="a")
+    assert row.p_value == pytest.approx(1 / math.comb(9, 3))
+    assert row.test == "exact permutation test of ranks"
+    assert row.verdict == ("higher" if other > base else "lower")
 
 
 def test_its_test_of_many_ranks_is_that_of_mann_and_whitney() -> None:

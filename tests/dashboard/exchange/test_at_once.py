@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from dashboard.people.people import AccountForm
 from experiments.errors import AccountUnchanged, BadBundle
 from experiments.exchange.external_results import import_description
 from experiments.library import load_defaults
-from experiments.models import Experiment, Program
+from experiments.models import Experiment, Program, Project
 from tests.experiments import factories
 from tests.experiments.races import at_once
 
@@ -39,6 +43,46 @@ def test_versions_of_a_program_at_once():
     programs = [{"name": "ice", "program": ["/bin/true", str(number)], "extract": extract} for number in range(6)]
     at_once(lambda number: Program.register(programs[number]), 6)
     assert sorted(Program.objects.values_list("version", flat=True)) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.usefixtures("empty_redis")
+def test_sign_ups_of_a_name_or_address_at_once(settings, monkeypatch):
+    """Both were made, or the second was an error 500."""
+    monkeypatch.setattr("dashboard.middleware.front.SIGN_INS_AT_ONCE", 8)
+    settings.SIGN_UP = True
+    load_defaults()
+    passwords = {"password1": "battery staple", "password2": "battery staple"}
+    same = [
+        ("ada", ""),
+        ("Ada", ""),
+        ("ada", ""),
+        ("bo", "b@example.org"),
+        ("cy", "B@example.org"),
+        ("di", "b@example.org"),
+    ]
+
+    def sign_up(number):
+        name, email = same[number]
+        fields = {"username": name, "email": email, **passwords}
+        return Client(raise_request_exception=False).post("/sign-up/", fields).status_code
+
+    statuses = at_once(sign_up, len(same))
+    assert statuses.count(302) == User.objects.count() == 2
+    assert set(statuses) <= {200, 302, 409}
+
+
+def test_projects_are_renamed_one_at_a_time():
+    """Five of six that were renamed at once had the same name."""
+    load_defaults()
+    client = Client()
+    client.force_login(factories.person("root", is_superuser=True))
+    with CaptureQueriesContext(connection) as queries:
+        client.post("/projects/default/settings/", {"settings-name": "Other"})
+    statements = [query["sql"] for query in queries]
+    (lock,) = [number for number, sql in enumerate(statements) if "pg_advisory_xact_lock" in sql]
+    (check,) = [number for number, sql in enumerate(statements) if "UPPER(" in sql]
+    assert lock < check
+    assert Project.objects.get(slug="default").name == "Other"
 
 
 def test_accounts_of_a_name_at_once():

@@ -1,12 +1,13 @@
 """Changes of an experiment: edit, repeat, run again, suggested points."""
 
 import re
+from html import unescape
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from experiments.models import Experiment, Measurement, State, Trial
+from experiments.models import Experiment, Hold, Measurement, State, Trial
 from experiments.selectors import progress_of
 from experiments.selectors.diagnosis import diagnosis_of
 from experiments.specification import design
@@ -112,6 +113,27 @@ def test_it_runs_the_first_trial_alone_and_holds_the_others_back(page, experimen
     assert (progress_of([tried])[tried.pk].not_started, progress_of([tried])[tried.pk].stopped) == (11, 0)
     context = page.get(tried.get_absolute_url()).context
     assert (context["without_result"], context["none_started"]) == (11, True)
+
+
+def test_a_failed_first_trial_names_its_reason(page, experiment):
+    page.post(reverse("new"), form(experiment, "1, 2", name="Try", first_only="1"))
+    tried = Experiment.objects.get(name="Try")
+    trial = tried.trials.get(state=State.QUEUED)
+    tried.trials.filter(pk=trial.pk).update(state=State.FAILED, message="No such file: /opt/absent")
+    answer = page.get(tried.get_absolute_url())
+    html = answer.content.decode()
+    assert progress_of([tried])[tried.pk].status == "failed"
+    assert answer.context["failure"] == trial
+    assert "No such file: /opt/absent" in html.partition('aria-label="Reason of failure"')[2].partition("</section>")[0]
+    (link,) = re.findall(r'href="([^"]+)"\s*>1 failed</a>', html)
+    assert [row["trial"] for row in page.get(unescape(link)).context["rows"]] == [trial]
+
+
+def test_the_notice_of_queued_trials_leaves_if_they_are_on_hold(page, submit):
+    held = submit(repetitions=2)
+    Experiment.objects.filter(pk=held.pk).update(hold=Hold.HELD)
+    answer = page.get(reverse("experiment-live", args=[held.slug]), {"complete": "0"}).content.decode()
+    assert '<div id="notices" hx-swap-oob="true"></div>' in answer
 
 
 def test_the_first_finished_trial_alone_updates_the_answer(page, submit):

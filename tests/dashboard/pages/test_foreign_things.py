@@ -1,18 +1,159 @@
-"""Isolation of users: counts, views and names in charts."""
+"""Isolation of users: counts, views, estimates, reasons, clusters, and names in charts."""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from dashboard.templatetags.rankwire import figure
-from experiments.models import Experiment, Project, SavedView
+from experiments.access import visible_deleted
+from experiments.deletion import delete
+from experiments.exchange.external_results import import_description
+from experiments.models import Cluster, ExpectedChange, Experiment, Project, Report, SavedView, ShareLink
 from experiments.specification import parse
+from tests.dashboard.api.clients import client_of
 from tests.dashboard.laboratory import specification
 from tests.experiments import factories
+
+
+@pytest.fixture
+def hidden(library: Project) -> Project:
+    """A project whose only member is ada, a maintainer."""
+    project = Project.objects.create(slug="hidden", name="Hidden")
+    factories.person("ada", "maintainer", project)
+    return project
+
+
+def secret(project: Project) -> Experiment:
+    return Experiment.submit(
+        parse(specification(name="Secret plan")), project=project, owner=User.objects.get(username="ada")
+    )
+
+
+def test_histories_show_no_reasons_of_other_projects(hidden: Project, person: User, submit: Any, run: Any) -> None:
+    submit(), secret(hidden)
+    run()
+    connection.check_constraints()
+    for experiment in Experiment.objects.filter(published=False):
+        ExpectedChange.objects.create(
+            trial=experiment.trials.filter(state="finished").earliest("pk"),
+            metric="elapsed_s",
+            reason=f"because of {experiment.slug}",
+        )
+    digest = Experiment.objects.get(name="Water in miniature").configurations.get(hosts=1).hash
+    history = client_of(person).get(f"/api/v1/history/{digest}/testbed/").json()
+    assert [mark["reason"] for mark in history["expected"]] == ["because of water-in-miniature"]
+
+
+def test_share_links_name_no_experiments_of_other_projects(
+    hidden: Project, library: Project, person: User, submit: Any
+) -> None:
+    ada = User.objects.get(username="ada")
+    library.memberships.create(user=ada, role="maintainer")
+    both = [submit(name="Open"), secret(hidden)]
+    query = f"of=e:{both[0].slug},e:{both[1].slug}"
+    ShareLink.issue(both, by=ada, days=7, query=query)
+    [whole] = client_of(ada).get("/api/v1/shares/").json()["results"]
+    assert (sorted(whole["experiments"]), whole["compare"]) == (sorted(e.slug for e in both), query)
+    [part] = client_of(factories.person("mia", "maintainer")).get("/api/v1/shares/").json()["results"]
+    assert (part["experiments"], part["compare"]) == (["open"], "")
+
+
+def test_estimates_rest_on_visible_trials(
+    hidden: Project, library: Project, page: Client, person: User, submit: Any, run: Any
+) -> None:
+    """They were the medians of other projects' trials."""
+
+    def bases(user: User) -> set[str]:
+        answer = client_of(user).post("/api/v1/validate/", json.dumps(specification()), "application/json")
+        return {point["basis"] for point in answer.json()["points"]}
+
+    secret(hidden)
+    run()
+    library.memberships.create(user=User.objects.get(username="ada"), role="submitter")
+    assert bases(person) == {"rough guess, no past trial"}
+    assert bases(User.objects.get(username="ada")) == {"2 past trials"}
+    preview = page.post("/experiments/new/preview/", {"source": "yaml", "yaml": json.dumps(specification())})
+    assert {row.estimate.past_trials for row in preview.context["preview"].rows} == {0}
+    submit()
+    run()
+    assert bases(person) == {"2 past trials"}
+
+
+def test_clusters_of_imports_are_visible_with_their_experiments(
+    hidden: Project, page: Client, person: User, tmp_path: Path
+) -> None:
+    path = tmp_path / "weather.yaml"
+    runs = {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
+    path.write_text(json.dumps(runs))
+    import_description(path, project=hidden, owner=User.objects.get(username="ada"))
+    one, lists = (
+        "/clusters/hawk-elsewhere/",
+        ("/clusters/", "/trials/", "/experiments/?cluster=x", "/history/", "/api/v1/status/"),
+    )
+    assert [page.get(address).status_code for address in (one, f"/api/v1{one}")] == [404, 404]
+    assert [address for address in lists if "hawk" in page.get(address).text.lower()] == []
+    hidden.memberships.create(user=person, role="viewer")
+    assert [page.get(address).status_code for address in (one, f"/api/v1{one}")] == [200, 200]
+    assert [address for address in lists if "hawk" not in page.get(address).text.lower()] == []
+
+
+def test_imports_take_no_facts_of_clusters_that_other_projects_imported(
+    hidden: Project, library: Project, tmp_path: Path
+) -> None:
+    """A forged bundle could state price and kind of the clusters of later imports."""
+    forged = Cluster.objects.create(
+        slug="hawk-elsewhere", name="Hawk", kind="testbed", facts={"price": 1.0}, elsewhere=True, enabled=False
+    )
+    path = tmp_path / "weather.yaml"
+    runs = {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
+    clusters = []
+    for project, source in ((library, "a"), (library, "b"), (hidden, "c")):
+        path.write_text(json.dumps(runs | {"source": source}))
+        experiment = import_description(path, project=project).stored
+        assert experiment is not None
+        clusters.append(experiment.cluster)
+        Cluster.objects.filter(slug="hawk-elsewhere-2").update(facts={"price": 2.0})  # by a maintainer
+    assert [cluster.slug for cluster in clusters] == ["hawk-elsewhere-2", "hawk-elsewhere-2", "hawk-elsewhere-3"]
+    assert {cluster.kind for cluster in clusters} == {"ssh"}
+    assert Cluster.objects.get(pk=forged.pk).facts == {"price": 1.0}
+
+
+def test_reports_that_quote_ticked_experiments_are_found_in_one_search(page: Client, person: User, submit: Any) -> None:
+    """Each experiment had a search of its own in all texts."""
+    experiments = [submit(name=f"Water {number}") for number in range(5)]
+    experiments[0].trials.update(state="cancelled")
+    Report.write(
+        experiments[0].project, "Ours", f"About {experiments[0].slug}, not {experiments[1].slug}0", {}, by=person
+    )
+    with CaptureQueriesContext(connection) as queries:
+        text = page.get("/experiments/chosen/archive/", {"of": [f"e:{e.slug}" for e in experiments]}).text
+    assert sum("reportversion" in query["sql"] for query in queries) == 1
+    assert text.count("quoted in the report") == 1
+
+
+def test_deleted_experiments_take_as_many_queries_however_many_they_are(person: User, submit: Any) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            visible_deleted(person)
+        return len(queries)
+
+    for number in range(2):
+        experiment = submit(name=f"Water {number}")
+        experiment.trials.update(state="cancelled")
+        delete(experiment, by=person)
+        if number == 0:
+            few = count()
+    assert (len(visible_deleted(person)), count()) == (2, few)
 
 
 def test_workloads_page_counts_only_visible_experiments(page, submit) -> None:

@@ -160,7 +160,9 @@ def test_an_edit_cannot_choose_a_retired_program(maintainer, submit):
     with pytest.raises(InvalidSpec) as refused:
         experiment.revise(spec)
     assert refused.value.by_path().keys() == {"workload"}
-    edited = form_context({"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}}, editing=experiment)
+    edited = form_context(
+        experiment.owner, {"name": "Water", "workload": "heat", "sweep": {"n": [1, 2]}}, editing=experiment
+    )
     assert (edited["preview"], edited["error"].by_path().keys()) == (None, {"workload"})
 
 

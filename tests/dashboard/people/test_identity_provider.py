@@ -98,6 +98,17 @@ def test_a_code_counts_only_for_who_was_sent_away(provider: str) -> None:
     assert first.get("/account/").status_code == 200
 
 
+def test_an_address_with_markup_is_text(provider: str) -> None:
+    """A quoted address may have any letters."""
+    address = '"<img/src=x>"@example.org'
+    User.objects.create_user("eve", address)
+    set_claims(provider, email=address, email_verified=True)
+    client = Client()
+    page = client.get(sign_in(client, provider)["Location"]).content.decode()
+    assert "Another account has" in page
+    assert "<img/src" not in page
+
+
 def test_it_never_takes_over_an_account_of_the_same_name_or_address(provider: str) -> None:
     admin = User.objects.create_superuser("newton", "newton@example.org", "correct horse")
     set_claims(provider, email="newton@example.org", email_verified=True)

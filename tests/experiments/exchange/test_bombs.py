@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from pydantic import BaseModel, RootModel, ValidationError
 
-from experiments.common import budget
+from experiments.common import budget, strict_json
 from experiments.common.storable import MOST_NAMES
 from experiments.errors import MOST_ERRORS, BadBundle, FieldError, InvalidSpec
-from experiments.exchange import record_schemas, records
+from experiments.exchange import import_plan, record_schemas, records
 from experiments.exchange.archive import parsed_json
+from experiments.exchange.import_plan import import_bundle
 from experiments.exchange.importers import ramble, read_report, reframe
 from experiments.exchange.table import read_table
+from experiments.library import load_defaults
 from tests.experiments.exchange import reports
+from tests.experiments.exchange.archives import contents, packed
+from tests.experiments.exchange.conftest import elsewhere
 
 CASE = {"name": "t", "system": "s", "partition": "p", "environ": "e", "result": "pass", "num_tasks": 1}
 
@@ -104,3 +113,64 @@ def test_parsed_json_refuses_an_object_of_very_many_names() -> None:
     with pytest.raises(BadBundle, match="names"):
         parsed_json(json.dumps(dict.fromkeys(map(str, range(MOST_NAMES + 1)), 1)), "trial.json")
     assert parsed_json('{"a": 1}', "trial.json") == {"a": 1}
+
+
+def test_parsed_json_refuses_very_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty list is written with three characters and takes 64 bytes."""
+    monkeypatch.setattr(strict_json, "MOST_VALUES", 1000)
+    for text in ("[" + "[]," * 501 + "0]", '{"a":[' + "{}," * 501 + "0]}", "[" + "0," * 1000 + "0]"):
+        with pytest.raises(BadBundle, match="more than 1000 values"):
+            parsed_json(text, "trial.json")
+    assert len(parsed_json("[" + "0," * 900 + "0]", "trial.json")) == 901
+
+
+def test_a_refused_number_is_found_in_little_memory() -> None:
+    text = "[NaN," + "[]," * 200_000 + "0]"
+    with pytest.raises(InvalidSpec) as refusal:
+        strict_json.parse(text)
+    assert refusal.value.errors[0].path == "0"
+    data = json.loads(text)
+    tracemalloc.start()
+    strict_json._path_of(data[0], data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
+
+
+def test_import_refuses_many_long_experiments(
+    bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All experiments of a bundle are in memory at once: twenty of 16 MiB took gigabytes."""
+    path = bundle()
+    elsewhere()
+    monkeypatch.setattr(import_plan, "_EXPERIMENTS_BYTES", 100)
+    with pytest.raises(BadBundle, match="split the bundle"):
+        import_bundle(path, project=load_defaults())
+
+
+def test_import_refuses_a_table_of_very_many_values(
+    bundle: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = contents(bundle())
+    elsewhere()
+    record = next(name for name in files if name.endswith("/trial.json"))
+    trial = json.loads(files[record])
+    content = zstandard.compress(b'{"a":[' + b"[]," * 600_000 + b"0]}")
+    place = f"{record.removesuffix('trial.json')}files/mpi-profile.json.zst"
+    trial["files"] = [
+        {
+            "kind": "other",
+            "name": "mpi-profile.json.zst",
+            "path": "mpi-profile.json.zst",
+            "size_bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    ]
+    files |= {record: json.dumps(trial).encode(), place: content}
+    files = {
+        name: content for name, content in files.items() if not name.endswith("/stdout.txt") or "/00001/" not in name
+    }
+    (tmp_path / "changed.zip").write_bytes(packed(files))
+    monkeypatch.setattr(strict_json, "MOST_VALUES", 1_000_000)
+    with pytest.raises(BadBundle, match="more than 1000000 values"):
+        import_bundle(tmp_path / "changed.zip", project=load_defaults())

@@ -50,6 +50,18 @@ def test_one_mail_tells_of_an_experiment_that_ended_and_begins_with_its_answer(
     assert Delivery.objects.get().state == "sent"
 
 
+def test_a_name_with_line_feeds_writes_no_text_into_a_mail(
+    experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
+) -> None:
+    wants(person)
+    Experiment.objects.filter(pk=experiment.pk).update(name="Water\n\nSend your password to\nhttps://example.net")
+    run(experiment)
+    outbox.work()
+    [mail] = mails
+    assert "Water Send your password to https://example.net" in mail.body
+    assert "\nSend your password" not in mail.body
+
+
 def test_only_the_first_of_many_failures_is_reported(
     experiment: Experiment, person: Any, wants: Wants, mails: list[Any]
 ) -> None:

@@ -103,9 +103,18 @@ def test_filter_refuses_disk_that_no_byte_was_written_to(program: bytes, numbers
             0x5413,
             0x541B,
             0x8912,
-            0x40049409,
-        ):  # TCGETS, TIOCGWINSZ, FIONREAD, SIOCGIFCONF, FICLONE
+        ):  # TCGETS, TIOCGWINSZ, FIONREAD, SIOCGIFCONF
             assert verdict(program, numbers["ioctl"], X86_64, [3, high | request]) == ALLOWED
+
+
+def test_filter_refuses_the_requests_of_file_systems_and_no_other_kind(program: bytes, numbers: dict[str, int]) -> None:
+    """FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR; Btrfs: snapshot, subvolume, its flags, bcachefs: subvolume; F2FS: atomic write."""
+    for request in (0x40086602, 0x401C5820, 0x50009401, 0x5000940E, 0x4008941A, 0x4018BC10, 0xF501):
+        assert verdict(program, numbers["ioctl"], X86_64, [3, request]) == NOT_THERE, hex(request)
+    for kind in range(256):
+        expected = NOT_THERE if kind in seccomp.FILE_SYSTEM_REQUESTS else ALLOWED
+        answers = {verdict(program, numbers["ioctl"], X86_64, [3, 0xC0180000 | kind << 8 | low]) for low in (0, 1, 255)}
+        assert answers == {expected}, hex(kind)
 
 
 @pytest.mark.parametrize("high", [0, 1 << 32])

@@ -211,6 +211,17 @@ def test_time_in_mpi_says_that_waits_for_cores_are_not_in_it():
     assert "in MPI without waiting for a core" in in_mpi.statement
 
 
+@pytest.mark.parametrize("share", [0.95, 0.3])
+def test_time_in_mpi_says_that_its_ranks_were_descheduled(share):
+    """Ranks that yield while they wait: nearly no run delay outside MPI."""
+    waits = 1.78 * share
+    crowded = [Rank(computing=0.05, blocked_inside=1.78, descheduled_inside=waits)] * 4
+    (in_mpi,) = [cause for cause in checked(profiled({1: ONE, 2: crowded})).causes if cause.part == "communication"]
+
+    assert ("ranks were descheduled inside MPI" in in_mpi.statement) == (share > 0.5)
+    assert "mostly blocked" in in_mpi.statement
+
+
 def test_start_up_within_the_window_hides_no_lack_of_cores():
     """Start-up is in the window, and grew by more than half as much as the loop."""
     cores = {

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from dashboard.pages.lists.views import MOST_OF_USER
 from experiments.models import SavedView
 from tests.dashboard.texts import text_of
 from tests.experiments import factories
@@ -27,6 +28,16 @@ def keep(page: Client, which: str, name: str = "Mine", query: str | None = None,
         reverse("view-save"), {"page": which, "name": name, "query": ASKED[which] if query is None else query, **more}
     )
     return SavedView.objects.get(page=which, name=name)
+
+
+def test_a_user_has_a_limited_number_of_views(page: Client, person: User) -> None:
+    """Shared views are sorted for every user of a list."""
+    SavedView.objects.bulk_create(SavedView(name=f"{n}", owner=person, shared=True) for n in range(MOST_OF_USER))
+    answer = page.post(reverse("view-save"), {"page": "trials", "name": "more", "query": ""}, follow=True)
+    assert "Delete one first" in answer.text
+    assert not SavedView.objects.filter(name="more").exists()
+    keep(page, "explore", "0", ASKED["explore"])
+    assert SavedView.objects.count() == MOST_OF_USER
 
 
 @pytest.mark.parametrize("which", ASKED)

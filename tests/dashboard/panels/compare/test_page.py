@@ -6,6 +6,8 @@ import re
 import pytest
 from lxml.html import fromstring
 
+from analysis.catalogue import METRICS
+from analysis.mpi.profile import CLASS_METRICS
 from experiments.models import Environment, Experiment, Trial
 from experiments.models.states import DISTURBANCES
 from tests.dashboard.studies_measured import measured
@@ -123,7 +125,7 @@ def test_it_distinguishes_points_of_different_verdicts(library, page):
     )
     verdict = opened(page, *tokens(first, other)).context["answer"].verdict
     assert verdict.startswith("Against A, elapsed time of B is lower at 1 of 2 common points (\u221250\u202f%; 95")
-    assert "and shows no clear change at 1 (0\u202f%; 95" in verdict
+    assert "and shows no clear change at 1 point (0\u202f%; 95" in verdict
 
 
 def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):
@@ -329,3 +331,22 @@ def test_a_trivial_change_is_no_effect(library, page):
     assert "cpu_s" not in {line["row"].metric for line in table.rows}
     (line,) = next(fold.rows for fold in table.folded if fold.element == "trivial")
     assert (line["row"].metric, line["against"][0][1]["effect"]) == ("cpu_s", "")
+
+
+def test_an_interval_with_no_change_from_too_few_trials_is_no_difference(library, page):
+    """Two trials of each side: one point changed clearly, the other may have."""
+    values = {"One": itertools.cycle([1.0, 1.4]), "Two": itertools.cycle([1.1, 1.7])}
+    few = WATER | {"repetitions": 2}
+    one, two = (
+        measured(library, {"name": name, **few}, lambda _, of=of: {"elapsed_s": next(of)})
+        for name, of in values.items()
+    )
+    verdict = opened(page, *tokens(one, two)).context["answer"].verdict
+    assert "elapsed time of B shows no clear change at both common points (" in verdict
+    assert verdict.endswith("from too few trials for a test.")
+
+
+def test_shares_of_kinds_of_calls_have_no_better_direction():
+    kinds = [metric for metric in METRICS.values() if metric.id in CLASS_METRICS.values()]
+    assert {metric.direction for metric in kinds} == {"neutral"}
+    assert len(kinds) == 6

@@ -9,6 +9,7 @@ from django.urls import reverse
 from dashboard.pages import new
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
+from dashboard.panels.new.preview import cautions
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.specification import parse, parse_yaml
@@ -51,8 +52,40 @@ def test_a_rate_or_time_of_the_link_without_a_unit_is_questioned(page):
     )
     lossy = preview(page, **{"link.loss": "0.5"}).replace("\u202f", " ")
     assert "0.5 has no unit and means 50 %. Enter 0.5 % if" in lossy
+    at_field = lossy.partition('id="err-link-loss"')
+    assert at_field[0].endswith('<p class="err warn" ')
+    assert "0.5 has no unit" in at_field[2].partition("</p>")[0]
     swept = {"sweep_name": ["hosts", "link.delay"], "sweep_values": ["1, 2", "0, 5"]}
     assert "5 has no unit and means 5 s. Enter 5 ms" in preview(page, **swept)
+
+
+def test_a_loss_above_100_percent_without_a_unit_says_what_it_means(page):
+    lossy = preview(page, **{"link.loss": "5"}).replace("\u202f", " ")
+    error = lossy.partition('id="err-link-loss"')[2].partition("</p>")[0]
+    assert "5 without a unit means 500 %. Enter 5 % if you mean that." in error
+
+
+@pytest.mark.parametrize(
+    ("program", "kind", "is_noted"),
+    [("/opt/absent/solver", "local", True), ("/bin/true", "local", False), ("/opt/absent/solver", "ssh", False)],
+)
+def test_a_program_that_this_machine_lacks_is_noted_if_it_would_run_here(submit, program, kind, is_noted):
+    spec = parse(specification(workload="command", parameters={"program": [program]}, sweep={"hosts": [1]}))
+    cluster = Cluster.objects.get(slug="testbed")
+    cluster.kind = kind
+    notes = cautions(spec, expand(spec), cluster, [])
+    assert any(program in note and "does not exist on this machine" in note for note in notes) == is_noted
+
+
+def test_times_of_trials_with_other_links_are_a_rough_guess(submit, run):
+    submit()
+    run()
+    rows = {}
+    for link in ({}, {"bandwidth": "100 bit/s", "delay": "5 s"}):
+        spec = parse(specification(sweep={"hosts": [3]}) | {"link": link})
+        (rows[bool(link)],) = estimates(spec, expand(spec))
+    assert [rows[other].of_other_links for other in (False, True)] == [False, True]
+    assert rows[True].basis.startswith("rough guess from ")
 
 
 def test_a_link_that_past_traffic_cannot_pass_within_the_time_limit_is_noted(page, submit, run):
@@ -421,10 +454,10 @@ def test_it_does_not_parse_input_without_permission(page, person, monkeypatch):
 
 def test_it_estimates_a_size_that_never_ran_from_other_trials_of_the_workload(page, submit, run):
     submit()
-    assert "rough guess" in preview(page)
+    assert "rough guess, no past trial" in preview(page)
     run()
     answer = preview(page)  # of 2 and 4 ranks, as two of the three sizes that ran twice
-    assert "rough guess" not in answer
+    assert "rough guess, no past trial" not in answer
 
 
 def test_it_disables_only_a_workload_whose_program_is_missing_and_names_the_package(page, monkeypatch, tmp_path):
