@@ -88,12 +88,18 @@ def _only(request: HttpRequest) -> Experiment | None:
 
 
 def _choices(user: Any, chosen: Experiment) -> dict[str, Any]:
-    """Return experiments of the same workload: clones of each other, then the newest."""
+    """Return experiments of the same workload: clones of each other, then the newest.
+
+    Without any, those of other workloads.
+    """
     related = Q(pk=chosen.cloned_from_id) | Q(cloned_from=chosen.pk)
-    others = visible_experiments(user).filter(workload=chosen.workload, archived_at=None).exclude(pk=chosen.pk)
-    ordered = others.annotate(is_related=ExpressionWrapper(related, BooleanField()))
+    others = visible_experiments(user).filter(archived_at=None).exclude(pk=chosen.pk)
+    of_workload = others.filter(workload=chosen.workload)
+    is_other_work = not of_workload.exists()
+    offered = others if is_other_work else of_workload
+    ordered = offered.annotate(is_related=ExpressionWrapper(related, BooleanField()))
     choices = list(ordered.order_by(F("is_related").desc(nulls_last=True), "-created_at", "-pk")[:MOST_CHOICES])
-    return {"chosen": chosen, "rows": experiment_rows(choices, answers_of(choices))}
+    return {"chosen": chosen, "is_other_work": is_other_work, "rows": experiment_rows(choices, answers_of(choices))}
 
 
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import trigger_client_event
 
 from analysis.conclusions.observations.needs import DELAY, FEWEST_LEVELS, RATE
-from analysis.numbers import grouped, plural
+from analysis.numbers import plural
 from dashboard.background.diagnoses import share_done
 from dashboard.labels import fact_rows, parameters_sentence, trial_role, workload_title
 from dashboard.panels.experiment.diagnosis import diagnosis_context, panels_of
@@ -187,7 +187,7 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
         "repeats": repeats,
-        "repeats_words": f"{grouped(repeats)} repeated after other load",
+        "repeats_words": f"{plural(repeats, 'repeat')} after other load",
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
@@ -275,8 +275,11 @@ def _oversubscription(experiment: Experiment, results: Results) -> str:
     ended = [(row.hosts, mark.pk) for row in results.rows for mark in row.trials if mark.state == State.FINISHED]
     if not ended:
         return ""
-    largest = experiment.trials.filter(pk=max(ended)[1]).values_list("conditions__oversubscription", flat=True).get()
-    return f"up to {largest}" if largest and "hosts" in results.swept else largest or ""
+    hosts, trial = max(ended)
+    largest = experiment.trials.filter(pk=trial).values_list("conditions__oversubscription", flat=True).get()
+    if not largest or "hosts" not in results.swept:
+        return largest or ""
+    return f"up to {largest}{' so far' if hosts < max(row.hosts for row in results.rows) else ''}"
 
 
 def _versions(experiment: Experiment) -> list[dict[str, Any]]:

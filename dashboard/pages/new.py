@@ -161,15 +161,21 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
 
 
 def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
-    """Return a fixed design of the recommended next trials. Raise Http404."""
+    """Return a fixed design of the recommended next trials; with a goal, the design with them. Raise Http404."""
     suggested = diagnosis_of(experiment).suggested
     if not suggested:
         raise Http404("no trials are recommended")
-    draft = {name: value for name, value in experiment.specification.items() if name != "goal"}
-    if "sweep" in draft and "zip" not in draft:
-        sizes = {name: [point[name] for point, _ in suggested if name in point] for name in CLUSTER_PARAMETERS}
-        draft["sweep"] = {name: sorted(set(sizes.get(name, ()))) or values for name, values in draft["sweep"].items()}
-    return {**draft, "name": f"{experiment.name}, again"[:120], "repetitions": max(count for _, count in suggested)}
+    draft, name = dict(experiment.specification), f"{experiment.name}, again"[:120]
+    if "sweep" in draft and "zip" not in draft and not experiment.spec.explores:  # its rounds choose the sizes
+        sizes = {name: {point[name] for point, _ in suggested if name in point} for name in CLUSTER_PARAMETERS}
+        measured = experiment.spec.values() if "goal" in draft else {}
+        draft["sweep"] = {
+            name: sorted(more.union(measured.get(name, ()))) if (more := sizes.get(name)) else values
+            for name, values in draft["sweep"].items()
+        }
+    if "goal" in draft:  # its question is of all sizes, and its rounds choose the repetitions
+        return {**draft, "name": name}
+    return {**draft, "name": name, "repetitions": max(count for _, count in suggested)}
 
 
 def _original(request: HttpRequest) -> Experiment | None:

@@ -75,8 +75,8 @@ def more(division: Division, part: ChangePart, bad: Point) -> str:
 
 def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
     return (
-        f"{_at(question, bad)}{_seconds(change_s)} of these parts is in the program's set-up and end, "
-        "between MPI_Init and MPI_Finalize but outside its own time"
+        f"{_at(question, bad)}{_seconds(change_s)} of these times is before or after the loop that the program times, "
+        "while it sets up or ends"
     )
 
 

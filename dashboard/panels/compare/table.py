@@ -52,7 +52,10 @@ def table(compared: Compared) -> Table:
     rest = [row for row in on_both_sides if row not in changed]
     trivial = [row for row in rest if _is_clear(row)]
     unclear = [row for row in rest if not (row.same or row in trivial)]
+    of_different_work = [] if is_judged else [row for row in changed if row.metric != compared.deciding]
+    changed = [row for row in changed if row not in of_different_work]
     folds = (
+        ("different-work", "Of different work, not comparable", of_different_work),
         ("trivial", f"Clear changes below {numbers.amount(_TRIVIAL, numbers.SHARE)}", trivial),
         ("unclear", "No clear change, or too few repetitions", unclear),
         ("same", "The same number in every counted trial", [row for row in rest if row.same]),

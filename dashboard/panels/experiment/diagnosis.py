@@ -22,6 +22,7 @@ from dashboard.panels.experiment.time_breakdown import breakdown
 from dashboard.states import STRENGTH
 from experiments.metrics import described, find
 from experiments.models.states import disturbed
+from experiments.selectors import excluded_trials_of
 from experiments.selectors.diagnosis import CachedDiagnosis
 
 _PANELS: Final = {
@@ -131,6 +132,7 @@ def diagnosis_context(
         ],
         "trials": study.trials,
         "of_trials": _of_trials(diagnosis, results),
+        "excluded": excluded_trials_of(results.experiment).filter(superseded=False).count() if slowed else 0,
         "unfinished": results.unfinished,
         "as_of": _as_of(diagnosis) if results.unfinished else "",
         "slices_left_out": study.slices_left_out,

@@ -11,11 +11,13 @@ from math import log
 from typing import Any, Final
 
 from analysis.numbers import duration, grouped, plural, significant
+from analysis.scaling import DISTURBED
 from dashboard.labels import parameters_sentence
 from dashboard.panels.experiment.excluded_trials import swept_of
 from experiments.access import may_cancel, may_run_more
 from experiments.metrics import described
 from experiments.models import Configuration, Experiment, Hold, Kind, Round, State
+from experiments.models.states import excluded_as_disturbed
 from experiments.selectors.goals import Spent, goal_of, spent_of
 from experiments.specification.goal import Goal
 
@@ -25,6 +27,8 @@ _LISTED: Final = 3
 _BAR: Final = 100
 _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
+_EXCLUDED: Final = ("todo", f"Excluded: {DISTURBED}")
+"""Tone and word of the square of an excluded trial."""
 _NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
 
@@ -55,6 +59,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     names = {point.hash: parameters_sentence(point.parameters, swept, experiment.workload) for point in points}
     drawn = _with_squares(points, made)
     repeats = _repeats(experiment, made)
+    squares = _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]])
     is_open, is_paused = not made[-1].outcome, experiment.hold == Hold.PAUSED
     return {
         "goal": goal,
@@ -65,7 +70,8 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
         "is_waiting": is_open and not _has_begun(experiment, made[-1]),
         "is_paused": is_paused,
         "budget": [_budget_row(name, used, most) for name, used, most in spent.use_of(goal.budget)],
-        "squares": _squares(experiment, made, [(point.pk, names[point.hash]) for point in drawn[:_MOST_POINTS]]),
+        "squares": squares,
+        "excluded_squares": sum(tuple(look) == _EXCLUDED for row in squares for _, *look in row["marks"]),
         "hidden_points": max(0, len(drawn) - _MOST_POINTS),
         "may_pause": is_open and (may_run_more if is_paused else may_cancel)(user, experiment),
         "may_go_further": not is_open and may_run_more(user, experiment),
@@ -184,9 +190,11 @@ def _squares(experiment: Experiment, made: Sequence[Round], points: Sequence[tup
     starts = [row.started_at for row in made]
     trials = experiment.trials.current().filter(kind=Kind.MEASURED, configuration__in=[pk for pk, _ in points])
     marks: dict[int, list[tuple[int, str, str]]] = {pk: [] for pk, _ in points}
-    for pk, state, queued_at in trials.order_by("position").values_list("configuration_id", "state", "queued_at"):
-        number = _round_at(made, starts, queued_at).number
-        marks[pk].append((number, State(state).tone.value, State(state).label))
+    excluded = set(trials.filter(excluded_as_disturbed()).values_list("pk", flat=True))
+    columns = ("pk", "configuration_id", "state", "queued_at")
+    for trial, pk, state, queued_at in trials.order_by("position").values_list(*columns):
+        look = _EXCLUDED if trial in excluded else (State(state).tone.value, State(state).label)
+        marks[pk].append((_round_at(made, starts, queued_at).number, *look))
     return [{"name": name or "All trials", "marks": marks[pk]} for pk, name in points]
 
 

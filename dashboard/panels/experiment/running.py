@@ -88,7 +88,8 @@ def header_of(user: Any) -> dict[str, Any]:
     header["seen"] += f"-{newest}"
     ahead = _ahead_of(current.keys())
     total = sum(ahead.trials.get(pk, 0) for pk in current)
-    return {**header, "total": total, "over": max(0, total - sum(current.values())), "left_s": ahead.latest_s(current)}
+    over = max(0, total - sum(current.values()))
+    return {**header, "total": total, "over": over, "experiments": len(current), "left_s": ahead.latest_s(current)}
 
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:

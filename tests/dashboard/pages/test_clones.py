@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
+import pytest
 from django.test import Client
 from django.urls import reverse
 from lxml import html
@@ -11,6 +13,7 @@ from lxml import html
 from config.services.redis import Redis
 from experiments.models import Experiment
 from experiments.selectors.diagnosis import diagnosis_of
+from experiments.specification import parse
 from tests.dashboard.panels.new.posts import posted
 
 
@@ -52,12 +55,28 @@ def test_form_ignores_an_original_that_is_gone(page: Client, submit: Callable[..
 def test_a_clone_to_run_recommended_trials_opens_with_them(
     page: Client, submit: Callable[..., Experiment], run: Callable[..., None], empty_redis: Redis
 ) -> None:
-    goal = {"until": "answered", "matters": 0.05, "budget": {"trials": 12}}
-    original = submit(name="Original", repetitions=2, goal=goal)
+    original = submit(name="Original", repetitions=2)
     run(1)
     original.cancel()
     suggested = diagnosis_of(original).suggested
     draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
     assert draft["sweep"]["hosts"] == sorted(parameters["hosts"] for parameters, _ in suggested)
     assert draft["repetitions"] == suggested[0][1]
-    assert "goal" not in draft
+
+
+@pytest.mark.parametrize("explores", [False, True])
+def test_a_clone_to_run_recommended_trials_keeps_the_goal_and_the_sizes_of_its_question(
+    page: Client, submit: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch, explores: bool
+) -> None:
+    goal = {"until": "answered", "matters": 0.05, "budget": {"trials": 12}}
+    hosts = {"from": 1, "to": 4, "explore": True} if explores else [1, 2, 4]
+    original = submit(name="Original", goal=goal, sweep={"hosts": hosts})
+    suggested = SimpleNamespace(suggested=[({"hosts": 3}, 4)])
+    monkeypatch.setattr("dashboard.pages.new.diagnosis_of", lambda _: suggested)
+    draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
+    assert (draft["goal"], draft["repetitions"]) == (
+        original.specification["goal"],
+        original.specification["repetitions"],
+    )
+    spec = parse(draft)
+    assert (spec.explores, list(spec.values()["hosts"])) == (explores, [1, 2, 3, 4])

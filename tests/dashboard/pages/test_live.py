@@ -43,6 +43,15 @@ def test_header_shows_progress_and_notifies_pages(page, submit, run):
     assert "HX-Trigger" not in page.get(reverse("pulse"), {"seen": seen}, headers=HTMX).headers
 
 
+def test_a_notice_of_queued_trials_leaves_once_one_has_ended(page, submit, run):
+    experiment = submit(repetitions=1)
+    run(most=1)
+    empties = 'id="notices" hx-swap-oob="true"></div>'
+    address = reverse("experiment-live", args=[experiment.slug])
+    assert empties in page.get(address, {"seen": "0"}).content.decode()
+    assert empties not in page.get(address, {"seen": "1"}).content.decode()
+
+
 def test_header_is_current_and_per_user(page, submit, run):
     def header(reader):
         return re.sub(r"<[^>]*>", "", reader.get(reverse("pulse"), headers=HTMX).content.decode())
@@ -50,7 +59,7 @@ def test_header_is_current_and_per_user(page, submit, run):
     submit(name="First", repetitions=1)
     assert "0 of 3 trials" in header(page)
     submit(name="Second", repetitions=1)
-    assert "0 of 6 trials" in header(page), "not those of some seconds ago"
+    assert "0 of 6 trials of 2 experiments" in header(page), "not those of some seconds ago"
     run(most=1)
     assert "1 of 6 trials" in header(page)
     stranger = Client()

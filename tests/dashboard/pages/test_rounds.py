@@ -169,13 +169,17 @@ def test_page_names_the_number_of_an_interval(page: Client, ended: Experiment) -
 def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client, ended: Experiment) -> None:
     first = ended.trials.filter(state="finished").order_by("position")[0]
     assert page.get(ended.get_absolute_url()).context["repeats_of_rounds"] == 0
-    Trial.objects.filter(pk=first.pk).update(conditions={"disturbances": {"cpu": "other load"}})
+    slowed = {"conditions": {"disturbances": {"cpu": "other load"}}, "trust": "degraded"}
+    Trial.objects.filter(pk=first.pk).update(**slowed)
     first.pk, first.attempt, first.position = None, 2, 99
     first.save()
     context = page.get(ended.get_absolute_url()).context
     (row,) = context["rounds"]
     assert (row.row.queued, row.repeats, context["repeats_of_rounds"]) == (9, 1, 1)
-    assert sum(len(row["marks"]) for row in context["squares"]) == row.row.queued + row.repeats
+    marks = [word for squares in context["squares"] for _, _, word in squares["marks"]]
+    assert len(marks) == row.row.queued + row.repeats
+    assert [word for word in marks if word.startswith("Excluded")] == ["Excluded: disturbed by other load"]
+    assert context["excluded_squares"] == 1
 
 
 def test_a_round_is_queued_until_a_trial_of_it_starts(page: Client, person: Any, library: Any) -> None:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from experiments.errors import CannotCompare
 from experiments.library import load_defaults
@@ -105,6 +106,16 @@ def test_one_experiment_is_offered_its_relatives_and_others_of_its_workload(two,
     link = "of=e:plain,e:jumbo"  # the older one is the baseline
     assert link in page.get(ADDRESS, {"of": chosen}).content.decode()
     assert page.get(f"{ADDRESS}?{link}").context["compared"].baseline.token == "e:plain"
+
+
+def test_an_experiment_alone_in_its_workload_is_offered_those_of_other_workloads(two, page):
+    alone = factories.experiment(slug="alone")
+    Experiment.objects.filter(pk=alone.pk).update(workload="pingpong")
+    Experiment.objects.filter(workload="pingpong").exclude(pk=alone.pk).update(archived_at=timezone.now())
+    context = page.get(ADDRESS, {"of": "e:alone"}).context
+    assert context["is_other_work"]
+    assert {"plain", "jumbo"} <= {row.experiment.slug for row in context["rows"]}
+    assert not page.get(ADDRESS, {"of": "e:plain"}).context["is_other_work"]
 
 
 def test_compare_pairs_no_truth_with_a_number(two, person):

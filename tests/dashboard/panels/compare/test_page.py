@@ -4,10 +4,11 @@ import itertools
 import re
 
 import pytest
+from lxml.html import fromstring
 
 from analysis.catalogue import METRICS
 from analysis.mpi.profile import CLASS_METRICS
-from experiments.models import Experiment, Trial
+from experiments.models import Environment, Experiment, Trial
 from experiments.models.states import DISTURBANCES
 from tests.dashboard.studies_measured import measured
 
@@ -202,7 +203,7 @@ def test_it_folds_away_what_one_side_alone_measured(library, page):
     table, compared = context["table"], context["compared"]
     assert table.folded[-1].element == "one-sided"
     assert {"cpu_s", "wire_bytes"} <= {line["row"].metric for line in table.folded[-1].rows}
-    assert {line["row"].metric for line in table.rows} == {"elapsed_s", "packets"}
+    assert [line["row"].metric for line in table.rows] == ["elapsed_s"], "the others are of different work"
     listed = [line["row"].metric for lines in (table.rows, *(fold.rows for fold in table.folded)) for line in lines]
     assert sorted(listed) == sorted(row.metric for row in compared.rows)
 
@@ -245,6 +246,29 @@ def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(
     assert answer.against[0].sentences == [
         "Against A, elapsed time of B differs by 246× to 401× at both common points, from too few trials for a test."
     ]
+
+
+def test_metrics_of_different_work_are_folded_but_the_deciding_one(library, page):
+    sides = [
+        measured(library, {**WATER, "name": name, "parameters": {"molecules": 216, "steps": steps}}, seconds(factor))
+        for name, steps, factor in (("Short", 50, 1.0), ("Long", 500, 9.0))
+    ]
+    table = opened(page, *tokens(*sides)).context["table"]
+    assert [line["row"].metric for line in table.rows] == ["elapsed_s"]
+    folded = next(fold for fold in table.folded if fold.element == "different-work")
+    assert "packets" in {line["row"].metric for line in folded.rows}
+
+
+def test_long_facts_are_folded(library, page):
+    runs = [measured(library, {"name": name, **WATER}, seconds(1.0)) for name in ("P", "Q")]
+    for run, names in zip(runs, (["libc.so.6"], [f"lib{n}.so.{n}" for n in range(60)]), strict=True):
+        environment = Environment.objects.create(hash=f"libraries-{run.pk}", facts={"program": {"libraries": names}})
+        run.trials.update(environment=environment)
+    document = fromstring(opened(page, *tokens(*runs)).content.decode())
+    (fold,) = document.xpath("//*[@id='environment']//td/details")
+    assert len(fold.findtext("summary").strip().split("≠")[0].strip()) < 70
+    assert "lib59.so.59" in fold.text_content()
+    assert "lib59.so.59" not in document.get_element_by_id("answer").text_content()
 
 
 def test_it_does_not_call_different_what_a_publication_does_not_state(library, page):

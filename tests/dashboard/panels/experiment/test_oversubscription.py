@@ -15,6 +15,16 @@ def ran(trial: Trial) -> None:
     Trial.objects.filter(pk=trial.pk).update(conditions={"cores": 2, "oversubscription": words})
 
 
+def test_the_largest_size_so_far_is_named_while_larger_ones_wait(page, submit, run):
+    experiment = submit(sweep={"hosts": [2, 4]}, repetitions=1)
+    run(most=1)
+    for trial in experiment.trials.filter(state="finished"):
+        ran(trial)
+    assert (
+        page.get(experiment.get_absolute_url()).context["oversubscription"] == "up to 2 virtual hosts on 2 cores so far"
+    )
+
+
 @pytest.mark.parametrize(
     ("hosts", "words"), [([2, 4], "Up to 4 virtual hosts on 2 cores"), ([2], "2 virtual hosts on 2 cores")]
 )
