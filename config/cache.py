@@ -1,4 +1,4 @@
-"""Values of the cache in Redis: pickles, which run code when they are read, with a signature."""
+"""Signed values of the cache in Redis: pickles run code when they are read."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ForgedValue(RedisError):
 
 
 class SignedSerializer(RedisSerializer):
-    """Django's serializer, but a program that can write to Redis cannot choose code of ours.
+    """Django's serializer with a signature.
 
-    Integers, which Redis increments, have no signature.
+    A program that can write to Redis cannot choose code of this installation. Integers, which Redis increments, have no signature.
     """
 
     def dumps(self, obj: Any) -> int | bytes:

@@ -158,7 +158,7 @@ class Filter:
 
 
 def _blocks_without(refused: frozenset[int], first: int = 0, size: int = 256) -> Iterator[tuple[int, int]]:
-    """Yield mask and value of the largest aligned blocks of bytes without a refused one."""
+    """Yield mask and value of the largest aligned blocks without a refused byte."""
     if refused.isdisjoint(range(first, first + size)):
         yield 256 - size, first
     elif size > 1:

@@ -1,4 +1,4 @@
-"""Packets that forge lines, and a tshark that an error of a dissector lets print without end."""
+"""Packets that forge lines, and a tshark that prints without end."""
 
 from __future__ import annotations
 

@@ -108,7 +108,11 @@ def test_filter_refuses_disk_that_no_byte_was_written_to(program: bytes, numbers
 
 
 def test_filter_refuses_the_requests_of_file_systems_and_no_other_kind(program: bytes, numbers: dict[str, int]) -> None:
-    """FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR; Btrfs: snapshot, subvolume, its flags, bcachefs: subvolume; F2FS: atomic write."""
+    """Refuse flags, snapshots, subvolumes and atomic writes.
+
+    FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR; of Btrfs SNAP_CREATE, SUBVOL_CREATE, SUBVOL_SETFLAGS; of bcachefs SUBVOLUME_CREATE; of F2FS
+    START_ATOMIC_WRITE.
+    """
     for request in (0x40086602, 0x401C5820, 0x50009401, 0x5000940E, 0x4008941A, 0x4018BC10, 0xF501):
         assert verdict(program, numbers["ioctl"], X86_64, [3, request]) == NOT_THERE, hex(request)
     for kind in range(256):
