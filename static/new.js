@@ -34,7 +34,7 @@
     for (const place of form.querySelectorAll(".err")) {
       const input = place.id && form.querySelector(`[aria-describedby~="${place.id}"]`) || (place.closest("tr") || place).querySelector("[name=sweep_values]");
       if (!input) continue;
-      const bad = place.textContent.trim() !== "";
+      const bad = !place.classList.contains("warn") && place.textContent.trim() !== "";
       input.classList.toggle("is-invalid", bad);
       if (bad) input.setAttribute("aria-invalid", "true"); else input.removeAttribute("aria-invalid");
     }
