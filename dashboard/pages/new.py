@@ -161,7 +161,10 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
 
 
 def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
-    """Return a fixed design of the recommended next trials; with a goal, the design with them. Raise Http404."""
+    """Return a fixed design of the recommended next trials. Raise Http404.
+
+    With a goal, return its whole design with them.
+    """
     suggested = diagnosis_of(experiment).suggested
     if not suggested:
         raise Http404("no trials are recommended")

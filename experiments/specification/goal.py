@@ -35,7 +35,10 @@ def _until(value: Any) -> Any:
 
 
 def _share(value: Any) -> Any:
-    return FRACTION.parse(value) if isinstance(value, str) else refuse_bool(value)
+    share = FRACTION.parse(value) if isinstance(value, str) else refuse_bool(value)
+    if isinstance(share, int | float) and not _NARROWEST <= share <= _WIDEST:
+        raise ValueError(f"must be from {FRACTION.format(_NARROWEST)} to {FRACTION.format(_WIDEST)}")
+    return share
 
 
 class Budget(Part):

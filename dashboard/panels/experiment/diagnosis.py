@@ -140,9 +140,9 @@ def diagnosis_context(
 
 
 def _loss_beyond(answer: Answer, facts: Sequence[Fact]) -> Fact | None:
-    """Return the fact about what sizes beyond the recommended one lose, if larger ones are as good.
+    """Return the fact about what larger sizes lose, if they are as good.
 
-    The answer's own causes explain the recommended size then.
+    They are larger than the recommended one. The answer's own causes explain the recommended size then.
     """
     enough = answer.figure("enough")
     if answer.question != "scale" or enough is None:

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from dashboard.labels import parameter_label
 from dashboard.panels.new.draft import default_of, holds_text, shown_default, shown_value
-from dashboard.panels.new.preview import UNIT_EXAMPLES, is_bare, unit_note
+from dashboard.panels.new.preview import UNIT_EXAMPLES, bare_note, is_bare, unit_note
 from dashboard.panels.new.proposal import row_values
 from experiments import workloads
-from experiments.common.quantities import FRACTION
+from experiments.common.quantities import DURATION, FRACTION, Dimension
 from experiments.errors import FieldError
 from experiments.metrics import ENERGY, deciding_choices
 from experiments.models import Cluster
@@ -179,6 +179,11 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
 }
 _FIRST_BUDGET: Mapping[str, Any] = {"time": "30 min"}
 """Budget that the form proposes."""
+_UNITS_OF_GOAL: Mapping[str, tuple[Dimension, str]] = {
+    "goal.budget.time": (DURATION, "min"),
+    "goal.matters": (FRACTION, "%"),
+}
+"""Kind of quantity and usual unit of the fields of a goal in which a bare number means another unit."""
 _USUAL_LINK = 5
 """Link parameters at the top of the form."""
 _LINK_CHOICES: dict[str, Choices] = {
@@ -204,6 +209,14 @@ _GROUP_LABELS: Mapping[str, str] = {
     "goal.budget": "Goal, limits",
     "ideal": "Ideal network",
 }
+
+
+def _with_reading(entry: Field, typed: Any) -> Field:
+    """Return the field with what a typed number without a unit means."""
+    dimension, unit = _UNITS_OF_GOAL.get(entry.path, (None, ""))
+    if dimension is None or not isinstance(typed, str | int) or not is_bare(typed):
+        return entry
+    return replace(entry, warnings=(bare_note(entry.label, str(typed), dimension, unit),))
 
 
 def _time_text(name: str, value: Any) -> Any:
@@ -277,13 +290,18 @@ class Form:
                 self._field("goal.precision", "Precision", precision, hint="Half-width of each interval."),
                 errors=self.errors.get("goal.until", ()),
             ),
-            "matters": self._field(
-                "goal.matters",
-                "Smallest difference that matters",
-                FRACTION.format(matters) if isinstance(matters, float) else matters,
+            "matters": _with_reading(
+                self._field(
+                    "goal.matters",
+                    "Smallest difference that matters",
+                    FRACTION.format(matters) if isinstance(matters, float) else matters,
+                ),
+                matters,
             ),
             "budget": [
-                self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name)))
+                _with_reading(
+                    self._field(f"goal.budget.{name}", label, _time_text(name, budget.get(name))), budget.get(name)
+                )
                 for name, label in (("time", "Time"), ("trials", "Trials"), ("host_hours", "Host hours"))
             ],
             "at_most": self._repetitions(self.draft.get("repetitions"), "at_most"),

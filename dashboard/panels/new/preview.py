@@ -14,7 +14,7 @@ from analysis.conclusions.searching import CANDIDATES
 from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
-from experiments.common.quantities import FRACTION
+from experiments.common.quantities import FRACTION, Dimension
 from experiments.models import Cluster, ClusterTest, Trial
 from experiments.selectors.question import planned_question
 from experiments.selectors.trial_times import Estimate
@@ -226,11 +226,13 @@ def is_bare(value: Any) -> bool:
 
 def unit_note(name: str, written: str) -> str:
     """Return what a bare number of the link means."""
-    dimension, unit = dimension_of("", name), UNIT_EXAMPLES[name]
+    return bare_note(parameter_label(name), written, dimension_of("", name), UNIT_EXAMPLES[name])
+
+
+def bare_note(label: str, written: str, dimension: Dimension | None, unit: str) -> str:
+    """Return what a bare number of a quantity means, and how to enter the usual unit."""
     meaning = "" if dimension is None else dimension.format(float(written))
-    return (
-        f"{parameter_label(name)}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
-    )
+    return f"{label}: {written} has no unit and means {meaning}. Enter {written} {unit} if you mean that."
 
 
 def _too_long(spec: ExperimentSpec, times: Sequence[Estimate]) -> list[str]:

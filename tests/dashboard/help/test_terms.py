@@ -66,7 +66,7 @@ def test_a_metric_leads_to_the_catalogue() -> None:
 def test_a_definition_names_other_metrics_by_their_labels() -> None:
     meanings = {name: term(name).meaning for name in METRICS}  # type: ignore[union-attr]
     named = {name: [word for word in re.findall(r"\w+", text) if word in METRICS] for name, text in meanings.items()}
-    assert {name for name, ids in named.items() if any("_" in each for each in ids)} == set()
+    assert {name for name, ids in named.items() if any("_" in word for word in ids)} == set()
     assert "“Load balance” x “Communication efficiency”" in meanings["mpi_parallel_efficiency"]
 
 

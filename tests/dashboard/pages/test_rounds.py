@@ -123,6 +123,26 @@ def test_form_shows_the_goal_of_a_specification() -> None:
     assert [field.value for field in form.goal["budget"]] == ["", "90", ""]
 
 
+def test_numbers_of_a_goal_without_a_unit_show_what_they_mean_at_their_fields() -> None:
+    form = Form(posted(**{"goal.budget.time": "5", "goal.matters": "0.25"}))
+    assert [(entry.warnings, entry.tone) for entry in (form.goal["budget"][0], form.goal["matters"])] == [
+        (("Time: 5 has no unit and means 5 s. Enter 5 min if you mean that.",), "warn"),
+        (
+            ("Smallest difference that matters: 0.25 has no unit and means 25 %. Enter 0.25 % if you mean that.",),
+            "warn",
+        ),
+    ]
+    for draft in (posted(**{"goal.budget.time": "5 min", "goal.matters": "25 %"}), {"goal": {"matters": 0.25}}):
+        form = Form(draft)
+        assert [entry.warnings for entry in (*form.goal["budget"], form.goal["matters"])] == [()] * 4
+
+
+@pytest.mark.parametrize("matters", ["0.05 %", 0.0001, "60 %"])
+def test_a_difference_that_matters_is_refused_in_percent(matters: Any) -> None:
+    with pytest.raises(InvalidSpec, match=r"must be from 0\.1 % to 50 %"):
+        parse({**specification(), "goal": {"until": "answered", "matters": matters, "budget": {"trials": 9}}})
+
+
 def test_fixed_design_posts_no_goal() -> None:
     assert "goal" not in posted(**{"goal.kind": "fixed", "goal.budget.time": "30 min"})
 
