@@ -1,4 +1,4 @@
-"""Retention: removal of old captures, events, exports, keys and experiments."""
+"""Retention: removal of old captures, events, exports, keys, sessions, experiments."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 
@@ -65,6 +66,11 @@ def remove_old_exports() -> int:
 def remove_old_keys() -> int:
     """Remove old answers to idempotent requests; return how many."""
     return IdempotencyKey.objects.filter(asked_at__lt=Now() - IdempotencyKey.KEPT).delete()[0]
+
+
+def remove_old_sessions() -> int:
+    """Remove expired sessions, which no request does; return how many."""
+    return _in_batches(Session.objects.filter(expire_date__lt=Now()))
 
 
 def remove_old_events() -> int:

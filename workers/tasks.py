@@ -68,6 +68,7 @@ def remove_old_captures() -> None:
     retention.remove_old_captures()
     retention.remove_old_exports()
     retention.remove_old_keys()
+    retention.remove_old_sessions()
     retention.remove_old_events()
     Heartbeat.forget_old()
     retention.forget_deleted()

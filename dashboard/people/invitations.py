@@ -25,8 +25,12 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
 @login_not_required
 @require_GET
 def come(request: HttpRequest, key: str) -> HttpResponse:
-    """Move the key from the URL to the session, to keep it out of Referer headers."""
-    request.session[_SESSION_KEY] = key
+    """Move the key from the URL to the session, to keep it out of Referer headers.
+
+    Only of open invitations: a session is a row that any visitor could fill.
+    """
+    if Invitation.find(key) is not None:
+        request.session[_SESSION_KEY] = key
     return redirect("invitation")
 
 

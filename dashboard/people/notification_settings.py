@@ -8,12 +8,13 @@ from allauth.core import ratelimit
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 
 from dashboard.requests.concurrency_limits import Busy, acquire
-from experiments.access import visible_projects
+from experiments.access import visible_experiments, visible_projects
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import Delivery, NoticeChoices, Project, Webhook
+from experiments.models import Delivery, Experiment, NoticeChoices, Project, Webhook
 from workers.notifications import outbox
 from workers.notifications.address import Refused, checked, refuse_private
 
@@ -71,22 +72,30 @@ def of_account(user: Any) -> dict[str, Any]:
         "sends_mail": settings.SENDS_MAIL,
         "no_mail": outbox.NO_MAIL,
         "no_address": outbox.NO_ADDRESS,
-        "deliveries": last_deliveries(user=user),
+        "deliveries": last_deliveries(user, user=user),
     }
 
 
-def of_project(project: Project) -> dict[str, Any]:
+def of_project(project: Project, user: Any) -> dict[str, Any]:
     """Return the context of webhooks on a project page."""
     return {
         "webhooks": project.webhooks.all(),
         "webhook_form": WebhookForm(prefix="webhook"),
-        "deliveries": last_deliveries(webhook__project=project),
+        "deliveries": last_deliveries(user, webhook__project=project),
     }
 
 
-def last_deliveries(**filters: Any) -> list[Delivery]:
-    """Return the newest messages of a user or of webhooks, with their events."""
-    rows = Delivery.objects.filter(**filters).select_related("event__experiment", "event__trial", "webhook")
+def last_deliveries(reader: Any, **filters: Any) -> list[Delivery]:
+    """Return the newest messages of a user or of webhooks, with their events.
+
+    ``names`` is whether ``reader`` still sees the experiment, which may have another name or project now.
+    """
+    visible = visible_experiments(reader, Experiment.objects.filter(pk=OuterRef("event__experiment")))
+    rows = (
+        Delivery.objects.filter(**filters)
+        .select_related("event__experiment", "event__trial", "webhook")
+        .annotate(names=Exists(visible))
+    )
     return list(rows.order_by("-pk")[:_LAST])
 
 

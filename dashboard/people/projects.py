@@ -316,7 +316,7 @@ def project_page(request: HttpRequest, project: Project, *, status: int = 200, *
         ),
     }
     if manages:
-        context |= of_project(project) | {
+        context |= of_project(project, request.user) | {
             "invitations": project.invitations.open().select_related("invited_by").order_by("expires_at"),
             "member_form": MemberForm(prefix="member"),
             "invitation_form": InvitationForm(prefix="invitation"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from experiments.files import trial_directory
@@ -14,6 +15,7 @@ from experiments.library import load_defaults
 from experiments.models import Artifact, Experiment, State, Trial
 from experiments.specification import parse
 from workers.retention import remove_old_captures
+from workers.tasks import remove_old_captures as apply_retention
 
 
 @pytest.fixture
@@ -47,3 +49,11 @@ def test_it_keeps_what_is_young_enough_or_kept_for_ever(capture: Artifact, setti
     settings.CAPTURE_RETENTION_DAYS = days
     assert remove_old_captures() == 0
     assert capture.file.exists()
+
+
+def test_expired_sessions_go(db: None) -> None:
+    now = timezone.now()
+    for key, days in (("over", -1), ("open", 1)):
+        Session.objects.create(session_key=key, expire_date=now + timedelta(days=days))
+    apply_retention()
+    assert [session.session_key for session in Session.objects.all()] == ["open"]

@@ -182,6 +182,24 @@ def test_the_feed_hides_events_of_invisible_experiments(
     assert [row["title"] for row in page.get("/api/v1/events/").json()["results"]] == ["Confidential"]
 
 
+def test_sent_messages_do_not_name_experiments_that_left(
+    page: Client, maintainer: Client, person: User, library: Project, submit: Submit
+) -> None:
+    """Their names may have changed in the other project."""
+    experiment = submit()
+    Event.note(Event.Kind.ENDED, "x", experiment=experiment, data={})
+    event = Event.objects.get()
+    webhook = Webhook.objects.create(project=library, url="https://example.org/", made_by=person)
+    Delivery.objects.create(event=event, user=person)
+    Delivery.objects.create(event=event, webhook=webhook)
+    pages = ((page, "/account/"), (maintainer, f"/projects/{library.slug}/"))
+    Experiment.objects.update(name="Quiet name")
+    assert all("Quiet name" in client.get(path).text for client, path in pages)
+    Experiment.objects.update(name="Secret plans", project=Project.objects.create(slug="other", name="Other"))
+    for client, path in pages:
+        assert "Secret plans" not in client.get(path).text
+
+
 def test_rest_pages_events_by_cursor(page: Client, person: User, library: Project) -> None:
     for number in range(3):
         Report.write(library, f"Report {number}", "text", {}, by=person)

@@ -10,6 +10,7 @@ import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.exceptions import PermissionDenied
 from django.test import Client
@@ -138,6 +139,14 @@ def test_sign_in_takes_as_long_for_names_of_no_account(person: User) -> None:
 
     times = {name: min(tried(name) for _ in range(4)) for name in ("okafor", "nobody", "closed", "linked")}
     assert max(times.values()) < 2 * min(times.values()), times
+
+
+def test_visitors_store_no_session_with_invented_links(db: None, client: Client) -> None:
+    """Each was a row of the database with up to 80 KB of the visitor."""
+    for path in ("/invitation/", "/shared/"):
+        client.get(f"{path}{'k' * 1000}/")
+    assert client.get("/invitation/").status_code == 404
+    assert not Session.objects.exists()
 
 
 def test_invitation_makes_one_account(library: Project, client: Client) -> None:
