@@ -27,7 +27,7 @@ class SignedSerializer(RedisSerializer):
         content = super().dumps(obj)
         return content if isinstance(content, int) else _signature(content) + content
 
-    def loads(self, data: bytes) -> Any:
+    def loads(self, data: Any) -> Any:
         """Return the value. Raise ForgedValue."""
         try:
             return int(data)

@@ -1,4 +1,4 @@
-"""Retention: removal of old captures, events, exports, keys, sessions, experiments."""
+"""Remove old captures, events, exports, keys, sessions and experiments."""
 
 from __future__ import annotations
 
