@@ -23,8 +23,8 @@ class SignedSerializer(RedisSerializer):
     A program that can write to Redis cannot choose code of this installation. Integers, which Redis increments, have no signature.
     """
 
-    def dumps(self, obj: Any) -> int | bytes:
-        content = super().dumps(obj)
+    def dumps(self, obj: Any) -> Any:
+        content: int | bytes = super().dumps(obj)
         return content if isinstance(content, int) else _signature(content) + content
 
     def loads(self, data: Any) -> Any:
