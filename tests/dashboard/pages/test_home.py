@@ -50,7 +50,6 @@ def test_the_owner_of_the_demonstration_has_run_nothing_either(
     assert TOUR in page.get(reverse("home")).content.decode()
 
 
-@pytest.mark.parametrize("origin", ["name", "command line"])
 @pytest.mark.parametrize("is_superuser", [False, True])
 def test_administrators_are_offered_the_pages_that_set_up_the_site(
     page: Client, person: User, demonstration: Experiment, is_superuser: bool
@@ -59,6 +58,7 @@ def test_administrators_are_offered_the_pages_that_set_up_the_site(
     assert ("To set up the site" in page.get(reverse("home")).content.decode()) is is_superuser
 
 
+@pytest.mark.parametrize("origin", ["name", "command line"])
 def test_another_experiment_with_its_slug_is_not_the_demonstration(
     page: Client, person: User, library: Any, origin: str
 ) -> None:
