@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging.config
 import os
 import re
 import sys
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import structlog
 
@@ -105,17 +106,24 @@ def _rendering(style: str) -> list[structlog.typing.Processor]:
     # Plain tracebacks: rich ones print local variables, such as passwords.
     return [
         _escape_controls,
-        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=_print_traceback),
     ]
 
 
 def _escape_controls(_logger: Any, _method: str, event_dict: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Escape control characters of the message, which may quote a visitor's words.
+    """Escape the message, which may quote a visitor's words. The renderer escapes the values."""
+    return {**event_dict, "event": _escaped(str(event_dict["event"]))}
 
-    Further lines are indented: none looks like a record. The renderer escapes the values.
-    """
-    text = _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", str(event_dict["event"]))
-    return {**event_dict, "event": text.replace("\n", "\n  ")}
+
+def _print_traceback(stream: TextIO, exc_info: structlog.typing.ExcInfo) -> None:
+    plain = io.StringIO()
+    structlog.dev.plain_traceback(plain, exc_info)
+    stream.write(_escaped(plain.getvalue()))
+
+
+def _escaped(text: str) -> str:
+    """Return the text without control characters; no further line looks like a record."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text).replace("\n", "\n  ")
 
 
 def print_as_json(text: str, _stream: object = None) -> None:

@@ -1,5 +1,6 @@
 """Django settings; config/environment.py documents the variables."""
 
+import hashlib
 import os
 import re
 import socket
@@ -45,7 +46,8 @@ CACHES: dict[str, dict[str, Any]] = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": redis_address(REDIS_URL or "redis://127.0.0.1:1/0"),
-        "KEY_PREFIX": "rankwire:signed",  # not that of versions without signatures
+        # Values that were signed with another secret key are absent, not forged.
+        "KEY_PREFIX": f"rankwire:{hashlib.sha256(SECRET_KEY.encode()).hexdigest()[:8]}",
         "OPTIONS": {
             "serializer": "config.cache.SignedSerializer",
             "socket_connect_timeout": 3,

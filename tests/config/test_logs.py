@@ -94,10 +94,14 @@ import config.settings, logging, structlog
 name = "x\\n2026-11-28T00:00:00Z [info     ] forged \\x1b[2J\\x9b31m\\r"
 logging.getLogger("axes").warning("AXES: New login failure by %s", name)
 structlog.get_logger("ours").warning("files_not_removed", reason=name)
+try:
+    raise ValueError(name)
+except ValueError:
+    logging.getLogger("web").exception("request")
 """
 
 
 def test_words_of_visitors_are_no_records_and_no_commands_of_a_terminal() -> None:
     lines = run("console", FORGED).splitlines()
-    assert [line.startswith("20") for line in lines] == [True, False, True]
+    assert [number for number, line in enumerate(lines) if line.startswith("20")] == [0, 2, 3]
     assert all(line.isprintable() for line in lines)
