@@ -230,6 +230,19 @@ def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_red
     assert 'id="next-dialog"' not in html
 
 
+def test_recommended_trials_of_a_goal_lead_to_its_next_round(page, submit, empty_redis):
+    experiment = submit(repetitions=2, goal={"until": "answered", "budget": {"trials": 6}})
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
+
+    html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
+
+    assert '<a href="#rounds-title">Run one more round</a>' in html
+    assert 'id="next-dialog"' not in html
+
+
 def test_the_rate_of_hpl_gets_no_cause_from_the_tests_of_hpc_challenge(submit, empty_redis):
     """HPL takes 2.3 s of the 54 s that HPC Challenge runs on two hosts."""
     experiment = submit(workload="hpl", parameters={}, sweep={"hosts": [1, 2]}, repetitions=3)
