@@ -72,10 +72,12 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
     labels = {name.replace("_", " ") for name in stored}
     model = entry.content_type.model_class()
     fields = model._meta.concrete_fields if model else ()
+    # Relations of other models to this one, which the log of a new row lists.
+    relations = {field.name for field in model._meta.related_objects} if model else set()
     switches = {str(field.verbose_name).lower() for field in fields if isinstance(field, BooleanField)}
     for title, values in entry.changes_display_dict.items():
         label = title.lower()
-        if label not in labels:
+        if label not in labels and label not in relations:
             words = _SWITCH if label in switches else _EMPTY
             before, after = (words.get(value, value) for value in values)
             rows.append((_TITLES.get(label, label), before, after or _UNSET))

@@ -11,7 +11,7 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.people.change_rows import with_words
+from dashboard.people.change_rows import changed_fields, with_words
 from dashboard.requests.lookup import MOST_WORDS
 from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project
 from experiments.models.people import accounts
@@ -135,6 +135,15 @@ def test_changes_list_first_values_checks_and_the_part_that_differs(library: Pro
     assert checked["fields"] == [("check", "", "started")]
     assert {("name", "", "Rack"), ("Hosts", "", "n1"), ("accepts experiments", "", "yes")} <= set(created["fields"])
     assert not [row for row in rows if row["kind"] == "mails"]
+
+
+def test_a_new_cluster_lists_its_fields_alone(db: None) -> None:
+    cluster = Cluster.objects.create(slug="rack", name="Rack", kind="local")
+    created = LogEntry.objects.get_for_object(cluster).get()
+    assert {"trials", "experiments"} <= set(created.changes_dict)
+    rows = changed_fields(created)
+    assert "Rack" in [after for label, _, after in rows if label == "name"]
+    assert not [after for _, _, after in rows if after.endswith(".None")]
 
 
 def test_changes_are_found_by_words(library: Project) -> None:
