@@ -142,11 +142,24 @@ def test_sign_in_takes_as_long_for_names_of_no_account(person: User) -> None:
 
 
 def test_visitors_store_no_session_with_invented_links(db: None, client: Client) -> None:
-    """Each was a row of the database with up to 80 KB of the visitor."""
+    """A session is a row of the database that any visitor could fill."""
     for path in ("/invitation/", "/shared/"):
         client.get(f"{path}{'k' * 1000}/")
     assert client.get("/invitation/").status_code == 404
     assert not Session.objects.exists()
+
+
+def test_expired_link_does_not_accept_the_earlier_invitation_of_the_session(
+    library: Project, page: Client, person: User
+) -> None:
+    boss = factories.person("boss", is_superuser=True)
+    _, first = Invitation.issue(Project.objects.create(slug="first", name="First"), "viewer", by=boss)
+    ended, second = Invitation.issue(library, "viewer", by=boss)
+    ended.delete()
+    assert page.get(f"/invitation/{first}/", follow=True).status_code == 200
+    assert page.get(f"/invitation/{second}/", follow=True).status_code == 404
+    assert page.post("/invitation/").status_code == 404
+    assert not Membership.objects.filter(user=person, project__slug="first").exists()
 
 
 def test_invitation_makes_one_account(library: Project, client: Client) -> None:
