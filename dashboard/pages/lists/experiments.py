@@ -248,8 +248,8 @@ deleted = view(TICKED_EXPERIMENTS, DELETE)
 def trash(request: HttpRequest) -> HttpResponse:
     """Show the deleted experiments that can be restored."""
     rows = [
-        {"kept": row, "about": _about(row), "may_remove": may_remove(request.user, row)}
-        for row in visible_deleted(request.user)
+        {"kept": row, "about": _about(row), "may_remove": may_remove(request.user, row, role)}
+        for row, role in visible_deleted(request.user).items()
     ]
     return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
 
