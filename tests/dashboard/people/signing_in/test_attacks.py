@@ -266,7 +266,7 @@ def test_second_factor_is_removed_only_after_the_identity_is_confirmed(
 
 @pytest.mark.parametrize("change", ["closed", "password"])
 def test_a_new_password_is_refused_if_the_account_changed_meanwhile(person: User, change: str) -> None:
-    """A slow request had stored the whole account as it was before."""
+    """A slow request does not store the account as it was before."""
     read_before = User.objects.get(pk=person.pk)
     if change == "closed":
         close_account(person)
