@@ -139,7 +139,7 @@ def test_a_refused_number_is_found_in_little_memory() -> None:
 
 
 def test_upload_refuses_many_long_experiments(bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """All are in memory at once. The command line, which moves whole installations, has no such limit."""
+    """All are in memory at once. The command moves whole installations: no limit."""
     path = bundle()
     elsewhere()
     monkeypatch.setattr(intake, "JSON_BYTES", 50)
