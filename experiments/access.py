@@ -267,7 +267,7 @@ def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> 
 
 
 def _may_change(user: Any, experiment: Experiment, role: str | None = None) -> bool:
-    role = role or role_in(user, experiment.project)
+    role = role_in(user, experiment.project) if role is None else role
     is_own = role == Role.SUBMITTER and experiment.owner_id == user.pk
     return role == Role.MAINTAINER or (is_own and restricted_field(experiment.specification) is None)
 
@@ -333,7 +333,7 @@ def may_cancel(user: Any, experiment: Experiment, role: str | None = None) -> bo
 
 
 def _owns(user: Any, thing: Experiment | Deleted | Report, role: str | None = None) -> bool:
-    role = role or role_in(user, thing.project)
+    role = role_in(user, thing.project) if role is None else role
     return role == Role.MAINTAINER or (role == Role.SUBMITTER and thing.owner_id == user.pk)
 
 
@@ -342,16 +342,19 @@ def may_restore(user: Any, deleted: Deleted) -> bool:
     return _owns(user, deleted)
 
 
-def may_remove(user: Any, deleted: Deleted) -> bool:
-    """Return whether ``user`` may remove a deleted experiment for good: maintainers."""
-    return role_in(user, deleted.project) == Role.MAINTAINER
+def may_remove(user: Any, deleted: Deleted, role: str | None = None) -> bool:
+    """Return whether ``user`` may remove a deleted experiment for good: maintainers.
+
+    ``role`` is the user's role, if known.
+    """
+    return (role_in(user, deleted.project) if role is None else role) == Role.MAINTAINER
 
 
-def visible_deleted(user: Any) -> list[Deleted]:
-    """Return the deleted experiments that ``user`` may restore, newest first."""
+def visible_deleted(user: Any) -> dict[Deleted, str]:
+    """Return the deleted experiments that ``user`` may restore -> role, newest first."""
     deleted = Deleted.objects.select_related("project", "owner", "by").filter(project__in=visible_projects(user))
     roles = {project: role_in(user, project) or "" for project in {row.project for row in deleted}}
-    return [row for row in deleted if _owns(user, row, roles[row.project])]
+    return {row: role for row in deleted if _owns(user, row, role := roles[row.project])}
 
 
 def may_prioritise(user: Any, experiment: Experiment) -> bool:

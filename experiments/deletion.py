@@ -6,7 +6,7 @@ no filter. Restored rows have the same keys. The files of its trials stay in pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -88,13 +88,21 @@ def forget_old() -> int:
 
 
 def remove(pk: int) -> bool:
-    """Remove a deleted experiment and its files for good; return False if it is gone."""
+    """Remove a deleted experiment for good; return False if it is gone.
+
+    Its files are removed after the outermost commit, so that a rollback loses none.
+    """
     with transaction.atomic():
         deleted = Deleted.objects.select_for_update().filter(pk=pk).first()
         if deleted is None:
             return False
         numbers = deleted.trials
         deleted.delete()
+        transaction.on_commit(lambda: _remove_files(numbers))
+    return True
+
+
+def _remove_files(numbers: Iterable[int]) -> None:
     file_store = store.current()
     for number in numbers:
         try:
@@ -103,7 +111,6 @@ def remove(pk: int) -> bool:
             log.warning("files_not_removed", trial=number, reason=str(error))
             if isinstance(error, StoreUnavailable):
                 break
-    return True
 
 
 def _store(deleted: Deleted, experiment: Experiment) -> dict[str, int]:

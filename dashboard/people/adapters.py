@@ -77,7 +77,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Create the account, and accept the invitation: it makes one account."""
         with transaction.atomic():
             lock_name("accounts")
-            if why := _taken(form.cleaned_data):  # another request made it since the form was checked
+            if why := account_obstacle(form.cleaned_data):  # another request made it since the form was checked
                 raise ImmediateHttpResponse(refuse(request, 409, why))
             user = super().save_user(request, user, form, commit)
             if commit and invitation_of(request) is not None and not accept(request, user) and not settings.SIGN_UP:
@@ -113,7 +113,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             threading.Thread(target=_send, args=[message]).start()
 
 
-def _taken(data: Mapping[str, Any]) -> str:
+def account_obstacle(data: Mapping[str, Any]) -> str:
     """Return why an account with this name and address cannot be made; '' if it can."""
     name, email = str(data.get("username") or ""), str(data.get("email") or "")
     if name and filter_users_by_username(name).exists():

@@ -27,10 +27,12 @@ def invitation_of(request: HttpRequest) -> Invitation | None:
 def come(request: HttpRequest, key: str) -> HttpResponse:
     """Move the key from the URL to the session, to keep it out of Referer headers.
 
-    Only of open invitations: a session is a row that any visitor could fill.
+    Only of open invitations: a session is a row that any visitor could fill. Another link ends the session's invitation.
     """
     if Invitation.find(key) is not None:
         request.session[_SESSION_KEY] = key
+    else:
+        request.session.pop(_SESSION_KEY, None)
     return redirect("invitation")
 
 

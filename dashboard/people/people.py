@@ -24,7 +24,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis.numbers import plural
-from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN
+from dashboard.people.adapters import EMAIL_TAKEN, NAME_LETTERS, NAME_TAKEN, account_obstacle
 from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
 from experiments.errors import AccountUnchanged, LastSuperuser
@@ -91,8 +91,8 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         """
         with transaction.atomic():
             lock_name("accounts")
-            if User._default_manager.filter(username=self.cleaned_data["username"]).exists():
-                raise AccountUnchanged(NAME_TAKEN)
+            if why := account_obstacle(self.cleaned_data):
+                raise AccountUnchanged(why)
             user = self.save(commit=False)
             user.set_unusable_password()
             user.save()
@@ -182,7 +182,7 @@ def people(request: HttpRequest) -> HttpResponse:
     try:
         user = form.make()
     except AccountUnchanged as error:
-        form.add_error("username", str(error))
+        form.add_error("email" if str(error) == EMAIL_TAKEN else "username", str(error))
         return _list(request, form, status=422)
     return forbid_caching(_list(request, AccountForm(), made=user, link=new_account_link(request, user)))
 

@@ -24,20 +24,20 @@ class _Refused(str):
         return "is too large a number" if self.lstrip("-")[:1].isdecimal() else f"{self} is not a number"
 
 
-def require_few_values(text: str | bytes) -> None:
-    """Raise ValueError for a text of very many values, before it is parsed."""
-    marks: Any = b",[{" if isinstance(text, bytes) else ",[{"
-    if sum(text.count(marks[at : at + 1]) for at in range(len(marks))) > MOST_VALUES:
-        raise ValueError(f"it has more than {MOST_VALUES} values")
+def require_few_values(text: str | bytes, most: int) -> None:
+    """Raise ValueError for a text of more than ``most`` values, before it is parsed."""
+    marks: Any = (b",", b"[", b"{") if isinstance(text, bytes) else (",", "[", "{")
+    if sum(map(text.count, marks)) > most:
+        raise ValueError(f"it has more than {most} values")
 
 
-def parse(text: str | bytes, **hooks: Any) -> Any:
+def parse(text: str | bytes, *, most_values: int = MOST_VALUES, **hooks: Any) -> Any:
     """Return the value of a JSON text; ``hooks`` are those of ``json.loads``.
 
     Raise InvalidSpec at the field of an integer beyond 64 bits, an infinite number or NaN; ValueError or RecursionError for other
-    text, and for very many values.
+    text, and for more than ``most_values``.
     """
-    require_few_values(text)
+    require_few_values(text, most_values)
     refused: list[_Refused] = []
 
     def refuse(written: str) -> _Refused:

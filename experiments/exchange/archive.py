@@ -50,9 +50,15 @@ class Limits:
     """Of all files, unpacked."""
     expanded_bytes: int
     """Of all compressed analyses, profiles and traces among them, unpacked once more."""
+    description_bytes: int
+    """Of the descriptions of all experiments, which are in memory at once."""
+    json_values: int
+    """Of one JSON text."""
 
 
-OF_COMMAND: Final = Limits(files=200_000, content_bytes=1 << 40, expanded_bytes=1 << 42)
+OF_COMMAND: Final = Limits(
+    files=200_000, content_bytes=1 << 40, expanded_bytes=1 << 42, description_bytes=1 << 40, json_values=1 << 40
+)
 """Of `script/manage import`, which an administrator runs."""
 
 
@@ -118,8 +124,8 @@ class DirectoryContainer:
 class Archive:
     """The files of a bundle with their listed hashes."""
 
-    def __init__(self, container: Container) -> None:
-        self._container = container
+    def __init__(self, container: Container, limits: Limits) -> None:
+        self._container, self._limits = container, limits
         self.hashes = self._read_list()
 
     @classmethod
@@ -128,7 +134,7 @@ class Archive:
         """Open a zip archive or a directory. Raise BadBundle, or OSError if it is missing."""
         container: Container = DirectoryContainer(path, limits) if path.is_dir() else ZipContainer(path, limits)
         try:
-            yield cls(container)
+            yield cls(container, limits)
         finally:
             container.close()
 
@@ -176,7 +182,7 @@ class Archive:
 
     def json(self, name: str) -> Any:
         """Return the content of a JSON file. Raise BadBundle."""
-        return parsed_json(self.content(name), name)
+        return parsed_json(self.content(name), name, self._limits.json_values)
 
     def unpack(self, name: str, target: Path) -> None:
         """Write a file of the bundle to a new place."""
@@ -208,10 +214,10 @@ def pieces_of(container: Container, name: str) -> Iterator[bytes]:
         raise BadBundle(f"{name} cannot be read: {error}.") from None
 
 
-def parsed_json(text: str | bytes, name: str) -> Any:
+def parsed_json(text: str | bytes, name: str, most_values: int) -> Any:
     """Return a JSON value of finite numbers. Raise BadBundle that names ``name``."""
     try:
-        return strict_json.parse(text, object_pairs_hook=distinct_fields)
+        return strict_json.parse(text, most_values=most_values, object_pairs_hook=distinct_fields)
     except (InvalidSpec, ValueError, RecursionError) as error:
         raise BadBundle(f"{name} is no JSON that can be read: {str(error)[:200]}.") from None
 

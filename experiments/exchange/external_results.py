@@ -23,6 +23,7 @@ from analysis.catalogue import METRICS
 from experiments import workloads
 from experiments.common import budget, plain_files
 from experiments.common.storable import storable
+from experiments.common.strict_json import MOST_VALUES
 from experiments.errors import BadBundle, FieldError, InvalidSpec, NotPlain, OutputError
 from experiments.exchange.archive import JSON_BYTES
 from experiments.exchange.exporting import pieces_of
@@ -85,14 +86,14 @@ def import_description(path: Path, *, project: Project, owner: Any = None, dry_r
 
 
 def import_report(
-    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False
+    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, most_values: int = MOST_VALUES
 ) -> tuple[list[ImportPlan], list[str]]:
     """Import a result file of another tool; return plans and exclusions."""
     try:
         content = plain_files.read_utf8(path, limit_bytes=_REPORT_BYTES)
     except NotPlain as error:
         raise BadBundle(f"{error}.") from None
-    report = read_report(content)
+    report = read_report(content, most_values)
     provenance = {"tool": report.tool, "sha256": hashlib.sha256(content.encode()).hexdigest()}
     described = []
     for data in report.sets:

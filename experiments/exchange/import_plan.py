@@ -21,7 +21,7 @@ from experiments.access import may_cancel
 from experiments.common import budget, strict_json
 from experiments.common.storable import storable
 from experiments.errors import BadBundle
-from experiments.exchange.archive import JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
+from experiments.exchange.archive import ELSEWHERE, JSON_BYTES, OF_COMMAND, Archive, Limits, in_pieces
 from experiments.exchange.bundle import CONTENTS
 from experiments.exchange.file_moves import begin_import, cluster_elsewhere, files_with_rows, imported_by, place_of
 from experiments.exchange.incoming import BAD, digest_of, experiment_of, trials_of
@@ -53,7 +53,6 @@ from experiments.specification.validation import in_todays_words
 
 _UNPACKED_BYTES: Final = 1 << 30
 """Unpacked size of a compressed analysis, profile or trace that a page may read."""
-_EXPERIMENTS_BYTES: Final = 2 * JSON_BYTES
 
 
 @dataclass(slots=True)
@@ -138,7 +137,7 @@ def import_bundle(
         contents = checked(Contents, archive.json(CONTENTS), f"{CONTENTS} {BAD}")
         bundle = _Bundle(archive, contents, digest_of(path), name or path.name, limits)
         result = ImportResult(contents.installation.name, contents.written_at, contents.written_by, contents.licence)
-        records = _experiments(archive, contents)
+        records = _experiments(archive, contents, limits)
         if len({record.uid for record in records}) < len(records):
             raise BadBundle("An experiment is in the bundle twice.")
         for record in records:
@@ -148,11 +147,12 @@ def import_bundle(
     return result
 
 
-def _experiments(archive: Archive, contents: Contents) -> list[ExperimentRecord]:
+def _experiments(archive: Archive, contents: Contents, limits: Limits) -> list[ExperimentRecord]:
     """Return all experiments, which are in memory at once. Raise BadBundle."""
+    most = limits.description_bytes
     names = {f"{directory}/experiment.json" for directory in contents.experiments}
-    if sum(archive.size(name) for name in names & archive.hashes.keys()) > _EXPERIMENTS_BYTES:
-        raise BadBundle(f"Its experiments are described in more than {_EXPERIMENTS_BYTES >> 20} MiB: split the bundle.")
+    if sum(archive.size(name) for name in names & archive.hashes.keys()) > most:
+        raise BadBundle(f"Its experiments are described in more than {most >> 20} MiB. {ELSEWHERE}")
     return [experiment_of(archive, directory) for directory in contents.experiments]
 
 
@@ -367,7 +367,7 @@ def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, s
             continue
         target = waiting / file.path
         bundle.archive.unpack(f"{directory}/{file.path}", target)
-        bundle.expanded_bytes += _readable_bytes(target, f"{directory}/{file.path}", file)
+        bundle.expanded_bytes += _readable_bytes(target, f"{directory}/{file.path}", file, bundle.limits)
         if bundle.expanded_bytes > (most := bundle.limits.expanded_bytes):
             raise BadBundle(f"Its compressed files become more than {most >> 20} MiB when they are unpacked.")
         path = f"{place_in_store}/{file.path}"
@@ -379,7 +379,7 @@ def _files(bundle: _Bundle, directory: str, trial: Trial, record: TrialRecord, s
     Artifact.objects.bulk_create(rows)
 
 
-def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
+def _readable_bytes(target: Path, name: str, file: FileRecord, limits: Limits) -> int:
     """Return the unpacked size of a file that pages read. Raise BadBundle.
 
     Its name or kind decides, not its path.
@@ -398,7 +398,7 @@ def _readable_bytes(target: Path, name: str, file: FileRecord) -> int:
                     raise BadBundle(f"{name} becomes more than {_UNPACKED_BYTES >> 20} MiB when it is unpacked.")
                 if is_json and size <= most_json:
                     last += piece
-        strict_json.require_few_values(last)
+        strict_json.require_few_values(last, limits.json_values)
         if is_json and (size > most_json or not isinstance(json.loads(last), dict)):
             what = "analysis of a capture" if file.kind == "analysis" else "table of a trial"
             raise BadBundle(f"{name} is no {what}.")

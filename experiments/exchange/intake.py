@@ -12,8 +12,18 @@ from typing import Any, Final
 from django.conf import settings
 
 from experiments.common import budget
+from experiments.common.strict_json import MOST_VALUES
 from experiments.errors import BadBundle
-from experiments.exchange.archive import ELSEWHERE, MANIFEST, Limits, ZipContainer, is_safe_path, pieces_of
+from experiments.exchange.archive import (
+    ELSEWHERE,
+    JSON_BYTES,
+    MANIFEST,
+    OF_COMMAND,
+    Limits,
+    ZipContainer,
+    is_safe_path,
+    pieces_of,
+)
 from experiments.exchange.external_results import import_description, import_report
 from experiments.exchange.import_plan import ImportResult, import_bundle
 from experiments.models import Project
@@ -27,7 +37,9 @@ _FILES: Final = 20_000
 """Most files of an upload: they are read within one request."""
 
 
-def import_file(path: Path, *, project: Project, owner: Any = None, dry_run: bool = False) -> ImportResult:
+def import_file(
+    path: Path, *, project: Project, owner: Any = None, dry_run: bool = False, limits: Limits = OF_COMMAND
+) -> ImportResult:
     """Import the file at ``path`` by its name, with the files that it names.
 
     Raise BadBundle, InvalidSpec at fields and lines, or OSError if it is missing.
@@ -37,9 +49,9 @@ def import_file(path: Path, *, project: Project, owner: Any = None, dry_run: boo
         plan = import_description(path, **options)
         return ImportResult(path.name, None, "", "", [plan], "description")
     if path.suffix == REPORT:
-        plans, left_out = import_report(path, **options)
+        plans, left_out = import_report(path, **options, most_values=limits.json_values)
         return ImportResult(path.name, None, "", "", plans, "report", left_out)
-    return import_bundle(path, **options)
+    return import_bundle(path, **options, limits=limits)
 
 
 def import_received_file(file: Path, name: str, *, project: Project, owner: Any, dry_run: bool) -> ImportResult:
@@ -51,17 +63,17 @@ def import_received_file(file: Path, name: str, *, project: Project, owner: Any,
     if files.is_used_up and not dry_run:
         raise BadBundle(f"The project {project.name} has used up its quota: {files.words} of files.")
     options: dict[str, Any] = {"project": project, "owner": owner, "dry_run": dry_run}
+    limits = upload_limits()
     plain = PurePosixPath(name.replace("\\", "/")).name[-100:]
     if Path(plain).suffix in _ALONE:
         with tempfile.TemporaryDirectory(prefix="rankwire-import-") as directory:
             path = Path(directory) / (plain if is_safe_path(plain) else f"sent{Path(plain).suffix}")
             shutil.copyfile(file, path)
-            return import_file(path, **options)
-    limits = upload_limits()
+            return import_file(path, **options, limits=limits)
     try:
         with _unpacked(file, limits) as described:
             if described is not None:
-                return import_file(described, **options)
+                return import_file(described, **options, limits=limits)
         return import_bundle(file, **options, name=name, limits=limits)
     except budget.Exhausted:
         raise BadBundle(f"Reading it takes longer than a request may. {ELSEWHERE}") from None
@@ -70,7 +82,13 @@ def import_received_file(file: Path, name: str, *, project: Project, owner: Any,
 def upload_limits() -> Limits:
     """Return the limits of an upload, which grow with `RANKWIRE_IMPORT_LIMIT_MIB`."""
     most = int(settings.IMPORT_LIMIT_BYTES)
-    return Limits(files=_FILES, content_bytes=4 * most, expanded_bytes=16 * most)
+    return Limits(
+        files=_FILES,
+        content_bytes=4 * most,
+        expanded_bytes=16 * most,
+        description_bytes=2 * JSON_BYTES,
+        json_values=MOST_VALUES,
+    )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -123,7 +124,7 @@ def test_old_captures_leave_the_bucket(experiment: Experiment, bucket: Bucket, s
 
 
 def test_files_of_a_deleted_experiment_stay_until_it_is_forgotten(
-    experiment: Experiment, bucket: Bucket, settings: LazySettings
+    experiment: Experiment, bucket: Bucket, settings: LazySettings, django_capture_on_commit_callbacks: Any
 ) -> None:
     before = there(bucket)
     deletion.delete(experiment, by=None)
@@ -134,7 +135,8 @@ def test_files_of_a_deleted_experiment_stay_until_it_is_forgotten(
     deletion.delete(again, by=None)
     Deleted.objects.update(at=Now() - timedelta(days=10))
     settings.DELETED_DAYS = 7
-    assert deletion.forget_old() == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        assert deletion.forget_old() == 1
     assert there(bucket) == set()
 
 

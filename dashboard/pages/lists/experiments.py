@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -105,7 +106,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 _MOST_TAGS: Final = 20
 _MOST_QUOTING: Final = 100
-"""Reports that are searched for the names of ticked experiments."""
+"""Newest reports with names of ticked experiments that are read."""
 _WORD: Final = re.compile(r"[-\w]+")
 MOST_DELETED: Final = 5000
 """Trials of an experiment that a request may delete."""
@@ -198,7 +199,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
     by_slug = {experiment.slug: experiment for experiment in experiments}
     rows = [by_slug[token] for token in tokens if token in by_slug]
-    progress, quoted = progress_of(rows), _quoted(user, rows)
+    progress = progress_of(rows)
     return [
         TickedRow(
             f"e:{experiment.slug}",
@@ -209,7 +210,6 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
                     workload_title(experiment.workload),
                     *experiment.tags,
                     plural(progress[experiment.pk].total, "trial"),
-                    *quoted[experiment.pk],
                 ]
             ),
             "published" if experiment.published else chip_state(progress[experiment.pk]),
@@ -218,21 +218,28 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     ]
 
 
-def _quoted(user: Any, experiments: Sequence[Experiment]) -> Mapping[int, list[str]]:
+def _find_with_reports(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
+    rows = _find(user, tokens)
+    quoted = _quoted(user, [row.thing.slug for row in rows])
+    return [replace(row, about=", ".join([row.about, *quoted[row.thing.slug]])) for row in rows]
+
+
+def _quoted(user: Any, slugs: Sequence[str]) -> Mapping[str, list[str]]:
     """Return the visible reports that contain parts of the experiments.
 
-    At most three each, by one search of all texts, which may have gigabytes.
+    The newest three each, by one search of all texts, which may have gigabytes.
     """
-    keys = {experiment.slug: experiment.pk for experiment in experiments}
-    quoted: dict[int, list[str]] = {key: [] for key in keys.values()}
-    if not keys:
+    quoted: dict[str, list[str]] = {slug: [] for slug in slugs}
+    if not slugs:
         return quoted
     newest = ReportVersion.objects.filter(report__in=visible_reports(user), number=F("report__version"))
-    naming = newest.filter(text__regex=rf"(^|[^-\w])({'|'.join(map(re.escape, keys))})($|[^-\w])")
-    for title, text in naming.values_list("title", "text")[:_MOST_QUOTING]:
-        for slug in keys.keys() & set(_WORD.findall(text)):
-            quoted[keys[slug]].append(f"quoted in the report {title!r}")
-    return {key: sentences[:3] for key, sentences in quoted.items()}
+    naming = newest.filter(text__regex=rf"(^|[^-\w])({'|'.join(map(re.escape, slugs))})($|[^-\w])")
+    texts = naming.order_by("-report__changed_at", "-report").values_list("title", "text")[:_MOST_QUOTING]
+    for title, text in texts:
+        for slug in quoted.keys() & set(_WORD.findall(text)):
+            quoted[slug].append(f"quoted in the report {title!r}")
+    more = ["possibly quoted in older reports"] if len(texts) == _MOST_QUOTING else []
+    return {slug: [*sentences[:3], *more] for slug, sentences in quoted.items()}
 
 
 TICKED_EXPERIMENTS: Final = TickedList("experiment", "experiments", "Experiments", "e:", _find, SLUG)
@@ -241,15 +248,15 @@ TICKED_EXPERIMENTS: Final = TickedList("experiment", "experiments", "Experiments
 archived = view(TICKED_EXPERIMENTS, ARCHIVE)
 restored = view(TICKED_EXPERIMENTS, RESTORE)
 tagged = view(TICKED_EXPERIMENTS, TAG)
-deleted = view(TICKED_EXPERIMENTS, DELETE)
+deleted = view(replace(TICKED_EXPERIMENTS, find=_find_with_reports), DELETE)
 
 
 @require_GET
 def trash(request: HttpRequest) -> HttpResponse:
     """Show the deleted experiments that can be restored."""
     rows = [
-        {"kept": row, "about": _about(row), "may_remove": may_remove(request.user, row)}
-        for row in visible_deleted(request.user)
+        {"kept": row, "about": _about(row), "may_remove": may_remove(request.user, row, role)}
+        for row, role in visible_deleted(request.user).items()
     ]
     return render(request, "lists/deleted.html", {"place": "experiments", "rows": rows})
 

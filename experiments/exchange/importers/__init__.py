@@ -26,11 +26,11 @@ class _Reader(Protocol):
 _READERS: Final[tuple[_Reader, ...]] = (reframe, ramble, talp)
 
 
-def read_report(text: str) -> ToolReport:
+def read_report(text: str, most_values: int = strict_json.MOST_VALUES) -> ToolReport:
     """Return the runs of a result file. Raise BadBundle for unknown formats."""
     try:  # NaN is a float here: only the run that has it is excluded
         hooks = {"object_pairs_hook": distinct_fields, "parse_float": float, "parse_constant": float}
-        data = strict_json.parse(text.removeprefix("\ufeff"), **hooks)
+        data = strict_json.parse(text.removeprefix("\ufeff"), most_values=most_values, **hooks)
     except (InvalidSpec, ValueError, RecursionError) as error:
         raise BadBundle(f"It is no JSON that can be read: {str(error)[:200]}.") from None
     chosen = next((importer for importer in _READERS if isinstance(data, dict) and importer.recognises(data)), None)

@@ -71,7 +71,7 @@ def test_share_links_name_no_experiments_of_other_projects(
 def test_estimates_rest_on_visible_trials(
     hidden: Project, library: Project, page: Client, person: User, submit: Any, run: Any
 ) -> None:
-    """They were the medians of other projects' trials."""
+    """The medians of other projects' trials are no basis."""
 
     def bases(user: User) -> set[str]:
         answer = client_of(user).post("/api/v1/validate/", json.dumps(specification()), "application/json")
@@ -110,7 +110,7 @@ def test_clusters_of_imports_are_visible_with_their_experiments(
 def test_imports_take_no_facts_of_clusters_that_other_projects_imported(
     hidden: Project, library: Project, tmp_path: Path
 ) -> None:
-    """A forged bundle could state price and kind of the clusters of later imports."""
+    """A forged bundle states no price or kind of the clusters of later imports."""
     forged = Cluster.objects.create(
         slug="hawk-elsewhere", name="Hawk", kind="testbed", facts={"price": 1.0}, elsewhere=True, enabled=False
     )
@@ -128,23 +128,37 @@ def test_imports_take_no_facts_of_clusters_that_other_projects_imported(
     assert Cluster.objects.get(pk=forged.pk).facts == {"price": 1.0}
 
 
-def test_reports_that_quote_ticked_experiments_are_found_in_one_search(page: Client, person: User, submit: Any) -> None:
-    """Each experiment had a search of its own in all texts."""
+def test_deletion_lists_the_newest_reports_by_one_search_of_all_texts(
+    page: Client, person: User, submit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiments = [submit(name=f"Water {number}") for number in range(5)]
     experiments[0].trials.update(state="cancelled")
     Report.write(
         experiments[0].project, "Ours", f"About {experiments[0].slug}, not {experiments[1].slug}0", {}, by=person
     )
-    with CaptureQueriesContext(connection) as queries:
-        text = page.get("/experiments/chosen/archive/", {"of": [f"e:{e.slug}" for e in experiments]}).text
-    assert sum("reportversion" in query["sql"] for query in queries) == 1
-    assert text.count("quoted in the report") == 1
+
+    def search(change: str) -> tuple[str, int]:
+        with CaptureQueriesContext(connection) as queries:
+            text = page.get(f"/experiments/chosen/{change}/", {"of": [f"e:{e.slug}" for e in experiments]}).text
+        return text, sum("reportversion" in query["sql"] for query in queries)
+
+    text, searches = search("delete")
+    assert (text.count("quoted in the report"), text.count("possibly quoted"), searches) == (1, 0, 1)
+    assert search("archive")[1] == 0
+    monkeypatch.setattr("dashboard.pages.lists.experiments._MOST_QUOTING", 2)
+    old = Report.objects.get()
+    for title in ("Newer", "Newest"):
+        Report.write(old.project, title, experiments[0].slug, {}, by=person)
+    old.revise("Old", experiments[0].slug, {}, by=person, base=1)
+    text, _ = search("delete")
+    assert re.findall("the report &#x27;([A-Za-z]+)&", text) == ["Old", "Newest"]
+    assert text.count("possibly quoted in older reports") == len(experiments)
 
 
-def test_deleted_experiments_take_as_many_queries_however_many_they_are(person: User, submit: Any) -> None:
+def test_trash_takes_as_many_queries_for_many_experiments_as_for_one(page: Client, person: User, submit: Any) -> None:
     def count() -> int:
         with CaptureQueriesContext(connection) as queries:
-            visible_deleted(person)
+            page.get("/experiments/chosen/deleted/")
         return len(queries)
 
     for number in range(2):

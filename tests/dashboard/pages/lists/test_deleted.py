@@ -12,7 +12,7 @@ from auditlog.models import LogEntry
 from django.contrib.auth.models import User
 from django.core import serializers
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -28,6 +28,7 @@ from experiments.models import (
     ExpectedChange,
     Experiment,
     ExperimentVersion,
+    IdempotencyKey,
     Measurement,
     ShareLink,
     Summary,
@@ -64,6 +65,11 @@ def measured(submit: Any, run: Any, person: User) -> Experiment:
     factories.prediction(experiment)
     connection.check_constraints()
     return experiment
+
+
+def fail(**_: Any) -> None:
+    """Raise the error of a lost connection."""
+    raise OperationalError("connection lost")
 
 
 def everything(experiment: Experiment) -> str:
@@ -160,7 +166,11 @@ def test_only_owner_and_maintainers_delete_and_restore(measured: Experiment, cli
 
 
 def test_it_is_forgotten_with_its_files_after_some_days(
-    measured: Experiment, person: User, settings: Any, tmp_path: Path
+    measured: Experiment,
+    person: User,
+    settings: Any,
+    tmp_path: Path,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     settings.VAR = tmp_path
     files = [tmp_path / "trials" / str(trial.pk) / "stdout.txt" for trial in measured.trials.all()]
@@ -175,14 +185,22 @@ def test_it_is_forgotten_with_its_files_after_some_days(
     assert retention.forget_deleted() == 0
     settings.DELETED_DAYS = 7
     assert all(file.exists() for file in files)
-    assert retention.forget_deleted() == 1
+    with django_capture_on_commit_callbacks(execute=True):
+        assert retention.forget_deleted() == 1
     assert [file for file in (*files, other) if file.exists()] == [other]
     with pytest.raises(CannotRestore, match="removed"):
         deletion.restore_deleted(deleted)
 
 
 def test_maintainers_remove_it_from_the_trash_at_once(
-    measured: Experiment, person: User, page: Client, client: Client, settings: Any, tmp_path: Path
+    measured: Experiment,
+    person: User,
+    page: Client,
+    client: Client,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
     settings.VAR = tmp_path
     file = tmp_path / "trials" / str(measured.trials.latest("pk").pk) / "stdout.txt"
@@ -197,7 +215,14 @@ def test_maintainers_remove_it_from_the_trash_at_once(
     assert f"{remove}?of=e:{measured.slug}" in text_of(client.get(DELETED))
     assert "It cannot be undone." in text_of(client.get(remove, query))
     assert Deleted.objects.exists()
-    client.post(remove, query)
+    with monkeypatch.context() as patch, django_capture_on_commit_callbacks(execute=True):
+        patch.setattr(IdempotencyKey.objects, "create", fail)
+        with pytest.raises(OperationalError):
+            client.post(remove, {**query, "once": "first"})
+    assert Deleted.objects.exists()
+    assert file.exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(remove, {**query, "once": "second"})
     assert not Deleted.objects.exists()
     assert not DeletedRows.objects.exists()
     assert not file.exists()

@@ -142,11 +142,24 @@ def test_sign_in_takes_as_long_for_names_of_no_account(person: User) -> None:
 
 
 def test_visitors_store_no_session_with_invented_links(db: None, client: Client) -> None:
-    """Each was a row of the database with up to 80 KB of the visitor."""
+    """A session is a row of the database that any visitor could fill."""
     for path in ("/invitation/", "/shared/"):
         client.get(f"{path}{'k' * 1000}/")
     assert client.get("/invitation/").status_code == 404
     assert not Session.objects.exists()
+
+
+def test_expired_link_does_not_accept_the_earlier_invitation_of_the_session(
+    library: Project, page: Client, person: User
+) -> None:
+    boss = factories.person("boss", is_superuser=True)
+    _, first = Invitation.issue(Project.objects.create(slug="first", name="First"), "viewer", by=boss)
+    ended, second = Invitation.issue(library, "viewer", by=boss)
+    ended.delete()
+    assert page.get(f"/invitation/{first}/", follow=True).status_code == 200
+    assert page.get(f"/invitation/{second}/", follow=True).status_code == 404
+    assert page.post("/invitation/").status_code == 404
+    assert not Membership.objects.filter(user=person, project__slug="first").exists()
 
 
 def test_invitation_makes_one_account(library: Project, client: Client) -> None:
@@ -253,7 +266,7 @@ def test_second_factor_is_removed_only_after_the_identity_is_confirmed(
 
 @pytest.mark.parametrize("change", ["closed", "password"])
 def test_a_new_password_is_refused_if_the_account_changed_meanwhile(person: User, change: str) -> None:
-    """A slow request had stored the whole account as it was before."""
+    """A slow request does not store the account as it was before."""
     read_before = User.objects.get(pk=person.pk)
     if change == "closed":
         close_account(person)
