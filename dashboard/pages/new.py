@@ -286,7 +286,7 @@ def form_context(
                 require_offered(spec)
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             past = visible_trials(user, by_keys=True)
-            made = make_preview(spec, plan, chosen, cluster_for(spec, plan), past)
+            made = make_preview(spec, plan, chosen, cluster_for(spec, plan), user, past)
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)
