@@ -73,7 +73,7 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     words = f"Queued {plural(experiment.trials.count(), 'trial')}."
     if first_only:
         words = "Queued the first trial. Run the missing trials when it has finished."
-    messages.success(request, words, extra_tags="ok")
+    messages.success(request, words, extra_tags="ok queued")
     if "tour" in request.POST:
         return redirect(f"{experiment.get_absolute_url()}?tour=1")
     # A study of the network has its answer on the page Network what-if.

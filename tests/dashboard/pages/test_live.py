@@ -46,7 +46,7 @@ def test_header_shows_progress_and_notifies_pages(page, submit, run):
 def test_a_notice_of_queued_trials_leaves_once_one_has_ended(page, submit, run):
     experiment = submit(repetitions=1)
     run(most=1)
-    empties = 'id="notices" hx-swap-oob="true"></div>'
+    empties = 'id="queued-notice" hx-swap-oob="true"></div>'
     address = reverse("experiment-live", args=[experiment.slug])
     assert empties in page.get(address, {"seen": "0"}).content.decode()
     assert empties not in page.get(address, {"seen": "1"}).content.decode()
