@@ -161,9 +161,9 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
 
 
 def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
-    """Return a fixed design of the recommended next trials. Raise Http404.
+    """Return a draft with the recommended next trials. Raise Http404.
 
-    With a goal, return its whole design with them.
+    Without a goal it is a fixed design of them alone; with one, the whole design and its goal.
     """
     suggested = diagnosis_of(experiment).suggested
     if not suggested:
