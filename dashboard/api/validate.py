@@ -109,7 +109,7 @@ class ValidateView(APIView):
         past = access.visible_trials(request.user, by_keys=True)
         times = launch.estimates(spec, plan, past)
         command: list[str] = []
-        notes = cautions(spec, plan, cluster, times)
+        notes = cautions(spec, plan, cluster, times, request.user)
         try:
             command = launch.dry_run(spec, plan, 0).argv
         except ClusterUnavailable as error:

@@ -98,7 +98,7 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             refusal = error
         else:
             words = f"Version {experiment.version}: {plural(count, 'trial')} queued."
-            messages.success(request, words, extra_tags="ok")
+            messages.success(request, words, extra_tags="ok queued")
             return redirect(experiment)
     context = form_context(request.user, dict(draft), refusal, editing=experiment)
     context |= typed_yaml(request, refusal, context["error"])
@@ -122,7 +122,7 @@ def _queued(
         queued = change(experiment)
         if isinstance(queued, BackgroundTask):
             return redirect(queued)
-        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
+        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok queued")
         return redirect(experiment)
 
     return redirect_or_refuse(request, made, experiment)

@@ -37,7 +37,7 @@ from experiments.access import (
 )
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State, Trial
-from experiments.models.states import FAILED
+from experiments.models.states import FAILED, UNFINISHED
 from experiments.revision import changed_fields
 from experiments.selectors import (
     Progress,
@@ -279,7 +279,8 @@ def _oversubscription(experiment: Experiment, results: Results) -> str:
     largest = experiment.trials.filter(pk=trial).values_list("conditions__oversubscription", flat=True).get()
     if not largest or "hosts" not in results.swept:
         return largest or ""
-    return f"up to {largest}{' so far' if hosts < max(row.hosts for row in results.rows) else ''}"
+    larger = [mark.state for row in results.rows if row.hosts > hosts for mark in row.trials]
+    return f"up to {largest}{' so far' if any(state in UNFINISHED for state in larger) else ''}"
 
 
 def _versions(experiment: Experiment) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def _started(request: HttpRequest, spec: ExperimentSpec, project: Project) -> Ht
     words = f"Queued {plural(experiment.trials.count(), 'trial')}."
     if first_only:
         words = "Queued the first trial. Run the missing trials when it has finished."
-    messages.success(request, words, extra_tags="ok")
+    messages.success(request, words, extra_tags="ok queued")
     if "tour" in request.POST:
         return redirect(f"{experiment.get_absolute_url()}?tour=1")
     # A study of the network has its answer on the page Network what-if.
@@ -161,9 +161,9 @@ def _with_best_settings(experiment: Experiment) -> dict[str, Any]:
 
 
 def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
-    """Return a fixed design of the recommended next trials. Raise Http404.
+    """Return a draft with the recommended next trials. Raise Http404.
 
-    With a goal, return its whole design with them.
+    Without a goal it is a fixed design of them alone; with one, the whole design and its goal.
     """
     suggested = diagnosis_of(experiment).suggested
     if not suggested:
@@ -286,7 +286,7 @@ def form_context(
                 require_offered(spec)
             plan = design.expand(spec) if editing is None else editing.plan_of(spec)
             past = visible_trials(user, by_keys=True)
-            made = make_preview(spec, plan, chosen, cluster_for(spec, plan), past)
+            made = make_preview(spec, plan, chosen, cluster_for(spec, plan), user, past)
             if editing is not None:
                 change = preview_of(editing, spec, plan)
                 stale = stale_points(editing, spec, change)

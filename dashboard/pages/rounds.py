@@ -45,7 +45,7 @@ def more(request: HttpRequest, slug: str) -> HttpResponse:
 
     def started() -> HttpResponseRedirect:
         queued = rounds.one_more_round(experiment, _budget(request), author=request.user)
-        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok")
+        messages.success(request, f"{plural(queued, 'trial')} queued.".capitalize(), extra_tags="ok queued")
         return redirect(experiment)
 
     return redirect_or_refuse(request, started, experiment)

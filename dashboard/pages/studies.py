@@ -104,7 +104,7 @@ def run(request: HttpRequest, stem: str) -> HttpResponse:
 
     def started() -> HttpResponseRedirect:
         experiment = queue.submit(chosen.spec, project=project, owner=request.user)
-        messages.success(request, f"Queued {plural(experiment.trials.count(), 'trial')}.", extra_tags="ok")
+        messages.success(request, f"Queued {plural(experiment.trials.count(), 'trial')}.", extra_tags="ok queued")
         return redirect(experiment)
 
     return redirect_or_refuse(request, started, "studies", lambda error: f"{chosen.spec.name} cannot run: {error}")

@@ -9,6 +9,8 @@ from math import inf
 from statistics import median
 from typing import Any, Final
 
+from django.utils.text import Truncator
+
 from analysis import conclusions, numbers
 from analysis.conclusions import wording
 from analysis.conclusions.wording import first_up, lower_first
@@ -23,6 +25,8 @@ from experiments.selectors.differences import Difference
 
 _ORDER: Final = ("better", "worse", "more", "less", "no clear change", "too few repetitions")
 _MOST_DIFFERENCES: Final = 8
+_BRIEF: Final = 120
+"""Characters of a value among the first differences."""
 _MOST_UNPAIRED: Final = 6
 _MOST_NAMED: Final = 3
 
@@ -335,7 +339,7 @@ def first_differences(compared: Compared, differences: Sequence[Difference]) -> 
         "rows": [
             (
                 parameter_label(difference.name),
-                [(compared.members[n].label, setting(difference, n)) for n in difference.stated_by],
+                list(zip((compared.members[n].label for n in difference.stated_by), _brief(difference), strict=True)),
             )
             for difference in differing[:_MOST_DIFFERENCES]
         ],
@@ -343,6 +347,13 @@ def first_differences(compared: Compared, differences: Sequence[Difference]) -> 
         "silent": [m.label for index, m in enumerate(compared.members) if differences and index not in tellers],
         "none": not differences,
     }
+
+
+def _brief(difference: Difference) -> list[str]:
+    """Return the values of a difference, cut if the cut ones still differ."""
+    values = [setting(difference, index) for index in difference.stated_by]
+    cut = [Truncator(value).chars(_BRIEF) for value in values]
+    return cut if len(set(cut)) == len(set(values)) else values
 
 
 def setting(difference: Difference, index: int) -> str:

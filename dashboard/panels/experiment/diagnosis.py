@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from analysis import numbers
 from analysis.conclusions import FOLDS, Answer, Cause, ChangePart, Diagnosis, Fact, FittedModel, Model, causes_of
-from analysis.conclusions.wording import first_up, lower_first, sizes, whole_size, whole_sizes
+from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.wording import first_up, lower_first, percent_level, sizes, whole_size, whole_sizes
 from analysis.scaling import Estimate, ObserverEffect
 from analysis.statistics import Interval
 from dashboard.charts.panel import Section
@@ -111,7 +112,7 @@ def diagnosis_context(
         "parts": parts,
         "compared": [first_up(name) for name in answer.compared],
         "key_figures": diagnosis.key_figures,
-        "intervals": diagnosis.answer.scatter is not None,
+        "level": percent_level(LEVEL) if diagnosis.answer.scatter is not None else "",
         "cannot_tell": study.report.cannot_tell,
         "misfit": _misfit(study),
         "suggested": [

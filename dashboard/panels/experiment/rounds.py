@@ -10,6 +10,8 @@ from datetime import datetime
 from math import log
 from typing import Any, Final
 
+from analysis.conclusions.observations.scatter import LEVEL
+from analysis.conclusions.wording import percent_level
 from analysis.numbers import duration, grouped, plural, significant
 from analysis.scaling import DISTURBED
 from dashboard.labels import parameters_sentence
@@ -27,7 +29,7 @@ _LISTED: Final = 3
 _BAR: Final = 100
 _WIDEST: Final = 10.0
 """Half-width from which on no number is shown."""
-_EXCLUDED: Final = ("todo", f"Excluded: {DISTURBED}")
+_EXCLUDED: Final = ("excluded", f"Excluded: {DISTURBED}")
 """Tone and word of the square of an excluded trial."""
 _NAMES: Final = {"time": "Time of trials", "trials": "Trials", "host_hours": "Host hours"}
 
@@ -64,6 +66,7 @@ def rounds_context(user: Any, experiment: Experiment) -> dict[str, Any]:
     return {
         "goal": goal,
         "goal_words": _goal_words(goal),
+        "intervals": f"{percent_level(LEVEL)} confidence intervals",
         "rounds": _rows(made, names, [point.hash for point in points], swept, experiment, repeats)[::-1],
         "repeats_of_rounds": sum(repeats.values()),
         "is_open": is_open,

@@ -14,6 +14,7 @@ from analysis.conclusions.searching import CANDIDATES
 from analysis.numbers import between, duration, grouped, plural, significant
 from dashboard.labels import command_lines, parameter_label, value_words
 from experiments import workloads
+from experiments.access import projects_for
 from experiments.common.quantities import FRACTION, Dimension
 from experiments.models import Cluster, ClusterTest, Trial
 from experiments.selectors.question import planned_question
@@ -79,7 +80,12 @@ class Preview:
 
 
 def make_preview(
-    spec: ExperimentSpec, plan: design.Design, chosen: int, cluster: Cluster, past: QuerySet[Trial] | None = None
+    spec: ExperimentSpec,
+    plan: design.Design,
+    chosen: int,
+    cluster: Cluster,
+    user: Any,
+    past: QuerySet[Trial] | None = None,
 ) -> Preview:
     """Design at the start, with times and the command of configuration `chosen`.
 
@@ -117,7 +123,7 @@ def make_preview(
         recorded=_recorded(spec, dry),
         chosen=chosen + 1,
         link=cluster.traits.link_in_words(design.link_of(plan.configurations[chosen].parameters), brief=True),
-        notes=[*problems, *cautions(spec, plan, cluster, times)],
+        notes=[*problems, *cautions(spec, plan, cluster, times, user)],
         goal=[*forecast_words(spec, launch.forecast_of(spec, plan, times, past)), *_later_rounds(spec)],
         question=_question_words(spec, plan),
     )
@@ -187,8 +193,10 @@ def _later_rounds(spec: ExperimentSpec) -> list[str]:
     return [*rules, repeated]
 
 
-def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times: Sequence[Estimate]) -> list[str]:
-    """Return notes to read before the start."""
+def cautions(
+    spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times: Sequence[Estimate], user: Any
+) -> list[str]:
+    """Return notes for ``user`` to read before the start."""
     failure = ClusterTest.failure_of(cluster)
     return [
         *([failure] if failure else []),
@@ -196,17 +204,26 @@ def cautions(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, times:
         *_without_unit(spec),
         *_too_long(spec, times),
         *_notes(spec),
-        *_absent_program(spec, plan, cluster),
+        *_absent_programs(spec, plan, cluster, user),
     ]
 
 
-def _absent_program(spec: ExperimentSpec, plan: design.Design, cluster: Cluster) -> list[str]:
-    """Return a note if the program runs here and its full path does not exist."""
+def _absent_programs(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, user: Any) -> list[str]:
+    """Return a note if full paths of programs that run here were not found.
+
+    Users who may not submit the specification get none: they could probe which files exist.
+    """
     if not cluster.traits.on_this_machine:
         return []
-    program = plan_launch(spec.workload, plan.configurations[0].parameters, spec.cluster).program[0]
-    absent = workloads.is_absent(program)
-    return [f"{program} does not exist on this machine: every trial would fail."] if absent else []
+    launches = (plan_launch(spec.workload, point.parameters, spec.cluster) for point in plan.configurations)
+    paths = {plan.program[0] for plan in launches if plan.program[0].startswith("/")}
+    if not paths or not projects_for(user, spec.to_dict()):
+        return []
+    absent = sorted(filter(workloads.is_absent, paths))
+    if len(absent) < 2:
+        return [f"{program} was not found on this machine: trials with it may fail." for program in absent]
+    others = plural(len(absent) - 1, "other program")
+    return [f"{absent[0]} and {others} were not found on this machine: trials with them may fail."]
 
 
 def _without_unit(spec: ExperimentSpec) -> list[str]:

@@ -133,7 +133,7 @@ def test_the_notice_of_queued_trials_leaves_if_they_are_on_hold(page, submit):
     held = submit(repetitions=2)
     Experiment.objects.filter(pk=held.pk).update(hold=Hold.HELD)
     answer = page.get(reverse("experiment-live", args=[held.slug]), {"complete": "0"}).content.decode()
-    assert '<div id="notices" hx-swap-oob="true"></div>' in answer
+    assert '<div id="queued-notice" hx-swap-oob="true"></div>' in answer
 
 
 def test_the_first_finished_trial_alone_updates_the_answer(page, submit):

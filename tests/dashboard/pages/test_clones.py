@@ -64,6 +64,19 @@ def test_a_clone_to_run_recommended_trials_opens_with_them(
     assert draft["repetitions"] == suggested[0][1]
 
 
+def test_a_clone_with_a_goal_adds_recommended_sizes_to_its_design(
+    page: Client, submit: Callable[..., Experiment], run: Callable[..., None], empty_redis: Redis
+) -> None:
+    goal = {"until": "answered", "matters": 0.05, "budget": {"trials": 12}}
+    original = submit(name="Original", repetitions=2, goal=goal)
+    run(1)
+    original.cancel()
+    suggested = diagnosis_of(original).suggested
+    draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
+    assert draft["sweep"]["hosts"] == sorted({1, 2, 4}.union(parameters["hosts"] for parameters, _ in suggested))
+    assert draft["goal"] == original.specification["goal"]
+
+
 @pytest.mark.parametrize("explores", [False, True])
 def test_a_clone_to_run_recommended_trials_keeps_the_goal_and_the_sizes_of_its_question(
     page: Client, submit: Callable[..., Experiment], monkeypatch: pytest.MonkeyPatch, explores: bool

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from lxml.html import fromstring
 
 from experiments.models import Cluster, Trial
 
@@ -46,10 +47,19 @@ def test_header_shows_progress_and_notifies_pages(page, submit, run):
 def test_a_notice_of_queued_trials_leaves_once_one_has_ended(page, submit, run):
     experiment = submit(repetitions=1)
     run(most=1)
-    empties = 'id="notices" hx-swap-oob="true"></div>'
+    empties = 'id="queued-notice" hx-swap-oob="true"></div>'
     address = reverse("experiment-live", args=[experiment.slug])
     assert empties in page.get(address, {"seen": "0"}).content.decode()
     assert empties not in page.get(address, {"seen": "1"}).content.decode()
+
+
+def test_notices_of_queued_trials_are_apart_from_others(page, submit):
+    experiment = submit(repetitions=1)
+    page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "1"})
+    page.post(reverse("experiment-repeat", args=[experiment.slug]), {"count": "0"})
+    document = fromstring(page.get(experiment.get_absolute_url()).content.decode())
+    queued, notices = document.get_element_by_id("queued-notice"), document.get_element_by_id("notices")
+    assert (len(queued.find_class("note")), len(notices.find_class("note"))) == (1, 2)
 
 
 def test_header_is_current_and_per_user(page, submit, run):

@@ -196,9 +196,11 @@ def test_page_counts_the_repeats_of_disturbed_trials_at_their_round(page: Client
     context = page.get(ended.get_absolute_url()).context
     (row,) = context["rounds"]
     assert (row.row.queued, row.repeats, context["repeats_of_rounds"]) == (9, 1, 1)
-    marks = [word for squares in context["squares"] for _, _, word in squares["marks"]]
+    marks = [look for squares in context["squares"] for _, *look in squares["marks"]]
     assert len(marks) == row.row.queued + row.repeats
-    assert [word for word in marks if word.startswith("Excluded")] == ["Excluded: disturbed by other load"]
+    assert [look for look in marks if look[1].startswith("Excluded")] == [
+        ["excluded", "Excluded: disturbed by other load"]
+    ]
     assert context["excluded_squares"] == 1
 
 

@@ -271,6 +271,16 @@ def test_long_facts_are_folded(library, page):
     assert "lib59.so.59" not in document.get_element_by_id("answer").text_content()
 
 
+def test_long_facts_that_differ_at_their_ends_are_not_cut(library, page):
+    runs = [measured(library, {"name": name, **WATER}, seconds(1.0)) for name in ("P", "Q")]
+    common = [f"lib{n}.so.{n}" for n in range(20)]
+    for run, last in zip(runs, ("libm.so.6", "libz.so.1"), strict=True):
+        facts = {"program": {"libraries": [*common, last]}}
+        run.trials.update(environment=Environment.objects.create(hash=f"libraries-{run.pk}", facts=facts))
+    ((_, values),) = opened(page, *tokens(*runs)).context["environment"]["brief"]["rows"]
+    assert [("libm" in value, "libz" in value) for _, value in values] == [(True, False), (False, True)]
+
+
 def test_it_does_not_call_different_what_a_publication_does_not_state(library, page):
     experiment = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{experiment.slug}", PUBLISHED)

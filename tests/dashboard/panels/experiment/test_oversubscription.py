@@ -23,6 +23,8 @@ def test_the_largest_size_so_far_is_named_while_larger_ones_wait(page, submit, r
     assert (
         page.get(experiment.get_absolute_url()).context["oversubscription"] == "up to 2 virtual hosts on 2 cores so far"
     )
+    experiment.trials.filter(state="queued").update(state="failed")
+    assert page.get(experiment.get_absolute_url()).context["oversubscription"] == "up to 2 virtual hosts on 2 cores"
 
 
 @pytest.mark.parametrize(

@@ -65,16 +65,41 @@ def test_a_loss_above_100_percent_without_a_unit_says_what_it_means(page):
     assert "5 without a unit means 500 %. Enter 5 % if you mean that." in error
 
 
-@pytest.mark.parametrize(
-    ("program", "kind", "is_noted"),
-    [("/opt/absent/solver", "local", True), ("/bin/true", "local", False), ("/opt/absent/solver", "ssh", False)],
-)
-def test_a_program_that_this_machine_lacks_is_noted_if_it_would_run_here(submit, program, kind, is_noted):
-    spec = parse(specification(workload="command", parameters={"program": [program]}, sweep={"hosts": [1]}))
+def _notes_of_programs(user, kind, **changes):
+    spec = parse(specification(**changes))
     cluster = Cluster.objects.get(slug="testbed")
     cluster.kind = kind
-    notes = cautions(spec, expand(spec), cluster, [])
-    assert any(program in note and "does not exist on this machine" in note for note in notes) == is_noted
+    return [note for note in cautions(spec, expand(spec), cluster, [], user) if "not found on this machine" in note]
+
+
+def _command(program):
+    return {"workload": "command", "parameters": {"program": [program]}, "sweep": {"hosts": [1]}}
+
+
+_OSU = {
+    "workload": "osu",
+    "parameters": {"directory": "/opt/absent"},
+    "sweep": {"hosts": [2], "benchmark": ["bw", "latency"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("local", _command("/bin/true"), []),
+        ("local", _command("/opt/absent/solver"), ["/opt/absent/solver was"]),
+        ("local", _OSU, ["/opt/absent/osu_bw and 1 other program were"]),
+        ("ssh", _command("/opt/absent/solver"), []),
+    ],
+)
+def test_programs_that_this_machine_lacks_are_noted_if_they_would_run_here(library, person, kind, changes, words):
+    library.memberships.filter(user=person).update(role="maintainer")
+    notes = _notes_of_programs(person, kind, **changes)
+    assert [note.partition(" not found")[0] for note in notes] == words
+
+
+def test_a_user_who_may_not_start_a_program_does_not_learn_whether_it_exists(person):
+    assert _notes_of_programs(person, "local", **_command("/opt/absent/solver")) == []
 
 
 def test_times_of_trials_with_other_links_are_a_rough_guess(submit, run):
