@@ -211,7 +211,7 @@ def cautions(
 def _absent_programs(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, user: Any) -> list[str]:
     """Return a note if full paths of programs that run here were not found.
 
-    Users who may not submit the specification get none: they could probe which files exist.
+    Without the right to submit the specification, a user gets none: notes would show which files exist.
     """
     if not cluster.traits.on_this_machine:
         return []
