@@ -208,6 +208,10 @@ def cautions(
     ]
 
 
+MOST_SEARCHED: Final = 100
+"""Configurations of which the preview looks for the program."""
+
+
 def _absent_programs(spec: ExperimentSpec, plan: design.Design, cluster: Cluster, user: Any) -> list[str]:
     """Return a note if full paths of programs that run here were not found.
 
@@ -215,7 +219,8 @@ def _absent_programs(spec: ExperimentSpec, plan: design.Design, cluster: Cluster
     """
     if not cluster.traits.on_this_machine:
         return []
-    launches = (plan_launch(spec.workload, point.parameters, spec.cluster) for point in plan.configurations)
+    first = plan.configurations[:MOST_SEARCHED]  # a preview is made at every change of the form
+    launches = (plan_launch(spec.workload, point.parameters, spec.cluster) for point in first)
     paths = {plan.program[0] for plan in launches if plan.program[0].startswith("/")}
     if not paths or not projects_for(user, spec.to_dict()):
         return []
