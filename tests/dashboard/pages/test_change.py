@@ -200,8 +200,8 @@ def test_stale_trial_is_marked_on_its_page_and_in_rest(page, experiment):
     stale, counted = (experiment.trials.filter(configuration__hosts=hosts).first() for hosts in (4, 2))
     edited(page, experiment, "1, 2, 8")
     html = page.get(stale.get_absolute_url()).content.decode()
-    assert re.search(r">Excluded trials</a>\s*</span>", html)
-    assert "Excluded trials" not in page.get(counted.get_absolute_url()).content.decode()
+    assert re.search(r">Excluded trial</a>\s*</span>", html)
+    assert "Excluded trial" not in page.get(counted.get_absolute_url()).content.decode()
     data = {trial.pk: page.get(f"/api/v1/trials/{trial.pk}/").json() for trial in (stale, counted)}
     assert (data[stale.pk]["in_design"], data[stale.pk]["apart"]) == (False, "version 2 does not contain its point")
     assert (data[counted.pk]["in_design"], data[counted.pk]["apart"]) == (True, None)
