@@ -111,7 +111,7 @@ def _rendering(style: str) -> list[structlog.typing.Processor]:
 
 
 def _escape_controls(_logger: Any, _method: str, event_dict: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Escape the message, which may quote a visitor's words. The renderer escapes the values."""
+    """Escape the message, which may quote a visitor; the renderer escapes the values."""
     return {**event_dict, "event": _escaped(str(event_dict["event"]))}
 
 
