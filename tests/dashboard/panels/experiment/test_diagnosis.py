@@ -230,16 +230,20 @@ def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_red
     assert 'id="next-dialog"' not in html
 
 
-def test_recommended_trials_of_a_goal_lead_to_its_next_round(page, submit, empty_redis):
-    experiment = submit(repetitions=2, goal={"until": "answered", "budget": {"trials": 6}})
+@pytest.mark.parametrize("scatter", [4, 4000])
+def test_recommended_trials_of_a_goal_lead_to_its_next_round_new_sizes_to_a_clone(page, submit, empty_redis, scatter):
+    """A round repeats the sizes of the design: it measures no other one."""
+    experiment = submit(repetitions=2, goal={"until": "answered", "budget": {"trials": 60}})
     for trial in experiment.trials.select_related("configuration"):
         Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
-        value = ELAPSED[trial.configuration.hosts][2 * trial.repetition - 2] * (1 + trial.repetition / 4)
+        value = ELAPSED[trial.configuration.hosts][0] * (1 + trial.repetition / scatter)
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=value)
 
     html = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
 
-    assert '<a href="#rounds-title">Run one more round</a>' in html
+    settles = "more repetition" in html
+    assert ('<a href="#rounds-title">Run one more round</a>' in html) is settles is (scatter == 4)
+    assert ("Clone the experiment" in html) is not settles
     assert 'id="next-dialog"' not in html
 
 
