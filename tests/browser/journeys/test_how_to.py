@@ -222,6 +222,7 @@ ADDRESSES: Final = {
     "manage-accounts": ("/people/", "/projects/", "/changes/", "/admin/auth/user/1/change/"),
     "measure-network-needs": ("/experiments/SLUG/", "/experiments/new/?network=SLUG"),
     "predict-another-network": ("/network/", "templates/network/_yours.html", "templates/network/_stops.html"),
+    "run-in-containers": ("/clusters/new/?kind=ssh",),
     "run-until-answered": ("/experiments/new/", "templates/experiment/_rounds.html", "templates/experiment/page.html"),
     "run-without-a-browser": ("/trials/TRIAL/",),
     "share-a-report": ("/experiments/SLUG/", "templates/reports/page.html", "dashboard/reports/writing.py"),
