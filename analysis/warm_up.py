@@ -9,10 +9,13 @@ import struct
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from analysis.capture.join import join
 from analysis.capture.sharding import Recording
 from analysis.capture.tables import tables_of
 from analysis.capture_analysis import analyse
+from analysis.kernels.joining import slots_to_blocks
 from analysis.traffic.tcp import TcpAccumulator
 
 _HANDSHAKE = struct.pack("<II", 1, 0) + b"OPAL-TCP-BTL".ljust(16, b"\0")
@@ -84,6 +87,7 @@ def warm_up() -> None:
         for table in tables_of(path):
             connections.update(table)
         join([Recording("a", path, frozenset({"10.0.0.1"}))], Path(directory) / "joined")
+    slots_to_blocks(np.frombuffer(bytes(64), np.uint32).reshape(1, 16), 8, np.empty(16, np.uint32))
 
 
 if __name__ == "__main__":
