@@ -11,9 +11,11 @@ import os
 import re
 import signal
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import zstandard
 
@@ -141,7 +143,7 @@ class Capture:
     def save(self, path: Path) -> Path:
         """Write the ended recording to `path`, if cut off too. Raises TrialFailed."""
         with self.file.open("rb") as packets:
-            store(packets, path, self._stored_bytes())
+            store(iter(partial(packets.read, CHUNK_BYTES), b""), path)
         return path
 
     def close(self) -> None:
@@ -183,14 +185,10 @@ class Capture:
                 break
             if now - self._changed >= max(STILL_S, quiet_s):
                 break
-            self._use_wait()
             remaining_s = self._sent + quiet_s - time.monotonic()
             if self._process.wait(min(POLL_S, remaining_s) if remaining_s > 0 else POLL_S) is not None:
                 return False
         return True
-
-    def _use_wait(self) -> None:
-        """Work on what is recorded while no packet comes."""
 
     def _has_reported(self, limit_s: float) -> bool:
         """Wait until the tool, which is ending, has reported its counts."""
@@ -230,15 +228,17 @@ class Capture:
         return CaptureReport(captured, received, dropped, died and not limit_reached, limit_reached)
 
 
-def store(packets: BinaryIO, path: Path, size: int) -> None:
-    """Write ``size`` bytes of a recording, compressed. Raises TrialFailed."""
+def store(pieces: Iterable[bytes | memoryview[int]], path: Path) -> None:
+    """Write a recording, compressed; threads compress while the next piece is made. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
             threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
             compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True, threads=threads)
-            for chunk in compressor.read_to_iter(packets, size=size, read_size=CHUNK_BYTES):
-                target.write(chunk)
+            stream = compressor.compressobj()
+            for piece in pieces:
+                target.write(stream.compress(piece))
+            target.write(stream.flush())
             target.flush()
             os.fsync(target.fileno())
         part.replace(path)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from workers.agent import linux
 from workers.agent.process_table import available_memory_bytes
 
 READY_BYTES: Final = 128 << 20
@@ -43,11 +42,6 @@ class SlotMemory:
             os.close(descriptor)
             raise
         return descriptor
-
-    def trim(self, descriptor: int, read_bytes: int) -> None:
-        """Free what exceeds the kept size among the first `read_bytes` bytes."""
-        if read_bytes > self._most_bytes:
-            linux.punch_hole(descriptor, self._most_bytes, read_bytes - self._most_bytes)
 
     def give_back(self, descriptor: int) -> None:
         """Take back a file that is no longer in use."""

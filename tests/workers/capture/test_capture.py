@@ -84,12 +84,10 @@ def test_the_stored_file_is_complete(testbed: Session, tmp_path: Path) -> None:
     path = tmp_path / "capture.pcapng.zst"
     with testbed.capture() as capture:
         ping(testbed, 20)
-        capture.stop()
-        size = capture.file.stat().st_size
+        report = capture.stop()
         capture.save(path)
-    assert unpacked(path).stat().st_size == size
-    frame = zstandard.get_frame_parameters(path.read_bytes()[:18])
-    assert (frame.content_size, frame.has_checksum) == (size, True)
+    assert capinfos(path)[0] == report.captured >= 40
+    assert zstandard.get_frame_parameters(path.read_bytes()[:18]).has_checksum
     assert sorted(child.name for child in tmp_path.iterdir()) == ["capture.pcapng", "capture.pcapng.zst"]
 
 
@@ -135,7 +133,7 @@ def test_a_killed_recorder_is_reported_and_its_packets_are_kept(
 
         def has_grown() -> bool:
             if isinstance(capture, RingCapture):
-                capture.refresh()
+                return capture.tally()[0] >= 100
             return capture.file.stat().st_size > 100 * 132
 
         eventually(has_grown)
