@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, Capture, CaptureReport, store
+from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, QUIET_S, Capture, CaptureReport, store
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.capture.start import Start, reason, start
@@ -26,6 +26,7 @@ RING_BYTES: Final = 64 << 20
 SLOTS_AT_ONCE: Final = 1 << 13
 """1.7 MB at the default snap length: stays in the processor's cache."""
 REPORT_POLL_S: Final = 0.002
+LOOPBACK_QUIET_S: Final = 0.01  # its frames arrive while they are sent, and closed sockets acknowledge at once
 
 
 class RingCapture(Capture):
@@ -98,6 +99,9 @@ class RingCapture(Capture):
                 self._wire_bytes += wire_bytes(memoryview(mapped)[self._tallied - start :], self._slot_bytes)
             self._tallied = end
         return end // self._slot_bytes, self._wire_bytes
+
+    def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
+        return super().stop(min(quiet_s, LOOPBACK_QUIET_S) if self._interface == recorder.LOOPBACK else quiet_s)
 
     def save(self, path: Path) -> Path:
         store(self._pieces(), path)
