@@ -56,8 +56,8 @@ def decide_patiently(experiment_id: int) -> bool:
     """Decide the open round of an experiment if it ended; no exception escapes."""
     open_round = None
     try:
-        open_round = Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
-        return decide_round(experiment_id)
+        open_round = _open_round(experiment_id)
+        return open_round is not None and _decide(open_round)
     except DatabaseError as error:
         outage.note(error)  # the next sweep decides
     except Exception:
@@ -72,11 +72,19 @@ def decide_patiently(experiment_id: int) -> bool:
 
 def decide_round(experiment_id: int) -> bool:
     """Decide the open round of an experiment; return whether this call did."""
-    row = Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
-    goal = None if row is None else row.experiment.spec.goal
-    if row is None or goal is None:  # without a goal: another process just stored a version that ends the round
-        return False
+    row = _open_round(experiment_id)
+    return row is not None and _decide(row)
+
+
+def _open_round(experiment_id: int) -> Round | None:
+    return Round.objects.filter(experiment=experiment_id, outcome="").select_related("experiment").first()
+
+
+def _decide(row: Round) -> bool:
     experiment = row.experiment
+    goal = experiment.spec.goal
+    if goal is None:  # another process just stored a version that ends the round
+        return False
     _cancel_over_budget(experiment, goal)
     if not _is_due(experiment):
         return False

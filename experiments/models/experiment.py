@@ -264,6 +264,10 @@ class Experiment(OfProject, models.Model):
             note(self, "paused rounds" if after == Hold.PAUSED else "resumed rounds", "")
         return bool(changed)
 
+    @property
+    def repeats_disturbed(self) -> bool:
+        return bool(self.specification.get("disturbed", "repeat") == "repeat")
+
     def allows_another_trial(self) -> bool:
         """Return whether the budget of the goal has room for a trial that none requested."""
         most = mapping_at(self.specification, "goal", "budget").get("trials")

@@ -43,6 +43,10 @@ from experiments.models.usage import Usage, fair_share_order
 MISSED_ROUNDS_UNTIL_LOST: Final = 4
 _REPETITION: Final = ("configuration_id", "kind", "repetition")
 _REPEATED: Final = (*_REPETITION, "experiment_id", "cluster_id", "position")
+_OF_THE_RUN: Final = (
+    *("state", "beats", "running_at", "analysing_at", "command", "conditions", "environment"),
+    *("cancel_requested_at", "superseded", "progress", "message", "worker"),
+)
 _FROM: Final[dict[State, tuple[State, ...]]] = {
     State.RUNNING: (State.PREPARING,),
     State.ANALYSING: (State.RUNNING,),
@@ -497,9 +501,8 @@ class Trial(models.Model):
         The disturbed trial stays. Return None if the specification wants no repeat, the trial was cancelled or left the design, its
         repetition has another trial, or the budget has no room. The caller holds the lock of the experiment.
         """
-        is_wanted = self.experiment.specification.get("disturbed", "repeat") == "repeat"
         is_outdated = self.superseded or self.cancel_requested_at is not None or not self.configuration.in_design
-        if self.kind != Kind.MEASURED or not is_wanted or is_outdated:
+        if self.kind != Kind.MEASURED or not self.experiment.repeats_disturbed or is_outdated:
             return None
         trials = self.experiment.trials
         if self._same_repetition().filter(superseded=False).exclude(pk=self.pk).exists():
@@ -519,17 +522,19 @@ class Trial(models.Model):
             raise StaleTrial(
                 f"{self} cannot become {to.label.lower()}: it is no longer run by {self.worker or 'this worker'}"
             )
-        self.refresh_from_db()
+        # Related rows are read again at the end alone: they may have changed while the trial ran.
+        self.refresh_from_db(fields=_OF_THE_RUN if to in ACTIVE else None)
 
     def _end(self, to: State, **fields: Any) -> None:
         """Move to a final state and release the hosts, in the caller's transaction."""
+        project_id, machines = self.experiment.project_id, self.machines
         self._move(to, ended_at=Now(), progress={}, **fields)
         self.leases.all().delete()
-        self._charge()
+        self._charge(project_id, machines)
 
-    def _charge(self) -> None:
+    def _charge(self, project_id: int, machines: int) -> None:
         if self.preparing_at is None or self.ended_at is None:
             return
         # If the clock was set back, the time is zero.
         held_s = max((self.ended_at - self.preparing_at).total_seconds(), 0.0)
-        Usage.charge(self.experiment.project_id, self.ended_at.date(), self.machines * held_s)
+        Usage.charge(project_id, self.ended_at.date(), machines * held_s)

@@ -94,7 +94,8 @@ class TrialRun:
         self.trial = trial
         self.directory = directory
         self.heartbeat = heartbeat
-        self.spec: ExperimentSpec = restore(trial.experiment.specification)
+        self.specification = trial.experiment.specification
+        self.spec: ExperimentSpec = restore(self.specification)
         try:
             self.plan = plan_launch(
                 *(self.spec.workload, trial.configuration.parameters, trial.cluster.slug),

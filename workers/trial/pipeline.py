@@ -173,7 +173,7 @@ def execute(trial: Trial) -> None:
 def _finish(trial: Trial, result: TrialResult) -> None:
     """Store the results; a disturbed trial is repeated once, within the quota."""
     may_repeat = False
-    if result.conditions.get(DISTURBANCES):
+    if result.conditions.get(DISTURBANCES) and trial.experiment.repeats_disturbed:
         project = trial.experiment.project
         waiting, capturing = quotas.waiting_trials(project), trial.experiment.spec.capture.enabled
         may_repeat = not quotas.problems(project, waiting=waiting, adding=1, capturing=capturing)

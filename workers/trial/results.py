@@ -157,9 +157,8 @@ def _result(run: TrialRun, measured: Measured, parsed: Parsed) -> TrialResult:
 
 def _deciding_rate(run: TrialRun, parsed: Parsed) -> float | None:
     """Return the deciding metric, else the workload's own; None if neither is a rate."""
-    specification = run.trial.experiment.specification
-    names = (deciding_metric(run.plan.workload.slug, specification), run.plan.workload.decides)
-    rates = [name for name in names if name in parsed.figures and find(name, specification).unit.endswith("/s")]
+    names = (deciding_metric(run.plan.workload.slug, run.specification), run.plan.workload.decides)
+    rates = [name for name in names if name in parsed.figures and find(name, run.specification).unit.endswith("/s")]
     return parsed.figures[rates[0]] if rates else None
 
 
