@@ -94,6 +94,11 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         earlier = Trial.objects.filter(**same, superseded=False, attempt__lt=OuterRef("attempt"))
         return self.filter(Exists(earlier), attempt__gt=1)
 
+    def disturbed_points(self) -> TrialQuerySet:
+        """Return one counted, disturbed trial of each repetition: the newest."""
+        newest = self.counted().filter(disturbed()).order_by(*_REPETITION, "-attempt")
+        return newest.distinct(*_REPETITION)
+
     def flagged(self) -> TrialQuerySet:
         """Return the counted trials whose traffic is not in statistics."""
         return self.counted().filter(trust__in=FLAGGED)

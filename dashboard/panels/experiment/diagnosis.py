@@ -133,6 +133,7 @@ def diagnosis_context(
         ],
         "trials": study.trials,
         "of_trials": _of_trials(diagnosis, results),
+        "to_repeat": _to_repeat(diagnosis, results),
         "excluded": excluded_trials_of(results.experiment).filter(superseded=False).count() if slowed else 0,
         "unfinished": results.unfinished,
         "as_of": _as_of(diagnosis) if results.unfinished else "",
@@ -177,6 +178,13 @@ def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
         f"{repeats} {'repeats a disturbed one' if repeats == 1 else 'repeat disturbed ones'}" if repeats else "",
     ]
     return " and ".join(filter(None, parts))
+
+
+def _to_repeat(diagnosis: CachedDiagnosis, results: Results) -> int:
+    """Return the number of disturbed trials that the reason asks to measure again."""
+    if results.unfinished or not any(fact.rule == _OTHER_LOAD and fact.next_step for fact in diagnosis.facts):
+        return 0
+    return results.experiment.trials.disturbed_points().count()
 
 
 _DIGITS: Final = 3
