@@ -149,11 +149,9 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         Trial.objects.bulk_create(attempts, batch_size=2000)
         return len(ended)
 
-    def cancel(self) -> int:
+    def cancel(self, why: str = "Cancelled before it started.") -> int:
         """Cancel waiting trials, request the stop of active ones; return the count."""
-        waiting = self.filter(state=State.QUEUED).update(
-            state=State.CANCELLED, ended_at=Now(), message="Cancelled before it started."
-        )
+        waiting = self.filter(state=State.QUEUED).update(state=State.CANCELLED, ended_at=Now(), message=why)
         return waiting + self.filter(state__in=ACTIVE, cancel_requested_at=None).update(cancel_requested_at=Now())
 
 

@@ -136,7 +136,7 @@ def diagnosis_context(
         "to_repeat": _to_repeat(diagnosis, results),
         "excluded": excluded_trials_of(results.experiment).filter(superseded=False).count() if slowed else 0,
         "unfinished": results.unfinished,
-        "as_of": _as_of(diagnosis) if results.unfinished else "",
+        "as_of": _as_of(diagnosis, results) if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
 
@@ -161,10 +161,11 @@ def _largest(fact: Fact) -> float:
     return max((evidence.size for evidence in fact.evidence if evidence.size is not None), default=0.0)
 
 
-def _as_of(diagnosis: CachedDiagnosis) -> str:
+def _as_of(diagnosis: CachedDiagnosis, results: Results) -> str:
     """Return the trials of the answer of a running experiment, and how charts differ."""
     base = ", without drift" if diagnosis.answer.is_without_drift else ""
-    return f"as of {numbers.plural(diagnosis.study.trials, 'trial')}{base}; charts follow every trial"
+    as_of = numbers.plural(diagnosis.study.trials, "trial")
+    return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts follow every trial"
 
 
 def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
