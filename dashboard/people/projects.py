@@ -110,7 +110,9 @@ class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # n
         most = settings.QUOTA_DISK_GIB if files is None else files
         if captures is not None and most and captures > most and "most_disk_gib" in cleaned:
             limit = numbers.grouped(most)
-            self.add_error("most_capture_gib", f"Captures are files, limited to {limit} GiB: enter at most {limit}, or 0.")
+            self.add_error(
+                "most_capture_gib", f"Captures are files, limited to {limit} GiB: enter at most {limit}, or 0."
+            )
         return cleaned
 
 

@@ -12,8 +12,42 @@ _LIBRARIES: Final = ("libpcap.so.0.8", "libpcap.so.1")
 _ETHERNET, _LONGEST = 1, 65_535
 _ANY_NETMASK: Final = 0xFFFFFFFF
 _WORDS: Final = frozenset(
-    "and or not src dst host net mask port portrange less greater len proto ether gateway broadcast multicast vlan mpls inbound "
-    "outbound ip ip6 arp rarp tcp udp icmp icmp6 igmp sctp ah esp".split()
+    [
+        "and",
+        "or",
+        "not",
+        "src",
+        "dst",
+        "host",
+        "net",
+        "mask",
+        "port",
+        "portrange",
+        "less",
+        "greater",
+        "len",
+        "proto",
+        "ether",
+        "gateway",
+        "broadcast",
+        "multicast",
+        "vlan",
+        "mpls",
+        "inbound",
+        "outbound",
+        "ip",
+        "ip6",
+        "arp",
+        "rarp",
+        "tcp",
+        "udp",
+        "icmp",
+        "icmp6",
+        "igmp",
+        "sctp",
+        "ah",
+        "esp",
+    ]
 )
 """Words of the language; libpcap would resolve others as names of hosts, networks or services."""
 _TOKEN: Final = re.compile(r"[A-Za-z][\w.-]*")
@@ -35,7 +69,9 @@ def why_not_compiled(text: str) -> str:
             more = first if text.count(first) > text.count(last) else last
             return f"one “{more}” has no partner"
     is_plain = text.isascii() and "\0" not in text
-    has_names = any(word not in _WORDS for word in _TOKEN.findall(re.sub(r"\b[0-9][\w.:]*|[0-9A-Fa-f]*:[0-9A-Fa-f:]+", "", text)))
+    has_names = any(
+        word not in _WORDS for word in _TOKEN.findall(re.sub(r"\b[0-9][\w.:]*|[0-9A-Fa-f]*:[0-9A-Fa-f:]+", "", text))
+    )
     return "" if not is_plain or has_names else _compiled(text)
 
 

@@ -106,7 +106,11 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "n1 a_b n2 c@d", "'a_b' is not a host name: it has an underscore. Use its address; 'c@d' is"),
         ("hosts", "n[4-1] n1:4 n2 n[a", "'n[4-1]' is not a range of hosts; write for example n[01-04]; 'n[a' is"),
         ("hosts", "n[4-1] n1:4 n2 n[a", "'n1:4' is not a host name"),
-        ("hosts", " ".join(f"n{n}:4" for n in range(13)), "'n9:4' is not a host name: write it without slots or a port; 3 more"),
+        (
+            "hosts",
+            " ".join(f"n{n}:4" for n in range(13)),
+            "'n9:4' is not a host name: write it without slots or a port; 3 more",
+        ),
         ("mpirun", "x y;z", "no shell runs it"),
         ("mpirun", "mpirun --verbose", "has a space: no shell runs it"),
         ("mpirun", "/opt/bin/mpirun && true", "has &: no shell runs it"),
@@ -237,7 +241,15 @@ def test_options_that_rankwire_sets_are_refused(kind: str, options: str, refused
 
 
 @pytest.mark.parametrize(
-    "text", ["tcp portrange 20000-20999", "not port 22", "host n1 and tcp", "net 10.0.0.0/8", "ip6 host fe80::1", "tcp[13] & 2 != 0"]
+    "text",
+    [
+        "tcp portrange 20000-20999",
+        "not port 22",
+        "host n1 and tcp",
+        "net 10.0.0.0/8",
+        "ip6 host fe80::1",
+        "tcp[13] & 2 != 0",
+    ],
 )
 def test_capture_filters_that_libpcap_compiles_or_that_name_hosts_are_accepted(text: str) -> None:
     assert why_not_compiled(text) == ""
