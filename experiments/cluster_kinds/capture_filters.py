@@ -12,43 +12,13 @@ _LIBRARIES: Final = ("libpcap.so.0.8", "libpcap.so.1")
 _ETHERNET, _LONGEST = 1, 65_535
 _ANY_NETMASK: Final = 0xFFFFFFFF
 _WORDS: Final = frozenset(
-    [
-        "and",
-        "or",
-        "not",
-        "src",
-        "dst",
-        "host",
-        "net",
-        "mask",
-        "port",
-        "portrange",
-        "less",
-        "greater",
-        "len",
-        "proto",
-        "ether",
-        "gateway",
-        "broadcast",
-        "multicast",
-        "vlan",
-        "mpls",
-        "inbound",
-        "outbound",
-        "ip",
-        "ip6",
-        "arp",
-        "rarp",
-        "tcp",
-        "udp",
-        "icmp",
-        "icmp6",
-        "igmp",
-        "sctp",
-        "ah",
-        "esp",
-    ]
-)
+    (
+        "and", "or", "not", "src", "dst", "host", "net", "mask", "port",
+        "portrange", "less", "greater", "len", "proto", "ether", "gateway", "broadcast", "multicast",
+        "vlan", "mpls", "inbound", "outbound", "ip", "ip6", "arp", "rarp", "tcp",
+        "udp", "icmp", "icmp6", "igmp", "sctp", "ah", "esp",
+    )
+)  # fmt: skip
 """Words of the language; libpcap would resolve others as names of hosts, networks or services."""
 _TOKEN: Final = re.compile(r"[A-Za-z][\w.-]*")
 
