@@ -67,6 +67,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("experiments/<slug:slug>/go-on/", change.go_on, name="experiment-go-on"),
     path("experiments/<slug:slug>/priority/", change.prioritise, name="experiment-priority"),
     path("experiments/<slug:slug>/repeat/", change.repeat, name="experiment-repeat"),
+    path("experiments/<slug:slug>/disturbed/", change.repeat_disturbed, name="experiment-disturbed"),
     path("experiments/<slug:slug>/next/", change.next_points, name="experiment-next"),
     path("experiments/<slug:slug>/rounds/pause/", rounds.pause, name="experiment-rounds-pause"),
     path("experiments/<slug:slug>/rounds/resume/", rounds.resume, name="experiment-rounds-resume"),

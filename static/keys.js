@@ -45,11 +45,19 @@
     return Boolean(link);
   }
 
+  /* Narrow headers have an icon in place of the box: it opens the box below. */
   function search() {
+    const icon = first("[data-finds]");
+    if (icon) {
+      icon.closest(".bezel").classList.add("finding");
+      icon.setAttribute("aria-expanded", "true");
+    }
     const box = first(".find-box") || first("main [role=search] input");
     box?.focus();
     return Boolean(box);
   }
+
+  document.querySelector("[data-finds]")?.addEventListener("click", search);
 
   const KEYS = {
     "/": search,

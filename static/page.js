@@ -97,7 +97,7 @@
     if ((b = hit("[data-copy]"))) copy(b, textOf(b.dataset.copy));
     if ((b = hit("data.copyable"))) copy(b, b.value);
     if ((b = hit("[data-deciding]"))) decideBy(b.closest(".panel"), b.dataset.deciding);
-    if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog).showModal();
+    if ((b = hit("[data-dialog]"))) document.getElementById(b.dataset.dialog)?.showModal();
     if ((b = hit("[data-close]"))) b.closest("dialog").close();
     for (const pop of document.querySelectorAll("details.pop[open]")) if (!pop.contains(e.target)) pop.open = false;
   });

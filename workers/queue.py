@@ -168,6 +168,14 @@ def rerun_failed(experiment: Experiment) -> int:
     return _wake_if_queued(experiment, queued)
 
 
+def repeat_disturbed(experiment: Experiment) -> int:
+    """Queue repeats of the counted trials that other load slowed; return how many."""
+    with quotas.within_quotas(experiment.project):
+        queued = experiment.repeat_disturbed()
+        _reopen_rounds(experiment, queued)
+    return _wake_if_queued(experiment, queued)
+
+
 def run_again(trial: Trial) -> Trial:
     """Queue one trial again; return the attempt. Raise StaleTrial, InvalidSpec."""
     with quotas.within_quotas(trial.experiment.project):

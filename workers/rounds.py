@@ -24,6 +24,7 @@ from experiments.common import outage
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import BLOCKING, UNFINISHED, Experiment, Hold, Kind, Round, State
 from experiments.models.round import round_seed
+from experiments.models.states import BUDGET_SPENT
 from experiments.selectors import quotas
 from experiments.selectors.goals import Spent, affordable, spent_of, why_no_time
 from experiments.selectors.question import question_of
@@ -290,7 +291,7 @@ def _cancel_over_budget(experiment: Experiment, goal: Goal) -> None:
     if experiment.hold in BLOCKING or not experiment.trials.filter(state=State.QUEUED).exists():
         return
     if (used := why_no_time(experiment, goal.budget)) and (
-        cancelled := experiment.trials.filter(state=State.QUEUED).cancel()
+        cancelled := experiment.trials.filter(state=State.QUEUED).cancel(f"{BUDGET_SPENT}, {used}.")
     ):
         log.info("trials_cancelled", experiment=experiment.pk, trials=cancelled, reason=f"budget spent: {used}")
 

@@ -19,9 +19,11 @@ MOST_AT_ONCE: Final = 2000
 """Trials that a request queues itself, in about a second."""
 RERUN: Final = "run again"
 REPEAT: Final = "repeat"
+DISTURBED: Final = "repeat disturbed trials"
 _CHANGES: Final[Mapping[str, Callable[[Experiment, Any, int], int]]] = {
     RERUN: lambda experiment, _, __: queue.rerun_failed(experiment),
     REPEAT: lambda experiment, author, count: queue.add_repetitions(experiment, count, author=author),
+    DISTURBED: lambda experiment, _, __: queue.repeat_disturbed(experiment),
 }
 
 
@@ -36,6 +38,12 @@ def repeat(user: Any, experiment: Experiment, count: int) -> int | BackgroundTas
     experiment.require_editable()
     configurations = experiment.configurations.filter(in_design=True).count()
     return _change(user, experiment, REPEAT, trials=configurations * count, count=count)
+
+
+def repeat_disturbed(user: Any, experiment: Experiment) -> int | BackgroundTask:
+    """Repeat trials that other load slowed; return their number or the task. Raise Busy."""
+    experiment.require_editable()
+    return _change(user, experiment, DISTURBED, trials=experiment.trials.disturbed_points().count())
 
 
 def _change(user: Any, experiment: Experiment, change: str, *, trials: int, count: int = 0) -> int | BackgroundTask:

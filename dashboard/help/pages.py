@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from dashboard.help.guides import INDEX, MOST_HITS, guides, search, with_address
+from dashboard.help.site_search import search_site
 from dashboard.help.version import version
 from dashboard.requests.lookup import query_value
 
@@ -19,13 +20,14 @@ _FORMER: Final = ("user-guide", "administrator")
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """List the guides and the hits of a search."""
+    """List the guides; of a search, what the user may read by name, then sections of guides."""
     words = query_value(request, "q")
     decisions = [guide for name, guide in sorted(guides().items()) if name[:4].isdecimal()]
     context = {
         "place": "help",
         "words": words,
         "hits": search(words),
+        "groups": search_site(request.user, words),
         "most": MOST_HITS,
         "index": guides()[INDEX],
         "decisions": decisions,

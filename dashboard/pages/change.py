@@ -35,6 +35,12 @@ def rerun(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
+def repeat_disturbed(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue a repeat of each counted trial that other load slowed."""
+    return _queued(request, _changeable(request, slug), lambda e: changes.repeat_disturbed(request.user, e))
+
+
+@require_POST
 def go_on(request: HttpRequest, slug: str) -> HttpResponse:
     """Release the trials of a held experiment."""
     return _queued(request, _changeable(request, slug), queue.resume)

@@ -26,7 +26,7 @@ from dashboard.panels.compare.sentences import (
 from dashboard.panels.compare.table import stated_by, table
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.requests.lookup import query_value, requested_comparison, requested_members
-from experiments.access import visible_experiments
+from experiments.access import may_run_more, visible_experiments
 from experiments.errors import CannotCompare
 from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.compared_members import Member
@@ -60,6 +60,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "compared": compared,
         "members": members,
         "answer": answer(compared),
+        "slowed": _slowed(request.user, compared),
         "experiment_answers": experiment_answers(
             compared, answers_of([m.experiment for m in compared.members if m.token.startswith("e:")])
         ),
@@ -79,6 +80,24 @@ def page(request: HttpRequest) -> HttpResponse:
         "bundle_of": ",".join(member.token for member in compared.members),
     }
     return render(request, "compare/page.html", context)
+
+
+def _slowed(user: Any, compared: Compared) -> list[dict[str, Any]]:
+    """Return the experiments that other load slowed, with the number of trials to repeat."""
+    rows = []
+    for member in compared.members:
+        experiment = member.experiment
+        if any(member.disturbed_at(compared.names, point) for point in compared.points):
+            over = not experiment.trials.unfinished().exists()
+            rows.append(
+                {
+                    "experiment": experiment,
+                    "label": f" of {member.label}",
+                    "count": experiment.trials.disturbed_points().count() if over else 0,
+                    "may_repeat": not experiment.published and may_run_more(user, experiment),
+                }
+            )
+    return rows
 
 
 def _only(request: HttpRequest) -> Experiment | None:

@@ -37,7 +37,7 @@ from experiments.access import (
 )
 from experiments.errors import InvalidSpec, ReadOnly
 from experiments.models import Experiment, Membership, Priority, State, Trial
-from experiments.models.states import FAILED, UNFINISHED
+from experiments.models.states import BUDGET_SPENT, FAILED, NOT_REQUESTED, UNFINISHED
 from experiments.revision import changed_fields
 from experiments.selectors import (
     Progress,
@@ -186,12 +186,25 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
         "state": "published" if experiment.published else chip_state(progress),
         "state_words": "" if experiment.published else chip_words(progress),
         "shares": _shares(progress),
+        "over_budget": _over_budget(experiment) if progress.stopped else "",
         "repeats": repeats,
         "repeats_words": f"{plural(repeats, 'repeat')} after other load",
         "took_s": busy_seconds(experiment) if progress.is_over and progress.total else None,
         **rounds_context(user, experiment),
         **({} if progress.is_over else _still_to_come(user, experiment)),
     }
+
+
+def _over_budget(experiment: Experiment) -> str:
+    """Return why a goal cancelled waiting trials, or ""; their number if users cancelled others."""
+    cancelled = experiment.trials.current().filter(state=State.CANCELLED).exclude(message=NOT_REQUESTED)
+    spent = cancelled.filter(message__startswith=BUDGET_SPENT)
+    message = spent.order_by("-ended_at").values_list("message", flat=True).first()
+    if message is None:
+        return ""
+    count, others = spent.count(), cancelled.exclude(message__startswith=BUDGET_SPENT).exists()
+    used = message.removeprefix(BUDGET_SPENT).strip(" ,.")
+    return f"{f'{count} as ' if others else ''}budget spent ({used})"
 
 
 def _only_failures(experiment: Experiment, progress: Progress) -> Trial | None:

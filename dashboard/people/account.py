@@ -97,14 +97,14 @@ def choose_notices(request: HttpRequest) -> HttpResponse:
     with transaction.atomic():
         form.save()
     messages.success(request, "Mail settings saved.", extra_tags="ok")
-    return redirect(f"{reverse('account')}#notices")
+    return redirect(f"{reverse('account')}#mails")
 
 
 @require_POST
 def send_test_mail(request: HttpRequest) -> HttpResponse:
     """Send a test mail and report the result."""
     send_test(request, user=request.user)
-    return redirect(f"{reverse('account')}#notices")
+    return redirect(f"{reverse('account')}#mails")
 
 
 def account_page(

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
 
 from allauth.account.forms import default_token_generator
+from allauth.account.models import EmailAddress
 from allauth.account.utils import filter_users_by_email, filter_users_by_username, user_pk_to_url_str
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from auditlog.context import disable_auditlog
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -29,7 +32,7 @@ from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import Membership, Project
+from experiments.models import Membership, NoticeChoices, Preferences, Project
 from experiments.models.changes import note
 from experiments.models.people import accounts
 from experiments.models.serialised import lock_name
@@ -123,6 +126,26 @@ def _forget_second_factor(user: Any) -> None:
         note(user, "second factor", "reset")
 
 
+def _remove_personal_data(user: Any) -> None:
+    """Replace name and e-mail of a closed account, and delete what only its user needs.
+
+    Its experiments, and entries of the change log, stay.
+    """
+    with transaction.atomic():
+        for rows in (
+            *(Authenticator.objects.filter(user=user), EmailAddress.objects.filter(user=user)),
+            *(SocialAccount.objects.filter(user=user), Preferences.objects.filter(user=user)),
+            *(user.api_tokens.all(), user.memberships.all(), user.saved_views.all(), user.deliveries.all()),
+            NoticeChoices.objects.filter(user=user),
+        ):
+            rows.delete()
+        with disable_auditlog():  # the log would store the name and the e-mail that leave
+            user.username, user.email, user.first_name, user.last_name = f"closed-{user.pk}", "", "", ""
+            user.set_unusable_password()
+            user.save()
+        note(user, "personal data", "removed")
+
+
 def _locks(user: Any) -> list[str]:
     return locked([user.get_username()]).get(user.get_username(), [])
 
@@ -142,6 +165,14 @@ CHANGES: Final = {
     ),
     "reopen": AccountChange(
         "Reopen account", "was reopened.", accounts.reopen_account, lambda user: not user.is_active
+    ),
+    "personal-data": AccountChange(
+        "Remove personal data",
+        "has no personal data any more.",
+        _remove_personal_data,
+        lambda user: not user.is_active and user.get_username() != f"closed-{user.pk}",
+        "A number replaces its name; e-mail, password, second factor, tokens, roles and settings are deleted. Its experiments stay. "
+        "This cannot be undone.",
     ),
     "unlock": AccountChange("Unlock account", "can sign in again.", _unlock, lambda user: bool(_locks(user))),
     "second-factor": AccountChange(

@@ -103,6 +103,18 @@ class SettingsForm(_UniqueName, forms.ModelForm):  # type: ignore[type-arg]  # n
             text = str(self.fields[name].help_text)
             self.fields[name].help_text = text.replace("the installation;", f"the installation ({words});")
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse a limit of captures that files reach first: captures are files."""
+        cleaned = super().clean() or self.cleaned_data
+        files, captures = cleaned.get("most_disk_gib"), cleaned.get("most_capture_gib")
+        most = settings.QUOTA_DISK_GIB if files is None else files
+        if captures is not None and most and captures > most and "most_disk_gib" in cleaned:
+            limit = numbers.grouped(most)
+            self.add_error(
+                "most_capture_gib", f"Captures are files, limited to {limit} GiB: enter at most {limit}, or 0."
+            )
+        return cleaned
+
 
 def _account(name: str, advice: str) -> Any:
     user = get_user_model().objects.filter(username=name, is_active=True).first()

@@ -6,11 +6,14 @@ import ipaddress
 import itertools
 import math
 import re
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
 MOST_HOSTS: Final = 10_000
+MOST_LISTED: Final = 10
+"""Wrong entries of a list that an error names."""
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?!.{{254}})(?:{_LABEL}\.)*{_LABEL}\.?")
 _RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -42,11 +45,34 @@ HostAlias = Annotated[str, AfterValidator(as_alias)]
 def host_names(text: str) -> list[str]:
     """Return the hosts of a list; ``n[01-04,7]`` is five. Raise ValueError."""
     names: list[str] = []
+    refused: list[str] = []
     for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
-        names += _expanded(word)
+        try:
+            names += _expanded(word)
+        except ValueError as error:
+            refused.append(str(error))
         if len(names) > MOST_HOSTS:
             raise ValueError(f"are more than {MOST_HOSTS} hosts")
+    if refused:
+        raise ValueError(listed([*refused, *refusals(names)]))
     return names
+
+
+def refusals(names: Iterable[str]) -> list[str]:
+    """Return why each name is not a host that ssh reaches, without those that are."""
+    reasons = []
+    for name in names:
+        try:
+            as_host(name)
+        except ValueError as error:
+            reasons.append(str(error))
+    return reasons
+
+
+def listed(reasons: Sequence[str]) -> str:
+    """Return reasons as one text: the first ones, and the number of the others."""
+    more = len(reasons) - MOST_LISTED
+    return "; ".join([*reasons[:MOST_LISTED], *([f"{more} more are wrong"] if more > 0 else [])])
 
 
 def one_spelling(host: str) -> str:

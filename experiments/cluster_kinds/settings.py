@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from experiments.cluster_kinds.capture_filters import why_not_compiled
 from experiments.specification.placement import Bind, Distribution
 from experiments.specification.transport import NATIVE, TransportText
 
@@ -38,6 +39,21 @@ def _as_program(text: str) -> str:
     return text
 
 
+def _as_launch_command(text: str) -> str:
+    if odd := re.search(r"[;&|<>$`'\"\\(){}*?\n]|\s", text if "/" not in text else text.replace(" ", "")):
+        sign = odd[0] if odd[0].strip() else "a space"
+        raise ValueError(f"{text[:80]!r} has {sign}: no shell runs it. Give the name or path of one program")
+    return text
+
+
+def _as_filter(text: str) -> str:
+    if why := why_not_compiled(text):
+        raise ValueError(f"{text[:80]!r} is not a capture filter: {why}")
+    return text
+
+
+LaunchCommand = Annotated[Word, AfterValidator(_as_launch_command)]
+CaptureFilter = Annotated[str, AfterValidator(_as_filter)]
 Program = Annotated[Word, AfterValidator(_as_program)]
 KeyFile = Annotated[Word, AfterValidator(_as_path)]
 MPIRUN: Final = "mpirun"
@@ -104,7 +120,7 @@ class HostSettings(Settings):
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     launcher: Launcher = stated(MPIRUN, "Launcher", "MPI")
     """Starts the ranks: mpirun of the MPI library, or a command of the batch system."""
-    mpirun: Word | None = stated(None, "Launch command", "MPI", usual="of the program's library")
+    mpirun: LaunchCommand | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: TransportText = stated(NATIVE, "Transport", "MPI")
     """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
@@ -126,7 +142,7 @@ class HostSettings(Settings):
     """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
     capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)
     """For example: sudo -n dumpcap"""
-    capture_filter: str | None = stated(
+    capture_filter: CaptureFilter | None = stated(
         None, "Capture filter", "Network", usual="ports of MPI if known, else all but ssh"
     )
     """In pcap's language; "" records everything."""

@@ -8,17 +8,8 @@ from pydantic import field_validator
 
 from experiments.cluster_kinds import machines
 from experiments.cluster_kinds.base import ClusterKind, StoredCluster
-from experiments.cluster_kinds.hosts import as_host, one_spelling
+from experiments.cluster_kinds.hosts import listed, one_spelling, refusals
 from experiments.cluster_kinds.settings import HostSettings, Login, Word, stated
-
-
-def _refusal(host: str) -> str:
-    """Return why this is not a host, or ""."""
-    try:
-        as_host(host)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 class SshSettings(HostSettings, Login):
@@ -34,9 +25,8 @@ class SshSettings(HostSettings, Login):
     @field_validator("hosts")
     @classmethod
     def _are_hosts_once(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        wrong = [error for host in hosts if (error := _refusal(host))]
-        if wrong:
-            raise ValueError("; ".join(wrong))
+        if wrong := refusals(hosts):
+            raise ValueError(listed(wrong))
         counts = Counter(map(one_spelling, hosts))
         if twice := [host for host in hosts if counts[one_spelling(host)] > 1]:
             raise ValueError(f"named more than once: {', '.join(dict.fromkeys(twice))}")

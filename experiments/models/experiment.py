@@ -345,6 +345,24 @@ class Experiment(OfProject, models.Model):
             note(self, "trials run again", str(queued))
             return queued
 
+    def repeat_disturbed(self) -> int:
+        """Queue a repeat of each counted trial that other load slowed; return the count.
+
+        The disturbed trials stay. Return 0 while trials are unfinished: their own repeats may follow.
+        """
+        self.require_editable()
+        with transaction.atomic():
+            self.wait_for_others()
+            if self.trials.filter(state__in=UNFINISHED).exists():
+                return 0
+            last = self.trials.aggregate(last=models.Max("position"))["last"] or 0
+            repeats = [trial.next_attempt() for trial in self.trials.disturbed_points()]
+            for position, repeat in enumerate(sorted(repeats, key=lambda trial: trial.position), start=last + 1):
+                repeat.position = position
+            self.trials.bulk_create(repeats, batch_size=2000)
+            note(self, "trials run again", str(len(repeats)))
+            return len(repeats)
+
     def reopen_rounds(self, queued: int) -> None:
         """Store a round of trials that a user runs again, in the caller's transaction."""
         if queued and mapping_at(self.specification, "goal"):

@@ -109,6 +109,8 @@ def excluded_as_disturbed(trial: str = "") -> Q:
     return disturbed(trial) & counted(trial) & Q(Exists(clean))
 
 
+BUDGET_SPENT: Final = "Cancelled: the budget of the goal is spent"
+"""Words in the message of a waiting trial that a goal cancelled."""
 NOT_REQUESTED: Final = "Cancelled: only the first trial was requested."
 """Message of the trials of a design of which only the first trial was started."""
 

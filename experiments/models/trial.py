@@ -98,6 +98,11 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         earlier = Trial.objects.filter(**same, superseded=False, attempt__lt=OuterRef("attempt"))
         return self.filter(Exists(earlier), attempt__gt=1)
 
+    def disturbed_points(self) -> TrialQuerySet:
+        """Return one counted, disturbed trial of each repetition: the newest."""
+        newest = self.counted().filter(disturbed()).order_by(*_REPETITION, "-attempt")
+        return newest.distinct(*_REPETITION)
+
     def flagged(self) -> TrialQuerySet:
         """Return the counted trials whose traffic is not in statistics."""
         return self.counted().filter(trust__in=FLAGGED)
@@ -148,11 +153,9 @@ class TrialQuerySet(models.QuerySet["Trial"]):
         Trial.objects.bulk_create(attempts, batch_size=2000)
         return len(ended)
 
-    def cancel(self) -> int:
+    def cancel(self, why: str = "Cancelled before it started.") -> int:
         """Cancel waiting trials, request the stop of active ones; return the count."""
-        waiting = self.filter(state=State.QUEUED).update(
-            state=State.CANCELLED, ended_at=Now(), message="Cancelled before it started."
-        )
+        waiting = self.filter(state=State.QUEUED).update(state=State.CANCELLED, ended_at=Now(), message=why)
         return waiting + self.filter(state__in=ACTIVE, cancel_requested_at=None).update(cancel_requested_at=Now())
 
 

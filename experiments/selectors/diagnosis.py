@@ -47,6 +47,8 @@ _ANSWER: Final = 0.3
 """Shares of the time until the trials are read, and until the answer is known."""
 Progress = Callable[[float], None]
 _SCALE: Final = ("scale", "weak scale", "scale and treatment")
+_RENEWALS: Final = 8
+"""Answers of a running experiment, in addition to those of complete configurations."""
 _MOST_TRIALS: Final = 200
 """Maximum trials of an experiment whose answer a list computes; larger ones only on their own pages."""
 log = structlog.get_logger()
@@ -196,6 +198,11 @@ def _keep(key: str, made: Any) -> None:
         cache.set(key, made, _CACHE_S)
 
 
+def renewal_step(trials: int) -> int:
+    """Return how many more trials renew the answer of running ``trials``: an eighth, at least 2."""
+    return max(2, -(-trials // _RENEWALS))
+
+
 def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
     """Return the number of counted trials by experiment."""
     rows = Trial.objects.current().filter(experiment__in=experiments, state=State.FINISHED, kind=Kind.MEASURED)
@@ -205,14 +212,16 @@ def _counted(experiments: Sequence[Experiment]) -> dict[int, int]:
 def _looks(experiments: Sequence[Experiment]) -> dict[int, _Look]:
     """Return the trials of which the answers are, by experiment.
 
-    Answers change if a configuration completes, or if every configuration has one more trial.
+    Answers change if a configuration completes, if every configuration has one more trial, or after an eighth of the trials.
     """
     is_counted, is_open = Q(state=State.FINISHED, kind=Kind.MEASURED), Q(state__in=UNFINISHED)
     counts = {"counted": Count("pk", filter=is_counted), "open": Count("pk", filter=is_open)}
+    waiting = Count("pk", filter=is_open & Q(kind=Kind.MEASURED))
     rows = Trial.objects.current().filter(is_counted | is_open, experiment__in=experiments).order_by()
-    by_experiment = list(rows.values_list("experiment").annotate(**counts))
-    looks = {experiment: _Look(counted, (counted,)) for experiment, counted, _ in by_experiment}
-    running = [experiment for experiment, counted, unfinished in by_experiment if unfinished and counted]
+    by_experiment = list(rows.values_list("experiment").annotate(**counts, waiting=waiting))
+    looks = {experiment: _Look(counted, (counted,)) for experiment, counted, _, _ in by_experiment}
+    renewals = {experiment: counted // renewal_step(counted + w) for experiment, counted, _, w in by_experiment}
+    running = [experiment for experiment, counted, unfinished, _ in by_experiment if unfinished and counted]
     points: dict[int, list[tuple[int, int]]] = defaultdict(list)
     if running:
         # With configurations of which every trial failed: they have 0, as for the page.
@@ -222,7 +231,7 @@ def _looks(experiments: Sequence[Experiment]) -> dict[int, _Look]:
             points[experiment].append((counted, unfinished))
     for experiment, members in points.items():
         complete = sum(counted for counted, unfinished in members if not unfinished)
-        as_of = (complete, min(counted for counted, _ in members))
+        as_of = (complete, min(counted for counted, _ in members), renewals[experiment])
         looks[experiment] = replace(looks[experiment], as_of=as_of)
     return looks
 
@@ -247,7 +256,8 @@ def _key(kind: str, experiment: Experiment) -> str:
 def _stamp(experiment: Experiment) -> str:
     """Return a hash of the trials of complete configurations, and cluster limits.
 
-    While a configuration is incomplete, it changes with the first counted trial, and if every one has one more.
+    While a configuration is incomplete, it changes with the first counted trial, if every one has one more, and after each
+    eighth of the trials.
     """
     rows = Trial.objects.current().filter(experiment=experiment).order_by()
     trials = list(rows.order_by("pk").values_list("configuration_id", "pk", "state", "kind"))
@@ -257,7 +267,8 @@ def _stamp(experiment: Experiment) -> str:
         ended = list(rows.counted().order_by("ended_at", "pk").values_list("configuration_id", "pk", "state")[:1])
     counted = Counter({row[0]: 0 for row in trials})
     counted.update(row[0] for row in trials if row[2:] == (State.FINISHED, Kind.MEASURED))
-    fewest = min(counted.values()) if open_ones else None
+    measured = sum(kind == Kind.MEASURED and state in (State.FINISHED, *UNFINISHED) for _, _, state, kind in trials)
+    fewest = (min(counted.values()), counted.total() // renewal_step(measured)) if open_ones else None
     cluster = experiment.cluster
     has = None if cluster is None else (cluster.hosts_to_suggest, cluster.facts.get("link_bandwidth_bps"))
     return hashlib.sha256(repr((experiment.version, has, ended, fewest)).encode()).hexdigest()

@@ -15,6 +15,7 @@ from experiments.errors import InvalidSpec
 from experiments.library import load_defaults
 from experiments.metrics import deciding_metric
 from experiments.models import DISTURBANCES, Event, Experiment, Hold, Kind, Round, State, Status, Trial, TrialResult
+from experiments.models.states import BUDGET_SPENT
 from experiments.selectors import progress_of
 from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
@@ -109,7 +110,7 @@ def test_budget_of_trials_bounds_every_round(db: None) -> None:
 
 
 @pytest.mark.parametrize("budget", [{"time": "10 s"}, {"host_hours": 0.001, "trials": 100}])
-def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(db: None, budget: dict[str, Any]) -> None:
+def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(client: Any, db: None, budget: dict[str, Any]) -> None:
     experiment = submit({"until": "answered", "budget": budget})
     trial = factories.analysing()
     Trial.objects.filter(pk=trial.pk).update(preparing_at=trial.queued_at - timedelta(seconds=20))
@@ -118,8 +119,15 @@ def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(db: None, budget
 
     assert rounds.decide_due() == 1
 
-    assert experiment.trials.filter(state=State.CANCELLED).count() == 8
+    assert experiment.trials.filter(state=State.CANCELLED, message__startswith=BUDGET_SPENT).count() == 8
     assert experiment.rounds.get().outcome == "budget"
+    client.force_login(factories.person("root", is_superuser=True))
+    why = client.get(experiment.get_absolute_url()).context["over_budget"]
+    assert why.startswith("budget spent (")
+    assert f": {why}" in client.get(experiment.get_absolute_url()).content.decode()
+    other = experiment.trials.filter(state=State.CANCELLED).first()
+    Trial.objects.filter(pk=other.pk).update(message="Cancelled before it started.")
+    assert client.get(experiment.get_absolute_url()).context["over_budget"] == f"7 as {why}"
 
 
 @pytest.mark.parametrize("order", ["interleaved", "randomised"])

@@ -21,7 +21,7 @@ def link(path: str) -> str:
 
 def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
     """Return the mail: the result or event, then the link; times in ``zone``."""
-    choices = link(f"{reverse('account')}#notices")
+    choices = link(f"{reverse('account')}#mails")
     # Names are of people's making; a line feed would end the header, or begin a paragraph in our name.
     title = " ".join(f"{event.get_kind_display()}: {events.title(event)}".split())
     lines = [
@@ -40,7 +40,7 @@ def mail(event: Event, address: str, zone: tzinfo) -> EmailMessage:
 
 def test_mail(address: str) -> EmailMessage:
     """Return a test mail."""
-    choices = link(f"{reverse('account')}#notices")
+    choices = link(f"{reverse('account')}#mails")
     body = f"Rankwire sends mail to this address.\n{choices}\n\nYou requested this test on the page of your account."
     return EmailMessage("Rankwire: test", body, to=[address], headers=_headers(choices))
 

@@ -18,8 +18,6 @@ from django.views.decorators.http import require_GET
 
 from analysis.numbers import amount, plural
 from dashboard.filters import ExperimentFilter
-from dashboard.filters.base import with_text
-from dashboard.help.guides import search as search_guides
 from dashboard.labels import workload_title
 from dashboard.pages.lists.chosen import SLUG, ListChange, TickedList, TickedRow, view
 from dashboard.pages.lists.views import views_of
@@ -91,7 +89,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def search(request: HttpRequest) -> HttpResponse:
-    """Redirect to a trial by number, an experiment by name, a filtered list, or help."""
+    """Redirect to a trial by number, an experiment by name, or the search of the site."""
     text = query_value(request, "q")
     number = text.lower().removeprefix("trial").strip(" #")
     if number.isdecimal() and len(number) < 18 and visible_trials(request.user).filter(pk=int(number)).exists():
@@ -99,9 +97,7 @@ def search(request: HttpRequest) -> HttpResponse:
     exact = list(visible_experiments(request.user).filter(Q(slug=text) | Q(name__iexact=text))[:2]) if text else []
     if len(exact) == 1:
         return redirect(exact[0])
-    if text and search_guides(text) and not with_text(visible_experiments(request.user), "text", text).exists():
-        return redirect(f"{reverse('help')}?{urlencode({'q': text})}")
-    return redirect(f"{reverse('experiments')}?{urlencode({'q': text})}" if text else "experiments")
+    return redirect(f"{reverse('help')}?{urlencode({'q': text})}" if text else "help")
 
 
 _MOST_TAGS: Final = 20

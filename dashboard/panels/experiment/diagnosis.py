@@ -133,9 +133,10 @@ def diagnosis_context(
         ],
         "trials": study.trials,
         "of_trials": _of_trials(diagnosis, results),
+        "to_repeat": _to_repeat(diagnosis, results),
         "excluded": excluded_trials_of(results.experiment).filter(superseded=False).count() if slowed else 0,
         "unfinished": results.unfinished,
-        "as_of": _as_of(diagnosis) if results.unfinished else "",
+        "as_of": _as_of(diagnosis, results) if results.unfinished else "",
         "slices_left_out": study.slices_left_out,
     }
 
@@ -160,10 +161,11 @@ def _largest(fact: Fact) -> float:
     return max((evidence.size for evidence in fact.evidence if evidence.size is not None), default=0.0)
 
 
-def _as_of(diagnosis: CachedDiagnosis) -> str:
+def _as_of(diagnosis: CachedDiagnosis, results: Results) -> str:
     """Return the trials of the answer of a running experiment, and how charts differ."""
     base = ", without drift" if diagnosis.answer.is_without_drift else ""
-    return f"as of {numbers.plural(diagnosis.study.trials, 'trial')}{base}; charts follow every trial"
+    as_of = numbers.plural(diagnosis.study.trials, "trial")
+    return f"as of {as_of}{base}, renewed every {results.renewal_step}; charts follow every trial"
 
 
 def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
@@ -177,6 +179,13 @@ def _of_trials(diagnosis: CachedDiagnosis, results: Results) -> str:
         f"{repeats} {'repeats a disturbed one' if repeats == 1 else 'repeat disturbed ones'}" if repeats else "",
     ]
     return " and ".join(filter(None, parts))
+
+
+def _to_repeat(diagnosis: CachedDiagnosis, results: Results) -> int:
+    """Return the number of disturbed trials that the reason asks to measure again."""
+    if results.unfinished or not any(fact.rule == _OTHER_LOAD and fact.next_step for fact in diagnosis.facts):
+        return 0
+    return results.experiment.trials.disturbed_points().count()
 
 
 _DIGITS: Final = 3

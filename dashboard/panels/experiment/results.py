@@ -29,6 +29,7 @@ from experiments.selectors import (
     related_publications,
     swept_parameters,
 )
+from experiments.selectors.diagnosis import renewal_step
 
 TIME = ("elapsed_s", "cpu_mean_rank_s")
 TRAFFIC = ("packets", "throughput_Bps", "interarrival_mean_s")
@@ -91,12 +92,20 @@ class Results:
         """Return the number of configurations without waiting or running trials.
 
         "first" if none is complete, but a counted trial has ended; with the trials that every configuration has, if
-        some are waiting: "1-2".
+        some are waiting, and the number of renewals of the answer: "1-2.3".
         """
         complete = sum(bool(row.trials) and all(m.state not in UNFINISHED for m in row.trials) for row in self.rows)
         finished = [sum(m.state == State.FINISHED and m.kind == Kind.MEASURED for m in row.trials) for row in self.rows]
-        rounds = f"-{min(finished)}" if self.unfinished and min(finished) else ""
+        fewest = f"-{min(finished)}" if self.unfinished and min(finished) else ""
+        renewals = sum(finished) // self.renewal_step if self.unfinished else 0
+        rounds = f"{fewest}.{renewals}" if renewals else fewest
         return f"{complete}{rounds}" if complete or rounds or not any(row.values for row in self.rows) else "first"
+
+    @property
+    def renewal_step(self) -> int:
+        """Return after how many trials the answer of a running experiment is renewed."""
+        states = [mark.state for row in self.rows for mark in row.trials if mark.kind == Kind.MEASURED]
+        return renewal_step(sum(state == State.FINISHED or state in UNFINISHED for state in states))
 
     @property
     def unfinished(self) -> int:

@@ -1,5 +1,6 @@
 """The pages in a browser: they speak by keyboard, and repaint with the theme."""
 
+import pytest
 from playwright.sync_api import expect
 
 from experiments.models import Experiment, Project
@@ -101,6 +102,23 @@ def test_lists_are_worked_by_keys_that_can_be_switched_off(page, finished, page_
     page.get_by_role("button", name="Keyboard shortcuts").click()
     expect(page.get_by_role("checkbox", name="Enable single-letter shortcuts")).not_to_be_checked()
     assert page_errors == []
+
+
+@pytest.mark.parametrize("width", [1440, 1280, 1180, 390])
+def test_search_is_reached_by_its_key_and_its_icon_at_every_width(page, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    box = page.get_by_role("searchbox", name="Search experiments")
+    icon = page.get_by_role("button", name="Search", exact=True)
+    for open_box in (lambda: page.keyboard.press("/"), box.click if width == 1440 else icon.click):
+        page.goto("/account/")
+        open_box()
+        expect(box).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+    box.fill("water")
+    box.press("Enter")
+    page.wait_for_url("**/help/?q=water")
+    expect(page.get_by_role("heading", name="Workloads")).to_be_visible()
 
 
 def test_it_opens_the_menu_of_a_phone(page):

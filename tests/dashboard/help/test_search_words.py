@@ -9,7 +9,8 @@ from django.conf import settings
 from django.test import Client
 
 from dashboard.help.guides import SEARCH_WORDS, guides, search
-from experiments.models import Experiment
+from experiments.models import Cluster, Experiment, Project
+from tests.experiments import factories
 
 FIRST_HITS = {
     "regression": "follow-histories",
@@ -116,9 +117,29 @@ def test_settings_are_titled_by_their_names_and_not_by_their_defaults() -> None:
     }
 
 
-def test_header_search_without_an_experiment_opens_help(page: Client, submit: Callable[..., Experiment]) -> None:
-    experiment = submit()
+def test_header_search_lists_what_the_user_may_read_before_the_guides(
+    page: Client, client: Client, submit: Callable[..., Experiment]
+) -> None:
+    submit(name="Search of a regression")
+    Cluster.objects.create(slug="rack", name="Regression rack", kind="ssh", settings={"hosts": ["n1"]})
+    other = Project.create_named("Regression secrets")
+    factories.experiment(project=other, name="Hidden regression")
+    factories.person("regressor")
     assert page.get("/search/", {"q": "regression"}).url == "/help/?q=regression"
-    assert page.get("/search/", {"q": "zzyzx"}).url == "/experiments/?q=zzyzx"
-    Experiment.objects.filter(pk=experiment.pk).update(name="Search of a regression")
-    assert page.get("/search/", {"q": "regression"}).url == "/experiments/?q=regression"
+
+    def groups_of(client: Client, words: str) -> dict[str, list[str]]:
+        context = client.get("/help/", {"q": words}).context
+        return {group.title: [row.name for row in group.rows] for group in context["groups"]}
+
+    assert groups_of(page, "regress") == {"Experiments": ["Search of a regression"], "Clusters": ["Regression rack"]}
+    assert page.get("/help/", {"q": "regression"}).context["hits"], "guides follow"
+    assert "OSU" in str(groups_of(page, "osu")["Workloads"])
+    assert groups_of(page, "zzyzx") == {}
+    root = type(client)()
+    root.force_login(factories.person("root", is_superuser=True))
+    everything = groups_of(root, "regress")
+    assert everything["Users"] == ["regressor"]
+    assert everything["Projects"] == ["Regression secrets"]
+    assert "Hidden regression" in everything["Experiments"]
+    for group in root.get("/help/", {"q": "regress"}).context["groups"]:
+        assert {root.get(address).status_code for address in (group.address, group.rows[0].address)} == {200}

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from dashboard.reports.markdown import parts_of
 from dashboard.reports.parts import Source
-from experiments.models import Experiment, Trial
+from experiments.models import Experiment, Membership, Trial
 from tests.experiments import factories
 
 REASON = "disturbed by other load"
@@ -48,8 +48,8 @@ def test_pages_list_the_excluded_trial_and_name_the_repeat(page: Any, trials: tu
     assert title.endswith("attempt 2, repeated after a disturbed trial")
 
 
-def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
-    experiment = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+def test_page_states_other_load_below_the_verdict_and_once(page: Any, person: Any) -> None:
+    experiment = factories.experiment(owner=person, sweep={"hosts": [1, 2]}, repetitions=2)
     for _ in range(4):
         factories.analysing().finish(
             replace(factories.RESULT, trust="degraded", conditions={"disturbances": ["the clock was set"]})
@@ -57,6 +57,9 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     diagnosis = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]
     assert "Other load slowed 4 of 4 trials." in diagnosis["reason"]
     assert not [find for _, finds in diagnosis["more"] for find in finds if "Other load" in find.statement]
+    address = reverse("experiment-disturbed", args=[experiment.slug])
+    assert (diagnosis["to_repeat"], experiment.trials.unfinished().count()) == (4, 0)
+    assert f'action="{address}"' in page.get(experiment.get_absolute_url()).content.decode()
     (chart,) = parts_of(f"{{{{ chart {experiment.slug} time }}}}")
     source = Source(page.get(experiment.get_absolute_url()).context["user"])
     assert (
@@ -66,6 +69,42 @@ def test_page_states_other_load_below_the_verdict_and_once(page: Any) -> None:
     with CaptureQueriesContext(connection) as queries:
         source.body(chart)
     assert not [query for query in queries if "experiments_trial" in query["sql"]], "read once for all charts"
+
+
+def test_one_press_repeats_each_slowed_repetition_once_and_keeps_the_slowed_trials(page: Any, person: Any) -> None:
+    slowed = replace(factories.RESULT, trust="degraded", conditions={"disturbances": ["the clock was set"]})
+    experiment = factories.experiment(owner=person, sweep={"hosts": [1, 2]}, repetitions=2)
+    while experiment.trials.filter(state="queued").exists():
+        factories.analysing().finish(slowed, may_repeat=True)
+    address = reverse("experiment-disturbed", args=[experiment.slug])
+    for _ in range(2):  # the second press finds unfinished trials
+        page.post(address)
+        assert experiment.trials.filter(state="queued", attempt=3, superseded=False).count() == 4
+    while experiment.trials.filter(state="queued").exists():
+        factories.finished()
+    counted = experiment.trials.counted()
+    assert (counted.count(), counted.filter(attempt=3).count()) == (4, 4), "the slowed trials are excluded now"
+    assert experiment.trials.filter(superseded=True).count() == 0
+    diagnosis = page.get(reverse("experiment-diagnosis", args=[experiment.slug])).context["diagnosis"]
+    assert diagnosis["to_repeat"] == 0
+
+
+def test_a_user_who_may_not_repeat_gets_a_clone(page: Any, client: Any, person: Any) -> None:
+    experiment = factories.experiment(owner=person, sweep={"hosts": [1, 2]}, repetitions=2)
+    slowed = replace(factories.RESULT, trust="degraded", conditions={"disturbances": ["the clock was set"]})
+    for _ in range(4):
+        factories.analysing().finish(slowed)
+    of_clean = factories.experiment(sweep={"hosts": [1, 2]}, repetitions=2)
+    for _ in range(4):
+        factories.finished()
+    members = {"of": f"e:{experiment.slug},e:{of_clean.slug}"}
+    (side,) = page.get("/compare/", members).context["slowed"]
+    assert (side["count"], side["may_repeat"], side["label"]) == (4, True, " of A")
+    viewer = factories.person("viewer", Membership.Role.VIEWER)
+    client.force_login(viewer)
+    content = client.get(reverse("experiment-diagnosis", args=[experiment.slug])).content.decode()
+    assert f"?from={experiment.slug}" in content
+    assert reverse("experiment-disturbed", args=[experiment.slug]) not in content
 
 
 def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the_counted(page: Any) -> None:

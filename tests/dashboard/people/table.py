@@ -220,6 +220,7 @@ TABLE: Final = {
     "POST experiments/<slug>/priority/": "shnnniis",
     "POST experiments/<slug>/repeat/": "shnniiis",
     "POST experiments/<slug>/next/": "shnniiis",
+    "POST experiments/<slug>/disturbed/": "shnniiis",
     "POST experiments/<slug>/rounds/pause/": "shnniiis",
     "POST experiments/<slug>/rounds/resume/": "shnniiis",
     "POST experiments/<slug>/rounds/more/": "shnniiis",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 from django.contrib.auth.models import User
@@ -51,3 +52,8 @@ def test_it_ends_ones_own_tokens_alone(page: Client, person: User) -> None:
     assert page.post(f"/account/tokens/{other.pk}/end/").status_code == 404
     assert page.post(f"/account/tokens/{mine.pk}/end/").status_code == 302
     assert list(ApiToken.objects.all()) == [other]
+
+
+def test_ids_of_the_page_are_unique(page: Client) -> None:
+    ids = re.findall(r'\sid="([^"]+)"', page.get("/account/").content.decode())
+    assert [name for name, count in Counter(ids).items() if count > 1] == []

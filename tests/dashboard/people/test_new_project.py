@@ -46,6 +46,17 @@ def test_its_name_and_quotas_are_changed(root: Client) -> None:
     assert wrong.context["settings_form"].errors == {"most_queued_trials": ["Write 0 or more."]}
 
 
+@pytest.mark.parametrize(
+    ("files", "captures", "status"), [("5", "6", 422), ("5", "5", 302), ("0", "6", 302), ("5", "0", 302)]
+)
+def test_captures_are_limited_by_the_files(root: Client, files: str, captures: str, status: int) -> None:
+    form = {"settings-name": "Wing", "settings-most_disk_gib": files, "settings-most_capture_gib": captures}
+    answer = root.post("/projects/default/settings/", form)
+    assert answer.status_code == status
+    if status == 422:
+        assert list(answer.context["settings_form"].errors) == ["most_capture_gib"]
+
+
 def test_names_of_projects_are_unique_on_their_pages(root: Client) -> None:
     name = Project.objects.get(slug="default").name
     answer = root.post("/projects/", {"name": name.upper(), "maintainer": "okafor"})

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from dashboard.help.guides import search
 from experiments.errors import LastSuperuser
 from experiments.models import Preferences
 from experiments.models.changes import changes
@@ -135,3 +136,26 @@ def test_a_new_account_needs_an_e_mail_address_of_its_own(root: Client) -> None:
     assert "Another account has this e-mail address." in answer.content.decode()
     for name in ("lise", "otto"):  # without an address
         assert root.post(LIST, {"username": name, "email": "", "role": "submitter"}).status_code == 200
+
+
+def test_personal_data_of_a_closed_account_are_removed_and_its_experiments_stay(root: Client, person: User) -> None:
+    experiment = factories.experiment(owner=person)
+    User.objects.filter(pk=person.pk).update(email="okafor@example.org")
+    address = reverse("person-change", args=[person.pk, "personal-data"])
+    assert root.post(address).status_code == 404, "an open account keeps them"
+    assert "Remove personal data" in text_of(root.get(reverse("person", args=[person.pk])))
+    do(root, person, "close")
+    assert f'action="{address}"' in root.get(reverse("person", args=[person.pk])).content.decode()
+    do(root, person, "personal-data")
+    person.refresh_from_db()
+    assert (person.username, person.email, person.is_active) == (f"closed-{person.pk}", "", False)
+    assert (person.has_usable_password(), person.memberships.count()) == (False, 0)
+    experiment.refresh_from_db()
+    assert experiment.owner == person
+    assert "okafor@example.org" not in str(logged(person))
+    assert root.post(address).status_code == 404, "nothing is left to remove"
+
+
+@pytest.mark.parametrize("words", ["delete", "delete user", "personal data"])
+def test_help_leads_to_closing_an_account(words: str) -> None:
+    assert ("manage-accounts", "close-an-account") in [(hit.guide.name, hit.section.anchor) for hit in search(words)]

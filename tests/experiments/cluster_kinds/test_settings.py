@@ -8,6 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from experiments import cluster_kinds
+from experiments.cluster_kinds.capture_filters import why_not_compiled
 from experiments.cluster_kinds.form import form_of, settings_from, texts_of
 from experiments.cluster_kinds.hosts import host_names
 from experiments.errors import InvalidSpec
@@ -103,6 +104,19 @@ def test_it_reads_ranges_of_hosts(text: str, names: list[str]) -> None:
         ("hosts", "n1- n2", "is not a host name"),
         ("hosts", "n1..lab", "is not a host name"),
         ("hosts", "n1 a_b n2 c@d", "'a_b' is not a host name: it has an underscore. Use its address; 'c@d' is"),
+        ("hosts", "n[4-1] n1:4 n2 n[a", "'n[4-1]' is not a range of hosts; write for example n[01-04]; 'n[a' is"),
+        ("hosts", "n[4-1] n1:4 n2 n[a", "'n1:4' is not a host name"),
+        (
+            "hosts",
+            " ".join(f"n{n}:4" for n in range(13)),
+            "'n9:4' is not a host name: write it without slots or a port; 3 more",
+        ),
+        ("mpirun", "x y;z", "no shell runs it"),
+        ("mpirun", "mpirun --verbose", "has a space: no shell runs it"),
+        ("mpirun", "/opt/bin/mpirun && true", "has &: no shell runs it"),
+        ("capture_filter", "port (", "one “(” has no partner"),
+        ("capture_filter", "port 80 and", "is not a capture filter: "),
+        ("capture_filter", "port 700000", "is not a capture filter: "),
         ("python", "3.9", "3.9 is a version: give the name or path of the program, such as python3.9"),
         ("hosts", "10.0.0.256", "is not a host name"),
         ("hosts", f"{'n' * 64}", "is not a host name"),
@@ -224,3 +238,18 @@ def test_options_that_rankwire_sets_are_refused(kind: str, options: str, refused
         return
     (message,) = refused(cluster_kinds.get(kind), options=options)["options"]
     assert message.startswith(f"{refused_option} is set by Rankwire")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tcp portrange 20000-20999",
+        "not port 22",
+        "host n1 and tcp",
+        "net 10.0.0.0/8",
+        "ip6 host fe80::1",
+        "tcp[13] & 2 != 0",
+    ],
+)
+def test_capture_filters_that_libpcap_compiles_or_that_name_hosts_are_accepted(text: str) -> None:
+    assert why_not_compiled(text) == ""

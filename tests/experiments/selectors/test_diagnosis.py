@@ -49,4 +49,4 @@ def test_a_configuration_whose_trials_all_failed_has_no_trial_while_others_run()
     experiment.trials.filter(configuration__hosts=1).update(state=State.FAILED)
     experiment.trials.filter(configuration__hosts=2, repetition=1).update(state=State.FINISHED)
     look = module._looks([experiment])[experiment.pk]
-    assert (look.trials, look.as_of) == (1, (0, 0))
+    assert (look.trials, look.as_of) == (1, (0, 0, 0))

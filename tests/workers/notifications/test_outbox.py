@@ -45,8 +45,8 @@ def test_one_mail_tells_of_an_experiment_that_ended_and_begins_with_its_answer(
     assert first == diagnosis_of(experiment).answer.sentence
     assert second == f"https://lab.example.org/experiments/{experiment.slug}/"
     assert mail.to == ["okafor@example.org"]
-    assert mail.extra_headers["List-Unsubscribe"] == "<https://lab.example.org/account/#notices>"
-    assert rest[-1] == "https://lab.example.org/account/#notices"
+    assert mail.extra_headers["List-Unsubscribe"] == "<https://lab.example.org/account/#mails>"
+    assert rest[-1] == "https://lab.example.org/account/#mails"
     assert Delivery.objects.get().state == "sent"
 
 

@@ -200,9 +200,9 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     rounds = [[finish(1, number, 10 + number / 10), finish(2, number, 5 + number / 10)] for number in range(1, 4)]
 
     assert [[complete for _, _, complete in members] for members in rounds] == [
-        ["first", "0-1"],
-        ["0-1", "0-2"],
-        ["0-2", "0-3"],
+        ["first", "0-1.1"],
+        ["0-1.1", "0-2.2"],
+        ["0-2.2", "0-3.3"],
     ]
     assert [[is_fresh for _, is_fresh, _ in members] for members in rounds] == [
         [False, False],
@@ -211,7 +211,23 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
     ]
     assert len({sentence for members in rounds for sentence, *_ in members}) == 4
     html = page.get(experiment.get_absolute_url()).content.decode()
-    assert "as of 6 trials; charts follow every trial" in html
+    assert "as of 6 trials, renewed every 2; charts follow every trial" in html
+
+
+def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, submit, empty_redis):
+    """Repeats of slowed trials come last: all configurations are open, and one has not begun."""
+    experiment = submit(sweep={"hosts": [1, 2, 4]}, repetitions=6)
+    address, shown = reverse("experiment-diagnosis", args=[experiment.slug]), []
+    trials = experiment.trials.filter(configuration__hosts__in=[1, 2], repetition__lt=6)
+    for trial in trials.select_related("configuration").order_by("repetition", "pk"):
+        before = Results(experiment).complete
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=10 / trial.configuration.hosts)
+        if Results(experiment).complete != before:  # the open page asks again
+            shown.append(page.get(address).context["diagnosis"]["trials"])
+    assert shown == [1, 3, 6, 9]
+    answered = answers_of([experiment])[experiment.pk]
+    assert answered.sentence == diagnosis_of(experiment).answer.sentence
 
 
 def test_recommended_trials_follow_those_that_are_queued(page, submit, empty_redis):
