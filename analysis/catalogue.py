@@ -110,17 +110,17 @@ _RUN: Final[list[Row]] = [
 ]
 
 _MPI: Final[list[Row]] = [
-    ("mpi_window_s", "MPI window", "s", "lower", "T: the longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
-    ("mpi_useful_s", "Useful time", "s", "lower", "Sum over ranks of U, the time outside MPI in the window.", _INSIDE),
-    ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "max U: largest time outside MPI of any rank.", _INSIDE),
+    ("mpi_window_s", "MPI window", "s", "lower", "The longest window of any rank, from the end of MPI_Init to the start of MPI_Finalize.", _INSIDE),
+    ("mpi_useful_s", "Useful time", "s", "lower", "Time outside MPI in the window, summed over ranks.", _INSIDE),
+    ("mpi_useful_max_rank_s", "Useful time, busiest rank", "s", "lower", "Largest time outside MPI of any rank.", _INSIDE),
     ("mpi_busiest_rank", "Busiest rank", "1", "neutral", "Number of the rank with the largest time outside MPI: the one that others wait for.", _INSIDE),
     ("mpi_busiest_computing_s", "Computing of the busiest rank", "s", "lower", "Time outside MPI on a CPU core, of the busiest rank.", _INSIDE),
     ("mpi_busiest_descheduled_s", "Descheduled outside MPI, busiest rank", "s", "lower", "Run delay outside MPI, of the busiest rank: it was runnable and had no CPU core.", _DELAY),
-    ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency = mean U / T.", _POP),
-    ("mpi_load_balance", "Load balance", SHARE, "higher", "mean U / max U.", _POP),
-    ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "max U / T.", _POP),
-    ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "max U / T on an ideal network, measured by ideal-network runs on an unlimited link without delay.", _POP),
-    ("mpi_transfer_efficiency", "Transfer efficiency", SHARE, "higher", "T on an ideal network / T; times mpi_serialisation_efficiency it is mpi_communication_efficiency.", _POP),
+    ("mpi_parallel_efficiency", "Parallel efficiency", SHARE, "higher", "mpi_load_balance x mpi_communication_efficiency: mean time of a rank outside MPI / mpi_window_s.", _POP),
+    ("mpi_load_balance", "Load balance", SHARE, "higher", "Mean / largest time of a rank outside MPI, in the window.", _POP),
+    ("mpi_communication_efficiency", "Communication efficiency", SHARE, "higher", "Largest time of a rank outside MPI / mpi_window_s.", _POP),
+    ("mpi_serialisation_efficiency", "Serialisation efficiency", SHARE, "higher", "mpi_communication_efficiency on an ideal network, measured by ideal-network runs on an unlimited link without delay.", _POP),
+    ("mpi_transfer_efficiency", "Transfer efficiency", SHARE, "higher", "mpi_window_s on an ideal network / mpi_window_s; times mpi_serialisation_efficiency it is mpi_communication_efficiency.", _POP),
     ("mpi_useful_share", "Computing", SHARE, "higher", "Time outside MPI on a CPU core / windows of all ranks; the first of the four shares that add up to 1.", _INSIDE),
     ("mpi_no_core_share", "Outside MPI, off the CPU", SHARE, "lower", "Time outside MPI in which the thread was off the CPU / windows of all ranks: mpi_descheduled_share + mpi_blocked_outside_share.", _INSIDE),
     ("mpi_descheduled_share", "Descheduled outside MPI", SHARE, "lower", "Run delay outside MPI / windows of all ranks: the thread was runnable and had no CPU core.", _DELAY),
@@ -236,23 +236,23 @@ _FILES: Final[list[Row]] = [
 ]
 
 _VOLUME: Final[list[Row]] = [
-    ("packets", "Packets", "1", "lower", "N: frames in the capture.", "capinfos -c"),
+    ("packets", "Packets", "1", "lower", "Frames in the capture.", "capinfos -c"),
     ("wire_bytes", "Bytes on the wire", "B", "lower", "Sum of original frame lengths, captured link layer included.", "capinfos -d"),
-    ("payload_bytes", "Payload", "B", "neutral", "Sum of transport payloads P: IP total length - IP header - TCP (or UDP) header; Ethernet padding never counts.", "tshark tcp.len, udp.length - 8"),
-    ("duration_s", "Duration", "s", "neutral", "T = t_N - t_1, in file order.", "capinfos -u, where no stamp is earlier than the one before"),
+    ("payload_bytes", "Payload", "B", "neutral", "Sum of transport payloads: IP total length - IP header - TCP (or UDP) header; Ethernet padding never counts.", "tshark tcp.len, udp.length - 8"),
+    ("duration_s", "Duration", "s", "neutral", "From the first to the last packet, in file order.", "capinfos -u, where no stamp is earlier than the one before"),
     ("goodput_bytes", "Goodput volume", "B", "neutral", "Bytes of the union of the sequence ranges of every flow direction: each byte once.", f"{_TCPTRACE}: unique bytes sent"),
-    ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(N-1)/T.", _OWN),
-    ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes/T, as in the published tables.", "capinfos -y"),
-    ("throughput_bps", "Bit rate", "bit/s", "higher", "The throughput in bits: 8 wire_bytes/T.", "capinfos -i"),
-    ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes/T.", _OWN),
-    ("line_rate_bps", "Line rate", "bit/s", "neutral", "8 sum(max(orig_len, 60) + 24)/T: with FCS, preamble and inter-frame gap.", "IEEE 802.3 framing"),
+    ("packet_intensity_pps", "Packet intensity", "packets/s", "neutral", "(packets - 1) / duration_s.", _OWN),
+    ("throughput_Bps", "Throughput", "B/s", "higher", "wire_bytes / duration_s, as in the published tables.", "capinfos -y"),
+    ("throughput_bps", "Bit rate", "bit/s", "higher", "The throughput in bits: 8 wire_bytes / duration_s.", "capinfos -i"),
+    ("goodput_bps", "Goodput", "bit/s", "higher", "8 goodput_bytes / duration_s.", _OWN),
+    ("line_rate_bps", "Line rate", "bit/s", "neutral", "8 sum(max(orig_len, 60) + 24) / duration_s: with FCS, preamble and inter-frame gap.", "IEEE 802.3 framing"),
     ("peak_1ms_bps", "Peak rate, 1 ms", "bit/s", "neutral", "Largest rate in any window of 1 ms, windows sliding.", _WIRE),
     ("peak_10ms_bps", "Peak rate, 10 ms", "bit/s", "neutral", "Largest rate in any window of 10 ms, windows sliding.", _WIRE),
     ("peak_100ms_bps", "Peak rate, 100 ms", "bit/s", "neutral", "Largest rate in any window of 100 ms, windows sliding.", _WIRE),
     ("burstiness", "Burstiness", "1", "lower", "peak_10ms_bps / throughput_bps.", _WIRE),
     ("packet_size_mean_bytes", "Packet size, mean", "B", "higher", "Mean original length.", "capinfos -z"),
-    ("packet_size_p50_bytes", "Packet size, median", "B", "neutral", "Median original length (Hyndman-Fan type 7).", _WIRE),
-    ("packet_size_p95_bytes", "Packet size, 95th percentile", "B", "neutral", "95 % quantile of the original length (Hyndman-Fan type 7).", _WIRE),
+    ("packet_size_p50_bytes", "Packet size, median", "B", "neutral", "Half of the packets are shorter: median original length.", _WIRE),
+    ("packet_size_p95_bytes", "Packet size, 95th percentile", "B", "neutral", "95 % of the packets are shorter: 95 % quantile of the original length.", _WIRE),
     ("small_packet_share", "Small packets", SHARE, "lower", "Share of frames with an original length below 100 bytes.", _WIRE),
     ("pure_ack_share", "Pure ACKs", SHARE, "lower", "Share of TCP packets with ACK set, no payload, no SYN, FIN or RST.", f"{_TCPTRACE}: pure acks sent"),
     ("management_share", "Connection management", SHARE, "lower", "Share of TCP packets with SYN, FIN or RST.", "tshark tcp.flags"),
@@ -260,13 +260,13 @@ _VOLUME: Final[list[Row]] = [
 ]
 
 _INTERARRIVAL: Final[list[Row]] = [
-    ("interarrival_mean_s", "Inter-arrival, mean", "s", "neutral", "T/(N-1).", _OWN),
-    ("interarrival_median_s", "Inter-arrival, median", "s", "neutral", "Median of d_i = t_(i+1) - t_i.", "Hyndman and Fan 1996, type 7"),
-    ("interarrival_p95_s", "Inter-arrival, 95th percentile", "s", "neutral", "95 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
-    ("interarrival_p99_s", "Inter-arrival, 99th percentile", "s", "neutral", "99 % quantile of d_i.", "Hyndman and Fan 1996, type 7"),
-    ("interarrival_cv", "Inter-arrival CV", "1", "neutral", "Standard deviation / mean of d_i; 1 for Poisson.", _OWN),
-    ("iteration_period_s", "Iteration period", "s", "neutral", "Strongest peak of the autocorrelation of packets per bin, when significant.", _OWN),
-    ("hurst", "Hurst exponent", "1", "neutral", "Variance-time estimate; suppressed when a period is found.", "Leland et al. 1994"),
+    ("interarrival_mean_s", "Inter-arrival, mean", "s", "neutral", "Duration / (packets - 1): mean time from one packet to the next.", _OWN),
+    ("interarrival_median_s", "Inter-arrival, median", "s", "neutral", "Median time from one packet to the next.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_p95_s", "Inter-arrival, 95th percentile", "s", "neutral", "95 % of the times between packets are shorter.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_p99_s", "Inter-arrival, 99th percentile", "s", "neutral", "99 % of the times between packets are shorter.", "Hyndman and Fan 1996, type 7"),
+    ("interarrival_cv", "Inter-arrival CV", "1", "neutral", "Standard deviation / mean of the times between packets: 1 if packets come at random (Poisson), more if they come in bursts.", _OWN),
+    ("iteration_period_s", "Iteration period", "s", "neutral", "Time after which the number of packets repeats most strongly: the highest significant peak of its autocorrelation.", _OWN),
+    ("hurst", "Hurst exponent", "1", "neutral", "How long bursts last: 0.5 if packets are independent, near 1 if bursts of all lengths occur; from the variance of counts over time, absent when a period is found.", "Leland et al. 1994"),
 ]
 
 _TCP: Final[list[Row]] = [
@@ -286,11 +286,11 @@ _TCP: Final[list[Row]] = [
     ("window_mean_bytes", "Window, mean", "B", "higher", "Mean advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
     ("window_min_bytes", "Window, smallest", "B", "higher", "Smallest advertised window, scaled by the option of the SYN.", "RFC 7323 section 2"),
     ("bytes_in_flight_max", "Bytes in flight, largest", "B", "neutral", "Largest (highest end sent - highest ACK received).", _OWN),
-    ("bytes_in_flight_p95", "Bytes in flight, 95th percentile", "B", "neutral", "95 % quantile of (highest end sent - highest ACK received) over data segments.", _OWN),
+    ("bytes_in_flight_p95", "Bytes in flight, 95th percentile", "B", "neutral", "95 % of the data segments are sent with less in flight: 95 % quantile of (highest end sent - highest ACK received).", _OWN),
     ("rtt_handshake_s", "Round trip, handshake", "s", "lower", "t(final ACK) - t(SYN): independent of the capture point.", _OWN),
     ("rtt_min_s", "Round trip, smallest", "s", "lower", "Smallest time from data to its pure ACK at the capture point: in the middle of a path it is a part of the round trip, and rtt_handshake_s is all of it. ACKs of a host next to the capture point are left out.", "Karn and Partridge 1987"),
     ("rtt_median_s", "Round trip, median", "s", "lower", "Median time from the newest never-retransmitted byte that a pure ACK covers to that ACK, unless a later retransmission is covered too; a part of the round trip as rtt_min_s.", "Karn and Partridge 1987"),
-    ("rtt_p95_s", "Round trip, 95th percentile", "s", "lower", "95 % quantile of the same.", "Karn and Partridge 1987"),
+    ("rtt_p95_s", "Round trip, 95th percentile", "s", "lower", "95 % of the round-trip samples are shorter.", "Karn and Partridge 1987"),
     ("rtt_samples", "Round trip, samples", "1", "neutral", "Number of round-trip samples.", "Karn and Partridge 1987"),
     ("rtt_half_a_s", "Half round trip, side A", "s", "lower", "Median from the capture point to the first endpoint and back.", _OWN),
     ("rtt_half_b_s", "Half round trip, side B", "s", "lower", "Median from the capture point to the second endpoint and back.", _OWN),
@@ -315,7 +315,7 @@ _TRUST: Final[list[Row]] = [
 ]
 
 _STRUCTURES: Final[list[Metric]] = [
-    Metric("idc", "Index of dispersion for counts", "1", "neutral", "Var N(w) / E N(w) for w = 1, 3, 10 ... ms up to T/20; 1 for Poisson. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
+    Metric("idc", "Index of dispersion for counts", "1", "neutral", "Variance / mean of the number of packets in windows of w = 1, 3, 10 ... ms up to duration / 20: 1 if packets come at random (Poisson), more if they come in bursts. In interarrival.idc.", "Gusella 1991", "interarrival", shape="curve"),
     Metric("interarrival_fit", "Inter-arrival fits", "1", "neutral", "Exponential, Weibull, lognormal, gamma, Pareto by maximum likelihood, location 0; dAIC; KS distance as effect size; p-values only by parametric bootstrap. In interarrival.fits.", _OWN, "interarrival", shape="table"),
     Metric("port_peak_10ms_bps", "Peak rate of a port, 10 ms", "bit/s", "neutral", "Largest rate that one host sent, or received, in any window of ten whole milliseconds: what its link had to carry, wherever the capture was taken.", _WIRE, "matrices"),
     Metric("chain_volume_s", "Critical-path bytes", "s", "lower", "Time that the links need, at the requested rate, for the packets of the longest chain of messages that wait for each other.", _CHAIN, "matrices"),

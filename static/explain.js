@@ -6,7 +6,7 @@
   box.className = "explanation";
   box.role = "tooltip";
   box.popover = "manual";
-  let of = null, timer = 0;
+  let of = null, timer = 0, described = null;
 
   function place() {
     const at = of.getBoundingClientRect(), gap = 6, edge = 8;
@@ -19,7 +19,8 @@
   function hide() {
     clearTimeout(timer);
     if (!of) return;
-    of.removeAttribute("aria-describedby");
+    if (described === null) of.removeAttribute("aria-describedby");
+    else of.setAttribute("aria-describedby", described);
     of = null;
     box.hidePopover();
   }
@@ -33,24 +34,30 @@
     if (box.parentNode !== home) home.append(box);
     of = element;
     box.textContent = meaning(element);
-    element.setAttribute("aria-describedby", box.id);
+    described = element.getAttribute("aria-describedby");
+    element.setAttribute("aria-describedby", described === null ? box.id : `${described} ${box.id}`);
     box.showPopover();
     place();
   }
 
-  /* Shared definitions are in the page once, by id. */
-  const meaning = element => element.dataset.explains ?? document.getElementById(element.dataset.explainedBy).textContent.trim();
+  /* Shared definitions are in the page once, by id. A select explains its chosen option. */
+  const OPTION = "option[data-explains], option[data-explained-by]";
+  const source = element => element.matches("select") ? element.selectedOptions[0] : element;
+  const meaning = element => source(element).dataset.explains ?? document.getElementById(source(element).dataset.explainedBy).textContent.trim();
   const later = (action, wait) => { clearTimeout(timer); timer = setTimeout(action, wait); };
-  const explained = e => e.target instanceof Element ? e.target.closest("[data-explains], [data-explained-by]") : null;
+  const explained = e => {
+    const element = e.target instanceof Element ? e.target.closest("[data-explains], [data-explained-by], select") : null;
+    return element?.matches("select") && !element.selectedOptions[0]?.matches(OPTION) ? null : element;
+  };
 
   /* A tap shows the definition, a second one follows the link. */
   let tapped = null;
   document.addEventListener("pointerdown", e => { tapped = e.pointerType === "touch" ? of || document.body : null; }, true);
   document.addEventListener("click", e => {
     const element = tapped && explained(e);
-    if (!element || !element.matches(".term, .chip")) { if (tapped && of && !box.contains(e.target)) hide(); return; }
+    if (!element || !element.matches(".term, .chip, .form-label")) { if (tapped && of && !box.contains(e.target)) hide(); return; }
     if (tapped === element) return;
-    if (element.matches("a")) e.preventDefault();
+    if (element.matches("a, .form-label")) e.preventDefault();
     show(element);
   });
 
@@ -59,10 +66,19 @@
     const element = explained(e);
     if (element) later(() => show(element), 150);
     else if (of && box.contains(e.target)) clearTimeout(timer); // the text can be reached and selected
-    else if (of && of !== document.activeElement) later(hide, 250);
+    else if (of && (of !== document.activeElement || of.matches("select"))) later(hide, 250);
     else if (!of) clearTimeout(timer);
   });
-  document.addEventListener("focusin", e => { const element = explained(e); if (element) show(element); else hide(); });
+  /* By the keyboard: the list that a click opens covers the definition. */
+  document.addEventListener("focusin", e => {
+    const element = explained(e);
+    if (element && (!element.matches("select") || element.matches(":focus-visible"))) show(element); else hide();
+  });
+  document.addEventListener("change", e => {
+    if (!e.target.matches("select")) return;
+    hide();
+    if (explained(e)) show(e.target);
+  });
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", e => { if (e.key === "Escape" && of) hide(); });
   document.addEventListener("scroll", () => { if (of && of !== document.activeElement) hide(); else if (of) place(); }, true);

@@ -16,6 +16,7 @@ from experiments.metrics import find, is_metric
 
 _TERMS: Final = "terms"
 _METRICS: Final = "metrics"
+_CHECK: Final = "check."
 _IDS: Final = re.compile(r"[a-z]+(?:_[A-Za-z0-9]+)+")
 
 
@@ -41,6 +42,24 @@ def term(name: str) -> Term | None:
     return None
 
 
+def check_term(step: str) -> str:
+    """Return the id of a cluster check's step, or an empty string.
+
+    "MPI hello across two hosts" begins with the words of its term.
+    """
+    named = (name for name, words in _words().items() if name.startswith(_CHECK) and step.startswith(words))
+    return next(named, "")
+
+
+def leading_label(words: str) -> str:
+    """Return the longest metric label that begins words, or an empty string.
+
+    "Elapsed time over hosts" begins with one.
+    """
+    return next((label for label in _longest_first() if words.startswith((f"{label} ", f"{label}, "))), "")
+
+
+@cache
 def _with_labels(definition: str) -> str:
     """Return a definition with labels of other metrics in place of their ids."""
     return _IDS.sub(lambda match: f"“{METRICS[match[0]].label}”" if match[0] in METRICS else match[0], definition)
@@ -63,6 +82,11 @@ def _by_label() -> dict[str, str]:
 
 
 @cache
+def _longest_first() -> tuple[str, ...]:
+    return tuple(sorted(_by_label(), key=len, reverse=True))
+
+
+@cache
 def _meanings() -> dict[str, str]:
     """Return id -> meaning of docs/reference/terms.md."""
     return {row.anchor: text_of(row) for row in _rows()}
@@ -70,8 +94,8 @@ def _meanings() -> dict[str, str]:
 
 @cache
 def _by_words() -> dict[str, str]:
-    """Return words -> id, without states, trust levels and findings."""
-    shared = ("state.", "trust.", "finding.")
+    """Return words -> id, without those of states, trust, findings, checks."""
+    shared = ("state.", "trust.", "finding.", _CHECK, "process.")
     return {words.casefold(): anchor for anchor, words in _words().items() if not anchor.startswith(shared)}
 
 

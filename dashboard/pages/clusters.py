@@ -265,5 +265,7 @@ def _settings(row: ClusterRow) -> list[tuple[str, list[dict[str, Any]]]]:
         value = dict(setting.choices).get(text, text) if setting.shape != "check" else text and "yes"
         usual = dict(setting.choices).get(setting.usual, setting.usual)
         if value or usual:
-            groups.setdefault(setting.group, []).append({"title": setting.title, "value": value, "usual": usual})
+            groups.setdefault(setting.group, []).append(
+                {"title": setting.title, "value": value, "usual": usual, "hint": setting.hint}
+            )
     return list(groups.items())

@@ -19,6 +19,7 @@ from workers.notifications import outbox
 from workers.notifications.address import Refused, checked, refuse_private
 
 _LAST: Final = 5
+_STEPPED: Final = "A metric changes its level (a step in a history)"
 _AT_ONCE: Final = 3
 """Test messages of all users: fewer than one web process has threads."""
 
@@ -27,6 +28,7 @@ class ChoicesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     class Meta:
         model = NoticeChoices
         fields: ClassVar = ["ended", "failed", "stepped", "of", "projects"]
+        labels: ClassVar = {"stepped": _STEPPED}
         widgets: ClassVar = {"projects": forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"})}
 
     def __init__(self, user: Any, data: Any = None) -> None:
@@ -46,7 +48,7 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     class Meta:
         model = Webhook
         fields: ClassVar = ["url", "ended", "failed", "stepped"]
-        labels: ClassVar = {"url": "Address"}
+        labels: ClassVar = {"url": "Address", "stepped": _STEPPED}
         help_texts: ClassVar = {"url": "A service that accepts JSON by POST: https://example.org/path."}
 
     def clean_url(self) -> str:

@@ -20,14 +20,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis import numbers
+from analysis.catalogue import METRICS
 from analysis.conclusions import Answer
-from dashboard.help.terms import term
+from dashboard.help.terms import check_term, leading_label, term
 from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
 from dashboard.states import STRENGTH, chip_of
 from experiments.access import visible_deleted
 from experiments.files import COUNTERS_NAME, MEASURED_NAME, MPI_CALLS_NAME, MPI_PROFILE_NAME
+from experiments.metrics import is_metric
 from experiments.models import Artifact, Deleted, LastSeen
+from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS, LINK_PARAMETERS
 
 register = template.Library()
 _FILE_KINDS: Final[Mapping[str, str]] = {
@@ -74,12 +77,16 @@ def explain(context: Mapping[str, Any], words: str, name: str = "", meaning: str
     """Return words with their definition on hover and focus, and a link.
 
     ``name`` is the id of a metric or of a row of docs/reference/terms.md; without one the words are looked up. Undefined
-    words show the given ``meaning``, or those of the terms in them.
+    words show the given ``meaning``, or those of a metric at their begin ("Elapsed time over hosts"), or of the terms in them.
     """
     section = term(name or words)
     if section is not None:
         return _explained(context, "term", words, section.meaning, section.address)
-    return _explained(context, "term", words, meaning) if meaning else explain_terms(context, words)
+    if meaning:
+        return _explained(context, "term", words, meaning)
+    if not context.get("file") and (label := leading_label(words)):
+        return format_html("{}{}", explain(context, label), words.removeprefix(label))
+    return explain_terms(context, words)
 
 
 IN_SENTENCES: Final = {
@@ -90,11 +97,27 @@ IN_SENTENCES: Final = {
     "waiting-for-core": r"waiting for a CPU core",
     "descheduled": r"descheduled",
     "ideal-time": r"(?<=against the )ideal|(?<=above the )ideal|ideal(?= from \d)",
+    "off-cpu": r"off the CPU",
+    "interarrival_mean_s": r"mean inter-arrival time",
+    "interarrival_cv": r"inter-arrival CV",
+    "poisson": r"Poisson stream",
+    "autocorrelation": r"autocorrelation",
+    "geometric-mean": r"geometric means?",
+    "welch": r"Welch's t test(?: on logarithms)?",
+    "permutation": r"permutation test(?: of ranks)?",
+    "benjamini-hochberg": r"Benjamini\W+Hochberg",
+    "check.offloads": r"\boffloads\b",
+    "check.path-mtu": r"\bpath MTU\b",
+    "link.mtu": r"\bMTU\b",
+    "verbs-device": r"\b(?:InfiniBand or RoCE|EFA or verbs|Omni-Path|Slingshot) \(\w+\)",
+    "shared-memory": r"shared memory \([\w ]+\)",
+    "open-mpi-layer": r"Open MPI's \w+",
+    "network-builder": r"\bbridge(?: \+ [\w() ]+)*",
+    "operations-per-cycle": r"operations per cycle",
 }
-"""Id of docs/reference/terms.md -> the words of sentences that it defines."""
-_PHRASES: Final = re.compile(
-    "|".join(f"(?P<{name.replace('-', '_')}>{words})" for name, words in IN_SENTENCES.items()), re.IGNORECASE
-)
+"""Id of a metric or of docs/reference/terms.md -> the words of sentences that it defines."""
+_PHRASES: Final = re.compile("|".join(f"({words})" for words in IN_SENTENCES.values()), re.IGNORECASE)
+_TERMS: Final = tuple(IN_SENTENCES)
 
 
 @register.simple_tag(takes_context=True)
@@ -105,15 +128,22 @@ def explain_terms(context: Mapping[str, Any], sentence: str) -> SafeString:
     """
     if context.get("file"):
         return format_html("{}", sentence)
-    first = {str(match.lastgroup): match for match in reversed([*_PHRASES.finditer(str(sentence))])}
+    first = {
+        _TERMS[match.lastindex - 1]: match for match in reversed([*_PHRASES.finditer(str(sentence))]) if match.lastindex
+    }
     pieces, end = [], 0
     for name, match in sorted(first.items(), key=lambda item: item[1].start()):
-        pieces += [sentence[end : match.start()], explain(context, match[0], name.replace("_", "-"))]
+        pieces += [sentence[end : match.start()], explain(context, match[0], name)]
         end = match.end()
     return format_html_join("", "{}", ((piece,) for piece in [*pieces, sentence[end:] if end else sentence]))
 
 
-_PROCESSES: Final = {"worker": "No worker", "beat": "No beat process", "background": "No background worker"}
+_PARAMETERS: Final = frozenset((*CLUSTER_PARAMETERS, *LAUNCH_PARAMETERS, *LINK_PARAMETERS))
+_PROCESSES: Final = {
+    "worker": "No worker",
+    "beat": "No process for periodic tasks (beat)",
+    "background": "No background worker",
+}
 
 
 @register.inclusion_tag("parts/_missing.html")
@@ -128,9 +158,30 @@ def missing(*roles: str) -> dict[str, Any]:
 
 @register.filter
 def meaning(words: str) -> str:
-    """Return the meaning of a word of docs/reference/terms.md; '' for any other."""
+    """Return the meaning of a metric or of a term; '' for any other word."""
     section = term(words)
     return section.meaning if section else ""
+
+
+@register.filter
+def metric_meaning(name: str) -> str:
+    """Return the definition of a metric by its id; '' for any other word."""
+    return meaning(name) if name in METRICS or ("." in str(name) and is_metric(name)) else ""
+
+
+@register.filter
+def parameter_meaning(name: str) -> str:
+    """Return the meaning of a parameter of the launch or the link by its path."""
+    return meaning(name) if name in _PARAMETERS else ""
+
+
+register.filter("check_term", check_term)
+
+
+@register.filter
+def label_meaning(field: Any) -> str:
+    """Return the meaning of a form field's label, by its path or its words."""
+    return next(filter(None, (meaning(str(name)) for name in (field.path, field.label))), "")
 
 
 @register.simple_tag(takes_context=True)
@@ -343,13 +394,16 @@ def sentences(errors: Iterable[str]) -> SafeString:
     return format_html_join("", "<span>{}</span>", lines)
 
 
-@register.simple_tag
-def heads(*names: str) -> SafeString:
+@register.simple_tag(takes_context=True)
+def heads(context: Mapping[str, Any], *names: str) -> SafeString:
     """Return a table head with a column for each name.
 
-    `#` before a name aligns it as a number, "" has none.
+    `#` before a name aligns it as a number, `?` shows its definition, "" has none.
     """
     cell = '<th scope="col" class="{}">{}</th>'
-    cells = ((cell, "num" if name.startswith("#") else "", name.removeprefix("#")) for name in names)
+    marks = [(name.removeprefix("#").removeprefix("?"), name[: name.index(name.lstrip("#?"))]) for name in names]
+    cells = (
+        (cell, "num" if "#" in mark else "", explain(context, words) if "?" in mark else words) for words, mark in marks
+    )
     columns = [format_html(*column) if column[2] else format_html("<td></td>") for column in cells]
     return format_html("<thead><tr>{}</tr></thead>", format_html_join("", "{}", ((column,) for column in columns)))

@@ -28,14 +28,15 @@ _WORDS: Final[Mapping[str, str]] = {
     "every": "every host",
     "keep": "as they are",
     "off": "off while trials run",
-    "hwthread": "hardware thread",
-    "numa": "NUMA node",
-    "srun-pmix": "srun --mpi=pmix",
-    "srun-pmi2": "srun --mpi=pmi2",
+    "hwthread": "hardware thread, of which a core has one or two",
+    "socket": "socket: the cores of one processor",
+    "numa": "NUMA node: cores with memory of their own",
+    "srun-pmix": "srun of Slurm, over PMIx (--mpi=pmix)",
+    "srun-pmi2": "srun of Slurm, over PMI-2 (--mpi=pmi2)",
     "flux-run": "flux run",
-    "pals": "mpiexec of PALS",
-    "block": "block, host after host",
-    "cyclic": "cyclic, hosts in turn",
+    "pals": "mpiexec of HPE PALS",
+    "block": "fill one host after another (block)",
+    "cyclic": "one rank on each host in turn (cyclic)",
 }
 """Choices whose stored word says too little."""
 

@@ -86,11 +86,11 @@ class Login(Settings):
     user: Name | None = stated(None, "User", "Login", first=True, usual="the worker's user")
     """An ordinary account; it needs no password and no root rights."""
     port: int | None = stated(None, "Port", "Login", usual="22", ge=1, le=65535)
-    """Port of sshd."""
+    """Port of the hosts' ssh server."""
     key: KeyFile | None = stated(None, "Private key", "Login", first=True, usual="ssh's own choice")
-    """Path of the file on the worker's machine. The key itself is not stored; it must work without a passphrase, or be in an agent."""
+    """Path of the file on the worker's machine. The key itself is not stored; it must work without a password, or be in an ssh agent."""
     config: Word | None = stated(None, "ssh configuration", "Login", usual="~/.ssh/config")
-    """Path of a file for ssh -F on the worker's machine: jump hosts, aliases."""
+    """Path of a file for ssh -F on the worker's machine: hosts to go through, short names."""
     forward_agent: bool = stated(False, "Forward the ssh agent", "Login")
     """Lets the first host use the worker's agent to reach the others."""
 
@@ -123,11 +123,11 @@ class HostSettings(Settings):
     mpirun: LaunchCommand | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: TransportText = stated(NATIVE, "Transport", "MPI")
-    """native: the library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
+    """native: the MPI library chooses. tcp: all messages are recorded packets. Or one of your own, NAME: VARIABLE=value --option."""
     bind: Bind = stated("default", "Bind ranks to", "MPI")
-    """default: as the MPI library does."""
+    """Cores between which the system may move a rank; default: as the MPI library does."""
     distribution: Distribution = stated("block", "Distribution", "MPI")
-    """block fills one host after another with ranks; cyclic takes the hosts in turn."""
+    """Order in which hosts get ranks."""
     python: Program = stated("python3", "Python", "MPI")
     """Interpreter on the hosts, 3.9 or newer."""
     scratch: str = stated("/tmp", "Scratch directory", "MPI", pattern=r"^/[^\s'\"$`\\]*$")  # noqa: S108 - mkdtemp in it
@@ -141,15 +141,15 @@ class HostSettings(Settings):
     capture: Literal["first", "every"] = stated("every", "Record packets on", "Network")
     """Recordings of all hosts are joined, each frame counted once. The first host alone misses traffic between the others."""
     capture_command: tuple[Word, ...] = stated(("dumpcap",), "Capture command", "Network", min_length=1)
-    """For example: sudo -n dumpcap"""
+    """Program that records packets; for example: sudo -n dumpcap"""
     capture_filter: CaptureFilter | None = stated(
         None, "Capture filter", "Network", usual="ports of MPI if known, else all but ssh"
     )
-    """In pcap's language; "" records everything."""
+    """Packets to record, in the language of tcpdump; "" records everything."""
     offloads: Literal["keep", "off"] = stated("keep", "Offloads", "Network")
-    """Cards that join packets make numbers of packets estimates. Off changes the interface for all users while trials run."""
+    """Network cards that join packets make their number an estimate. Off changes the card for all users while trials run."""
     offload_command: tuple[Word, ...] = stated(("ethtool",), "Offload command", "Network", min_length=1)
-    """For example: sudo -n ethtool"""
+    """Program that switches offloads; for example: sudo -n ethtool"""
 
     @field_validator("launcher")
     @classmethod

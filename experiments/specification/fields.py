@@ -88,11 +88,11 @@ class ExperimentSpec(Part):
     """The metric by which configurations are better or worse, as water.ns_per_day; otherwise the workload's own."""
     cluster: str = Field("testbed", json_schema_extra=_NOT_BLANK)
     transport: TransportOrCluster = AS_CLUSTER
-    """Network of the messages: cluster (its setting), native (the library chooses), tcp, or NAME: VARIABLE=value --option."""
+    """Network of the messages: cluster (its setting), native (the MPI library chooses), tcp, or NAME: VARIABLE=value --option."""
     bind: WantedBind = AS_CLUSTER
-    """Binding of each rank: to a core, socket, numa node, hwthread or none; default: as the MPI library does."""
+    """Cores between which the system may move a rank; default: as the MPI library does."""
     distribution: WantedDistribution = AS_CLUSTER
-    """Order of ranks: block fills one host after another, cyclic takes the hosts in turn."""
+    """Order in which hosts get ranks."""
     link: Link = Link()
     certificate: Literal["degrade", "require", "skip"] = "degrade"
     """If the link differs from the requested one: trials are degraded, or refused; or the link is not measured."""

@@ -32,8 +32,8 @@ class RingParameters(Parameters):
     message_bytes: Bytes = parameter(
         16 * 2**10,
         "Message size",
-        "Size of a message. Above the eager limit of the MPI library (64 KiB with Open MPI over TCP) each takes three "
-        "messages one way: a request, the permission, and the bytes.",
+        "Size of a message. Above a limit of the MPI library (64 KiB with Open MPI over TCP) each takes three messages one "
+        "way: a request, the permission, and the bytes.",
         unit="B",
         ge=0,
         le=MAX_MESSAGE_BYTES,

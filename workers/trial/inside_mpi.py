@@ -36,7 +36,7 @@ _IDENTIFIERS: Final = (
 _NO_TWIN: Final = (
     "no ideal-network run of it has finished (ideal: true adds such runs to measured trials, on the test-bed)"
 )
-_NOT_ASKED: Final = "the experiment counts no time inside MPI (profile: none)"
+_NOT_ASKED: Final = "the experiment records no time inside MPI (its setting is profile: none)"
 LEAST_BYTES: Final = 100_000
 """Fewer could be the start of the job as well."""
 _SHARE: Final = 0.9

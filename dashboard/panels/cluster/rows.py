@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Count, Max, Q, QuerySet
 
@@ -49,19 +49,25 @@ class ClusterRow:
         return self.cluster.traits.hosts_in_words(self.cluster) if self.state != "wrong" else "?"
 
     @property
-    def facts(self) -> list[tuple[str, str]]:
-        """Return the facts in words, with the peak that follows from them."""
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Return (name, value, meaning) of the facts, with the peak."""
         return facts_in_words(self.cluster.facts)
 
 
-def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (name, value) of every fact, the peak first, unknown names last."""
+_PEAK: Final = "Clock x cores of all hosts x operations per cycle: no program can compute faster."
+
+
+def facts_in_words(facts: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (name, value, meaning) of every fact, the peak first, unknown names last."""
     fields = cluster_facts.fields()
     names = [*(name for name in fields if name in facts), *(name for name in facts if name not in fields)]
-    titles = {name: info.title or name for name, info in fields.items()}
-    words = [(titles.get(name, name.replace("_", " ")), cluster_facts.written(name, facts[name])) for name in names]
+    labels = {name: (info.title or name, info.description or "") for name, info in fields.items()}
+    words = [
+        (*labels.get(name, (name.replace("_", " "), "")), cluster_facts.written(name, facts[name])) for name in names
+    ]
+    rows = [(name, value, meaning) for name, meaning, value in words]
     peak = facts_of(facts).peak_flops
-    return words if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s")), *words]
+    return rows if peak is None else [("Theoretical peak", numbers.amount(peak / 1e9, "GFLOP/s"), _PEAK), *rows]
 
 
 def cluster_rows(among: QuerySet[Cluster]) -> list[ClusterRow]:

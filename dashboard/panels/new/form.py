@@ -97,8 +97,9 @@ _BOUND = {
     "cluster": "Default of the cluster",
     "default": "As the MPI library does, if cores are not shared",
     "none": "Not bound",
-    "hwthread": "Hardware thread",
-    "numa": "NUMA node",
+    "hwthread": "Hardware thread, of which a core has one or two",
+    "socket": "Socket: the cores of one processor",
+    "numa": "NUMA node: cores with memory of their own",
 }
 # Plain fields: path -> (label, hint, choices). Without a hint, that of the specification is shown.
 _PLAIN: dict[str, tuple[str, str, Choices]] = {
@@ -132,9 +133,9 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         "Order",
         "",
         (
-            ("interleaved", "Round after round"),
-            ("randomised", "Random within each round"),
-            ("sequential", "Configuration after configuration"),
+            ("interleaved", "All configurations once, then all again"),
+            ("randomised", "All once in random order, then all again"),
+            ("sequential", "All repetitions of a configuration, then the next one"),
         ),
     ),
     "seed": ("Seed", "Seed of the random order.", ()),
@@ -165,7 +166,11 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
     "distribution": (
         "Distribution",
         "",
-        (("cluster", "Default of the cluster"), ("block", "Host after host"), ("cyclic", "Hosts in turn")),
+        (
+            ("cluster", "Default of the cluster"),
+            ("block", "Fill one host after another"),
+            ("cyclic", "One rank on each host in turn"),
+        ),
     ),
     "profile": (
         "Inside MPI",
@@ -173,7 +178,7 @@ _PLAIN: dict[str, tuple[str, str, Choices]] = {
         (
             ("summary", "Record time, calls and messages of every rank"),
             ("trace", "Also record the last calls"),
-            ("none", "No profile"),
+            ("none", "Record nothing"),
         ),
     ),
 }
@@ -191,9 +196,9 @@ _LINK_CHOICES: dict[str, Choices] = {
     "distribution": (("uniform", "Uniform"), ("normal", "Normal")),
     "emulator": (
         ("auto", "Automatic"),
-        ("netem", "netem"),
-        ("relay", "Relay"),
-        ("nftables", "nftables"),
+        ("netem", "In the kernel (netem)"),
+        ("relay", "In a program (relay)"),
+        ("nftables", "In the firewall, loss alone (nftables)"),
     ),
 }
 # Elements for errors of groups of fields.
@@ -287,7 +292,9 @@ class Form:
             ),
             "is_answered": until == ANSWERED,
             "precision": replace(
-                self._field("goal.precision", "Precision", precision, hint="Half-width of each interval."),
+                self._field(
+                    "goal.precision", "Precision", precision, hint="An interval may reach this far to each side."
+                ),
                 errors=self.errors.get("goal.until", ()),
             ),
             "matters": _with_reading(

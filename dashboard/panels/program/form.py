@@ -133,7 +133,9 @@ _PLAIN: Final = {
             wide=True,
         ),
         ProgramField("summary", "Summary", "", usual="none", wide=True),
-        ProgramField("deciding", "Deciding figure", "", usual="the first with a direction"),
+        ProgramField(
+            "deciding", "Deciding figure", "", usual="the first with a direction", hint="Ranks the configurations from best to worst."
+        ),
         ProgramField("threads", "Threads", "", usual="1", hint="Of each rank, as OMP_NUM_THREADS; can be swept."),
         ProgramField("environment", "Environment", "", usual="none", shape="lines", hint="One NAME=value a line."),
         ProgramField("decks", "Files of the cluster", "", usual="none", shape="lines", hint="One NAME=/full/path a line."),

@@ -14,8 +14,9 @@ from experiments.models import Heartbeat
 from experiments.models.heartbeat import ALIVE_S
 
 _NEEDED: Final = (Heartbeat.Role.BEAT, Heartbeat.Role.WORKER, Heartbeat.Role.BACKGROUND)
+_TITLES: Final = {Heartbeat.Role.BEAT: "Periodic tasks (beat)"}
 _EFFECTS: Final = {
-    Heartbeat.Role.BEAT: "lost trials are not found, and files are not deleted",
+    Heartbeat.Role.BEAT: "trials whose worker disappeared are not found, and files are not deleted",
     Heartbeat.Role.WORKER: "queued trials do not start",
     Heartbeat.Role.BACKGROUND: "exports and changes of many trials wait",
 }
@@ -32,7 +33,12 @@ class Process:
 
     @property
     def title(self) -> str:
-        return Heartbeat.Role(self.role).label
+        return _TITLES.get(self.role) or Heartbeat.Role(self.role).label
+
+    @property
+    def term(self) -> str:
+        """The id of its definition."""
+        return f"process.{self.role}"
 
     @property
     def is_alive(self) -> bool:
@@ -42,7 +48,8 @@ class Process:
     def problem(self) -> str:
         """The effect of its silence, for a role without a process that runs."""
         since = "has reported yet" if self.age_s is None else f"has reported for {duration(self.age_s)}"
-        return f"No {self.title.lower()} {since}: {_EFFECTS[Heartbeat.Role(self.role)]}."
+        process = "process for periodic tasks (beat)" if self.role == Heartbeat.Role.BEAT else self.title.lower()
+        return f"No {process} {since}: {_EFFECTS[Heartbeat.Role(self.role)]}."
 
 
 def processes() -> list[Process]:
