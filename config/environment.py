@@ -253,7 +253,7 @@ class Environment(BaseModel):
     )
     RANKWIRE_ADDRESS: Address = setting(
         "http://127.0.0.1:8000",
-        "Address of this installation, without a path: links in mails and webhooks begin with it; see [Notices](../how-to/get-notified.md)",
+        "Address without a path, with which links in mails, webhooks and exports begin; see [Notices](../how-to/get-notified.md)",
     )
     RANKWIRE_NAME: str = setting(
         "",

@@ -34,6 +34,8 @@ STRENGTH: Final = {
     "open": ("warn", "Inconclusive"),
 }
 """(Tone, word) of the strength of an answer."""
+BEST: Final = {"firm": "best", "printed": "best", "moderate": "best so far"}
+"""Word at the configuration with the best median by the strength of the answer; else it only looks best so far."""
 
 
 def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:

@@ -43,6 +43,9 @@
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }
 
+  /* What the bars of the chart are, in its caption's words. */
+  const bars = plot => [...new Set(plot.data.flatMap(trace => [trace.error_y, trace.error_x]).map(bar => bar && bar.bars).filter(Boolean))].join(" ");
+
   function rows(plot) {
     const x = plot.dataset.xTitle || "x", y = plot.dataset.yTitle || "y", out = [];
     for (const trace of plot.data) {
@@ -52,7 +55,7 @@
         trace.z.forEach((row, i) => row.forEach((value, k) => out.push([trace.x[k], trace.y[i], value])));
         continue;
       }
-      if (!out.length) out.push(["series", x, y, "lowest", "highest", "n"]);
+      if (!out.length) out.push(["series", x, y, ...(bars(plot).includes("interval") ? ["interval low", "interval high"] : ["lowest", "highest"]), "n"]);
       (trace.x || []).forEach((at, k) => {
         const spread = trace.customdata && trace.customdata[k];
         if (at !== null) out.push([trace.name || "", at, trace.y[k], ...(Array.isArray(spread) && spread.length === 3 ? spread : ["", "", ""])]);
@@ -62,7 +65,7 @@
   }
 
   function numbers(plot) {
-    const about = description(plot), head = [about.title, about.of, about.date, about.at].map(line => `# ${line}\r\n`).join("");
+    const about = description(plot), head = [about.title, about.of, about.date, about.at, bars(plot)].filter(Boolean).map(line => `# ${line}\r\n`).join("");
     return head + rows(plot).map(row => row.map(cell).join(",") + "\r\n").join("");
   }
 

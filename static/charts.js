@@ -184,7 +184,7 @@
         if (td.childNodes.length) td.append(element("br", {}));
         td.append(text((sideways(d) ? d.x : d.y)[k]));
         const c = d.customdata && d.customdata[k]; // [lowest, highest, n]
-        if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])} to ${text(c[1])}, n=${c[2]}`));
+        if (c && c.length === 3) td.append(" ", element("span", { class: "pm" }, `${text(c[0])} to ${text(c[1])}${c[2] === null ? "" : `, n=${c[2]}`}`));
       });
       return td;
     };

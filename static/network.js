@@ -131,7 +131,7 @@
     write("basis", model.fits.every(fit => within(fit, link)) ? "measured" : "extended");
     const text = at("figure-stops"), figure = JSON.parse(text.textContent), scaled = seconds => seconds / 10 ** figure.exponent;
     const [here, yours] = figure.data;
-    Object.assign(yours, { x: here.x, y: intervals.map(time => scaled(time.value)) });
+    Object.assign(yours, { x: here.x, y: intervals.map(time => scaled(time.value)), customdata: intervals.map(time => [scaled(time.low), scaled(time.high), null]) });
     Object.assign(yours.error_y, { array: intervals.map(time => scaled(time.high - time.value)), arrayminus: intervals.map(time => scaled(time.value - time.low)) });
     text.textContent = JSON.stringify(figure);
     if (globalThis.Plotly) document.querySelector("#c-stops .plot").dispatchEvent(new Event("rankwire:figure", { bubbles: true }));

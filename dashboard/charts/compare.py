@@ -83,6 +83,7 @@ def _series(change: MemberChange, in_times: bool) -> Figure:
             [0 if end is None else max(0.0, v - end) for v, end in zip(values, lows, strict=True)],
             SERIES[index],
         ),
+        "customdata": [[low, high, None] for low, high in zip(lows, highs, strict=True)],
         "text": [numbers.change(point.value) for point in change.points],
         "of": [point.of for point in change.points],
         "configurations": [point.configuration for point in change.points],

@@ -26,10 +26,12 @@ class Spark:
         return None if self.best is None else self.points[self.best]
 
 
-def sparkline(values: Sequence[float], *, of: str = "elapsed time", highest: bool = False) -> Spark | None:
+def sparkline(
+    values: Sequence[float], *, of: str = "elapsed time", highest: bool = False, is_marked: bool = True
+) -> Spark | None:
     """Return a line over equally spaced points from zero; None below 2 values.
 
-    The lowest value is the best, or the ``highest``.
+    The lowest value is the best, or the ``highest``; ``is_marked``: the best is marked.
     """
     if len(values) < 2:
         return None
@@ -37,7 +39,7 @@ def sparkline(values: Sequence[float], *, of: str = "elapsed time", highest: boo
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
     points = [(MARGIN + i * step, HEIGHT - MARGIN - v / top * (HEIGHT - 2 * MARGIN)) for i, v in enumerate(values)]
     pick = max if highest else min
-    return Spark(points, pick(range(len(values)), key=values.__getitem__), of)
+    return Spark(points, pick(range(len(values)), key=values.__getitem__) if is_marked else None, of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ def _by_size(
         "line": {"color": colour, "width": 2, "dash": ("solid", "dash")[index]},
         "marker": {"size": 8, "color": colour, "symbol": ("circle", "diamond")[index]},
         "error_y": error_bars([high - v for _, v, high in ends], [v - low for low, v, _ in ends], colour),
+        "customdata": [[low, high, None] for low, _, high in ends],
         "hovertemplate": f"%{{y:{numbers.HOVER}}}{numbers.NARROW}{unit}<extra>{name}</extra>",
     }
 

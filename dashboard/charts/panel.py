@@ -32,11 +32,6 @@ class Chart:
     """Figure of a workload whose definition the title shows; "" for that of the title's words."""
 
     @property
-    def has_ranges(self) -> bool:
-        """Return whether bars show the range of trials."""
-        return any("error_y" in trace for trace in self.figure.get("data", ()))
-
-    @property
     def is_named_at_length(self) -> bool:
         """Return whether names are so long that the legend gives each its own line."""
         names = [str(trace.get("name", "")) for trace in self.figure.get("data", ()) if trace.get("showlegend", True)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 from analysis import numbers
 from analysis.numbers import HOVER, with_unit
@@ -28,6 +28,12 @@ _NANOSECONDS = 9
 _MOST_TICKS = 24
 _TICKS_APART = 1 / 14
 """Share of an axis: on a phone, numbers closer than this overlap."""
+
+
+def bars_note(figure: Figure) -> str:
+    """Return what the bars of a figure are, in a sentence, or ""."""
+    bars = (trace[axis]["bars"] for trace in figure["data"] for axis in ("error_y", "error_x") if axis in trace)
+    return " ".join(dict.fromkeys(bars))
 
 
 def descheduled_note(figure: Figure) -> str:
@@ -147,9 +153,13 @@ def band(x: Sequence[Any], low: Sequence[float], high: Sequence[float], colour: 
     return [lower, {**upper, "fill": "tonexty", "fillcolor": f"{colour}/0.16"}]
 
 
-def error_bars(up: Sequence[float], down: Sequence[float], colour: str) -> Figure:
-    """Return bars of these lengths above and below each point of a trace."""
-    look = {"color": colour, "thickness": 1.25, "width": 3}
+RANGE: Final = "Bars go from the lowest to the highest trial."
+INTERVAL: Final = "Bars are 95 % confidence intervals."
+
+
+def error_bars(up: Sequence[float], down: Sequence[float], colour: str, bars: str = INTERVAL) -> Figure:
+    """Return bars of these lengths above and below each point; ``bars`` states what they are."""
+    look = {"color": colour, "thickness": 1.25, "width": 3, "bars": bars}
     return {"type": "data", "symmetric": False, "array": list(up), "arrayminus": list(down), **look}
 
 
@@ -232,6 +242,7 @@ def _medians(name: str, points: Sequence[Point], unit: str, index: int) -> Figur
             [short(point.values[-1] - m) for point, m in zip(points, middle, strict=True)],
             [short(m - point.values[0]) for point, m in zip(points, middle, strict=True)],
             colour,
+            RANGE,
         ),
         "customdata": [[point.values[0], point.values[-1], len(point.values)] for point in points],
         "hovertemplate": f"{hover_range(unit)}<extra>{name}</extra>",

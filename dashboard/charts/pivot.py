@@ -12,6 +12,7 @@ from analysis.numbers import MANY_TIMES
 from dashboard.charts.parts import (
     DASHES,
     MOST_SERIES,
+    RANGE,
     SERIES,
     SYMBOLS,
     Figure,
@@ -58,6 +59,8 @@ class Axes:
     y_log: bool | None = None
     leads: str = ""
     """Target address of all points; ``*`` is replaced by the part of each point."""
+    bars: str = RANGE
+    """What the bars of points are, in a sentence."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:
@@ -69,7 +72,7 @@ def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Ax
     data: list[Figure] = []
     for index, (name, lines) in enumerate(joined):
         data += [_dots(name, flat[index][1], index, scale)] if not scatter else []
-        data.append(_series(name, lines, index, scale, across, axes.leads))
+        data.append(_series(name, lines, index, scale, across, axes))
     x_axis: dict[str, Any] = {"title": axis_title(axes.x, across.unit if across else axes.x_unit)}
     if not scatter and not all(isinstance(mark.x, int | float) for _, marks in flat for mark in marks):
         x_axis |= {"type": "category", "title": axis_title(f"{axes.x}, not to scale", "")}
@@ -134,7 +137,7 @@ def _leads(address: str, addresses: Sequence[str]) -> Figure:
 
 
 def _series(
-    name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, leads: str
+    name: str, lines: Sequence[Sequence[Mark]], index: int, scale: Scale, across: Scale | None, axes: Axes
 ) -> Figure:
     def mark_values(say: Callable[[Mark], Any], nothing: Any = None) -> list[Any]:
         """Return the hover text of every mark, with None between two lines."""
@@ -161,10 +164,10 @@ def _series(
         ),
         "hovertemplate": f"{hover_range(scale.unit)}<extra>{name}</extra>",
         "of": mark_values(lambda mark: mark.of, ""),
-        **_leads(leads, mark_values(lambda mark: mark.address, "")),
+        **_leads(axes.leads, mark_values(lambda mark: mark.address, "")),
     }
     if not across:
         up = mark_values(lambda m: 0 if m.high is None else drawn_at(m.high - m.value))
         down = mark_values(lambda m: 0 if m.low is None else drawn_at(m.value - m.low))
-        trace["error_y"] = error_bars(up, down, SERIES[index])
+        trace["error_y"] = error_bars(up, down, SERIES[index], axes.bars)
     return trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dashboard.charts.parts import Figure, axis_title, level_line, short
+from dashboard.charts.parts import Figure, axis_title, error_bars, level_line, short
 
 _FAILED_BELOW = 0.97
 """Height of failed trials, as a share of the lowest gain."""
@@ -67,15 +67,12 @@ def best_so_far(
             "text": [words for words, *_ in confirmed],
             "hovertemplate": "%{text}: %{y}×<extra></extra>",
             "marker": {"size": 9, "symbol": "square", "color": "--s3"},
-            "error_y": {
-                "type": "data",
-                "symmetric": False,
-                "array": [short(high - gain, 4) for _, gain, _, high in confirmed],
-                "arrayminus": [short(gain - low, 4) for _, gain, low, _ in confirmed],
-                "color": "--s3",
-                "thickness": 1.5,
-                "width": 4,
-            },
+            "error_y": error_bars(
+                [short(high - gain, 4) for _, gain, _, high in confirmed],
+                [short(gain - low, 4) for _, gain, low, _ in confirmed],
+                "--s3",
+            ),
+            "customdata": [[short(low, 4), short(high, 4), None] for _, _, low, high in confirmed],
         },
     ]
     shapes = [level_line("y", 1, color="--ink-3", width=1, dash="dash")]

@@ -38,14 +38,14 @@ def over_parameter(
     quantity: str,
     unit: str,
     parameter: str,
-    mark_fastest: bool = False,
+    fastest: str = "",
     enough: X | None = None,
     models: Sequence[Fitted] = (),
     flagged: Sequence[tuple[X, float]] = (),
 ) -> Figure:
     """Draw `quantity` (values in `unit`) over the swept `parameter`.
 
-    x is numeric if every value is a number, otherwise a category axis in the given order. With `mark_fastest` the
+    x is numeric if every value is a number, otherwise a category axis in the given order. With `fastest`, a word, the
     x of the lowest median of the first line is marked, and `enough`, the x that is enough by the answer. Lines beyond
     the series colours are not drawn: callers split them. The key "published" of the figure says if published values
     are on (they start hidden if they would squeeze the measured ones to a line). `models` are drawn with bands inside
@@ -71,8 +71,8 @@ def over_parameter(
     figure: Figure = {"data": data, "layout": {"xaxis": x_axis(xs, parameter), "yaxis": y_axis}}
     if published:
         figure["published"] = overlaid
-    if mark_fastest and drawn_lines:
-        _mark_fastest(figure, drawn_lines[0], parameter, enough)
+    if fastest and drawn_lines:
+        _mark_fastest(figure, drawn_lines[0], parameter, fastest, enough)
     return figure
 
 
@@ -143,7 +143,7 @@ def x_axis(xs: Sequence[X], parameter: str) -> Figure:
     return axis | ticks(numbers, *ends) if len(numbers) <= _MOST_TICKS else axis
 
 
-def _mark_fastest(figure: Figure, line: Line, parameter: str, enough: X | None) -> None:
+def _mark_fastest(figure: Figure, line: Line, parameter: str, fastest: str, enough: X | None) -> None:
     medians = [(median(values), x) for x, values in zip(line.x, line.trials, strict=True) if values]
     if len(medians) < 2:
         return
@@ -164,7 +164,7 @@ def _mark_fastest(figure: Figure, line: Line, parameter: str, enough: X | None) 
             "xanchor": "right" if x == last else "left",
             "text": f"&nbsp;{word}: {_at(x, parameter)}&nbsp;",
         }
-        for word, x, y in zip(("fastest", "enough"), marked, (1, 0.9), strict=False)
+        for word, x, y in zip((fastest, "enough"), marked, (1, 0.9), strict=False)
     ]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard.charts.panel import Chart, Section
-from dashboard.charts.parts import Figure
+from dashboard.charts.parts import INTERVAL, Figure, bars_note
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _SURFACES: Final = ("heatmap", "contour")
@@ -20,6 +20,7 @@ Row = Sequence[Any]
 def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
     """Return column names and rows: series, both axes, lowest, highest and n.
 
+    Bars that are intervals give the ends of the interval in place of lowest and highest.
     For a map: rows, columns and values, which ``meta`` names if they are more than the colour.
     """
     x, y = (_title(figure, axis) for axis in ("x", "y"))
@@ -30,7 +31,8 @@ def table_of(figure: Figure) -> tuple[list[str], list[Row]]:
     if surfaces:
         values = surfaces[0].get("meta") or [surfaces[0].get("name") or "value"]
         return [x, y, *values], [row for trace in surfaces for row in _surface(trace)]
-    return ["series", x, y, "lowest", "highest", "n"], [row for trace in traces for row in _line(trace)]
+    ends = ("interval low", "interval high") if bars_note(figure) == INTERVAL else ("lowest", "highest")
+    return ["series", x, y, *ends, "n"], [row for trace in traces for row in _line(trace)]
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:

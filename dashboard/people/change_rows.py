@@ -9,11 +9,13 @@ from itertools import takewhile
 from typing import Any, Final
 
 from django.db.models import BooleanField, Q, QuerySet
+from django.utils.text import Truncator
 
 from dashboard.requests.lookup import MOST_WORDS
 from experiments import cluster_kinds
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of
+from experiments.models.changes import mask
 
 _UNSET: Final = "not set"
 _EMPTY: Final = {"None": _UNSET}
@@ -32,6 +34,9 @@ _TITLES: Final = {
 
 _KINDS: Final = {"notice choices": "mails", "api token": "token", "user": "account"}
 """Words of kinds whose names in the database are not those of the pages."""
+_REPEATED: Final = {"notice choices": "notices"}
+"""Words that begin the names of things of a kind, if they are not those of the kind."""
+_HIDDEN: Final = mask("secret")
 _FIRST: Final = frozenset({"cluster"})
 """Kinds whose entries list the first values."""
 _LONGEST: Final = 60
@@ -46,7 +51,26 @@ def change_row(entry: Any) -> dict[str, Any]:
         fields = [(label, "", after) for label, _, after in fields if label not in _OF_ROWS and after != _UNSET]
     else:
         fields = [(label, *_differing(before, after)) for label, before, after in fields]
-    return {"entry": entry, "kind": _KINDS.get(kind, kind), "fields": fields}
+    words = [sentence(*field) for field in fields]
+    return {
+        "entry": entry,
+        "kind": _KINDS.get(kind, kind),
+        "name": entry.object_repr.removeprefix(f"{_REPEATED.get(kind, kind)} "),
+        "fields": fields,
+        "words": words,
+    }
+
+
+def sentence(label: str, before: str, after: str) -> str:
+    """Return a changed field in words: 'quota of queued trials set to 10'."""
+    if before == after == _HIDDEN:
+        return f"{label} changed"
+    before, after = (Truncator(value).chars(_LONGEST) for value in (before, after))
+    if after == _UNSET:
+        return f"{label} removed, was {before}"
+    if not before:
+        return f"{label}: {after}"
+    return f"{label} set to {after}" if before == _UNSET else f"{label} changed from {before} to {after}"
 
 
 _OF_ROWS: Final = frozenset({"id", "slug", "created at", "elsewhere"})

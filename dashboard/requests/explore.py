@@ -13,7 +13,7 @@ from django.http import QueryDict
 
 from analysis.catalogue import METRICS
 from dashboard.charts.panel import Chart
-from dashboard.charts.parts import MOST_SERIES, shortened
+from dashboard.charts.parts import INTERVAL, MOST_SERIES, RANGE, shortened
 from dashboard.charts.pivot import Axes, Mark, pivot_panel
 from dashboard.filters import ConfigurationFilter
 from dashboard.filters.fields import first_error
@@ -177,6 +177,7 @@ def panels(pivoted: Pivot, question: Question) -> list[Chart]:
         x_log=look.x_log,
         y_log=look.y_log,
         leads=leading.address,
+        bars=INTERVAL if look.statistic == "mean" else RANGE,
     )
     charts = []
     for number, cells in enumerate(list(by_panel.values())[:MOST_PANELS]):

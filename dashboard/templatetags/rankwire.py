@@ -22,6 +22,7 @@ from django.utils.safestring import SafeString, mark_safe
 from analysis import numbers
 from analysis.catalogue import METRICS
 from analysis.conclusions import Answer
+from dashboard.charts.parts import bars_note
 from dashboard.help.terms import check_term, leading_label, term
 from dashboard.labels import first_clause
 from dashboard.requests.idempotency import FIELD
@@ -233,6 +234,9 @@ def trial_square(mark: dict[str, str], point: str) -> SafeString:
 
 
 _FOREIGN_TAG = re.compile(r"<(?!/?extra>)")
+
+
+register.filter("bars_note", bars_note)
 
 
 @register.filter

@@ -165,6 +165,11 @@ def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
     return answers
 
 
+def last_strengths(experiments: Sequence[Experiment]) -> dict[int, str]:
+    """Return the strengths of the last cached answers by experiment, without a query."""
+    return {pk: answered.strength for pk, (_, answered) in _cached_answers(experiments).items()}
+
+
 def together_of(experiment: Experiment) -> ExperimentIntervals:
     """Return the simultaneous intervals of the answer."""
     count = _counted([experiment]).get(experiment.pk, 0)

@@ -171,7 +171,7 @@ def study_of(experiment: Experiment, *, with_traffic: bool = True) -> Study:
         points,
         name=experiment.name,
         published=experiment.published,
-        kind=experiment.specification.get("scaling", "strong"),
+        kind=workloads.scaling_of(experiment.workload, experiment.specification),
         cores=cores if traits and traits.hosts_share_cores else None,
         most_hosts=most_hosts,
         link_bandwidth_bps=_bandwidth_bps(experiment.cluster, configurations, by_configuration),

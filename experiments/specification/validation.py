@@ -132,7 +132,7 @@ def _check(spec: ExperimentSpec) -> Iterator[FieldError]:
     yield from _check_zip(spec)
     yield from _check_scaling(spec)
     yield from _check_repetitions(spec)
-    yield from _check_explored(spec)
+    yield from _check_explored(spec, workload)
     yield from _check_optimised(spec, workload.bind(spec.parameters))
     for name in LAUNCH_PARAMETERS:
         if getattr(spec, name) == ExperimentSpec.model_fields[name].default:
@@ -186,12 +186,12 @@ def _check_repetitions(spec: ExperimentSpec) -> Iterator[FieldError]:
         yield FieldError("repetitions", "must be at least 2 for a goal: one trial shows no scatter")
 
 
-def _check_explored(spec: ExperimentSpec) -> Iterator[FieldError]:
+def _check_explored(spec: ExperimentSpec, workload: WorkloadDefinition) -> Iterator[FieldError]:
     if not spec.explores:
         return
     if spec.goal is None or spec.goal.until != ANSWERED:
         yield FieldError("sweep.hosts", f"explore needs a goal with until: {ANSWERED}; list the sizes otherwise")
-    if len(spec.sweep) > 1 or spec.scaling != "strong":
+    if len(spec.sweep) > 1 or spec.scaling != "strong" or workload.work_grows:
         yield FieldError("sweep.hosts", "explore is for strong scaling, with hosts as the only swept parameter")
     if spec.warmups or spec.controls or spec.ideal:
         yield FieldError("sweep.hosts", "explore adds measured trials only: leave out warmups, control and ideal")

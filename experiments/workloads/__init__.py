@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from experiments.workloads.base import (
     FigureOfMerit,
@@ -45,6 +45,7 @@ __all__ = [
     "is_absent",
     "missing_packages",
     "registry",
+    "scaling_of",
 ]
 
 _WORKLOADS: dict[str, WorkloadDefinition] = {
@@ -87,6 +88,15 @@ def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = 
     """Return the workload as ``get`` does; None for an unknown one."""
     workload = next((source()[slug] for source in (lambda: _WORKLOADS, *_SOURCES) if slug in source()), None)
     return None if workload is None else workload.bind(parameters or {}, cluster)
+
+
+def scaling_of(slug: str, specification: Mapping[str, Any]) -> Literal["strong", "weak", "throughput"]:
+    """Return how an experiment scales: as stated, but weakly if each rank always has the same work."""
+    workload = find(slug, specification.get("parameters"))
+    if workload is not None and workload.work_grows:
+        return "weak"
+    scaling: Literal["strong", "weak", "throughput"] = specification.get("scaling", "strong")
+    return scaling
 
 
 def missing_packages(workload: WorkloadDefinition) -> tuple[str, ...]:

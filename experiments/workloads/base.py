@@ -204,6 +204,8 @@ class WorkloadDefinition:
     phases: Phases | None = None
     treatments: tuple[str, ...] = ()
     """Numeric parameters that are settings to choose among; other numbers give the size of the problem or the load."""
+    work_grows: bool = False
+    """Each rank has the same work, however many there are: a sweep over hosts is weak scaling."""
     ranks_alike: bool = True  # all ranks have the same work; False for a server and its clients
     gflops: str | None = None  # figure in GFLOP/s to compare with a theoretical peak, a price and a power
 

@@ -139,6 +139,7 @@ IMB: Final = WorkloadDefinition(
     programs={"IMB-MPI1": "intel-mpi-benchmarks (not in Debian: take that of Intel MPI, or build it from source)"},
     parameters_type=ImbParameters,
     decides="imb.time_s",
+    work_grows=True,
     figures=_FIGURES,
     constants=("program", "libraries"),
     later_defaults={"program": "", "libraries": ""},

@@ -94,6 +94,7 @@ NETPIPE: Final = WorkloadDefinition(
     programs={"NPopenmpi": "netpipe-openmpi"},
     parameters_type=NetPipeParameters,
     decides="netpipe.transfer_time_s",
+    work_grows=True,
     figures=curve_figures("netpipe"),
     outputs=(RESULT,),
     command=command,

@@ -163,6 +163,7 @@ OSU: Final = WorkloadDefinition(
     programs={"osu_latency": _PROGRAM},
     parameters_type=OsuParameters,
     decides="osu.time_s",
+    work_grows=True,
     figures=_FIGURES,
     constants=("directory",),
     command=command,

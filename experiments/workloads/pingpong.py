@@ -98,6 +98,7 @@ PINGPONG: Final = WorkloadDefinition(
     python_modules={"mpi4py": "python3-mpi4py"},
     parameters_type=PingPongParameters,
     decides="pingpong.transfer_time_s",
+    work_grows=True,
     figures=_FIGURES,
     **shipped("a ping-pong needs at least two ranks", "pingpong.py", options=_options),
     parse=parse,

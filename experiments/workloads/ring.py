@@ -73,6 +73,7 @@ RING: Final = WorkloadDefinition(
     parameters_type=RingParameters,
     decides="ring.loop_time_s",
     own_time=OwnTime("ring.loop_time_s"),
+    work_grows=True,
     figures=_FIGURES,
     **shipped("a ring needs at least two ranks", "ring.py"),
     parse=parse,

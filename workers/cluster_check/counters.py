@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.numbers import amount, plural
-from workers.cluster_check.step import Step, ok, skipped, warning
+from workers.cluster_check.step import Step, ok, skipped, warning, with_sudo
 from workers.hosts.counters.sources import SOURCES
 from workers.launchers import Session
 from workers.trial.counters import METERS
@@ -64,8 +64,9 @@ def _step(title: str, ready: Mapping[str, Any], absent: Mapping[str, Any], fix: 
         return ok(name, number, f"{'; '.join(seen)}.")
     because = f"On {', '.join(absent)}: {_reason(absent)}."
     if fix:
-        remedy = "The how-to “Let users read RAPL” names the risk and a permanent rule. Until the next restart, as root on each host:"
-        return warning(name, number, " ".join([because, *([f"{'; '.join(seen)}."] if ready else [])]), remedy, fix)
+        remedy = "The how-to “Let users read RAPL” names the risk and a permanent rule. This one holds until the next restart."
+        words = " ".join([because, *([f"{'; '.join(seen)}."] if ready else [])])
+        return warning(name, number, words, remedy, fix, at=with_sudo(host or "this machine" for host in absent))
     return warning(name, number, f"{because} {'; '.join(seen)}.")
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from analysis.numbers import amount, plural
 from experiments.cluster_kinds.port_speed import port_speed_bps
 from experiments.cluster_kinds.settings import MPIRUN
-from workers.cluster_check.step import Step, ok, problem, skipped, warning
+from workers.cluster_check.step import Step, ok, problem, skipped, warning, with_sudo
 from workers.hosts.remote_agent import RemoteAgent
 from workers.launchers import Session
 from workers.launchers.job import Launch
@@ -52,8 +52,9 @@ def python(versions: Mapping[str, str]) -> Step:
             name,
             f"Missing on {', '.join(wrong)}",
             f"Python 3.9 or newer is needed; found {versions_in_words}.",
-            "Install it on these hosts, for example with this command, or name its path under “Python”.",
+            "Install it on these hosts, or name its path under “Python”.",
             "sudo apt install python3",
+            at=with_sudo(wrong),
         )
     return ok(name, ", ".join(sorted(set(versions.values()))), f"On {', '.join(versions)}.")
 
@@ -80,6 +81,7 @@ def launch_command(session: Session, launch: Launch) -> Step:
             f"{program} is not in the PATH of the login on {', '.join(without)}, or may not be executed.",
             "Install the MPI library there, or write the full path under “Launch command”, or its PATH under “Environment”.",
             *(("sudo apt install openmpi-bin",) if launch.launcher == MPIRUN else ()),
+            at=with_sudo(without),
         )
     version = session.version(program) if isinstance(session, RemoteSession) else None
     return ok(name, Path(program).name, f"{version}." if version else "")
@@ -151,15 +153,17 @@ def _judged_offloads(interfaces: Interfaces, on: Mapping[str, Sequence[str]], re
             name,
             f"Cannot be switched off on {', '.join(refused)}",
             f"{seen} Switching it off was refused {refusals}.",
-            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”; or run this there.",
+            "Allow the account that one program, and write for example “sudo -n ethtool” under “Offload command”.",
             command,
+            at=with_sudo(refused),
         )
     return warning(
         name,
         f"On, {plural(len(on), 'host')}",
         seen,
-        f"Choose “off while trials run” under “Offloads”, or run this on {', '.join(on)}.",
+        "Choose “off while trials run” under “Offloads”, or switch them off for good.",
         command,
+        at=with_sudo(on),
     )
 
 
@@ -220,8 +224,9 @@ def path_mtu(session: Session, interfaces: Interfaces) -> Step:
         PATH_MTU,
         f"{low} B of {mtu} B",
         f"From {first} to {second} only packets up to {low} B get through, but the interface is set to {mtu} B. Large messages may hang.",
-        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU with this command on all hosts.",
+        "Fix the path (a switch, a tunnel, the other host's MTU), or set the smaller MTU.",
         f"sudo ip link set dev {device} mtu {low}",
+        at=with_sudo(session.hosts),
     )
 
 
@@ -261,8 +266,9 @@ def clocks(session: Session) -> Step:
             name,
             f"{', '.join(wrong)}: up to {amount(max(abs(far[host]) for host in wrong), 's')} off",
             f"{seen} Recordings are joined by the frames that two hosts have both seen; times between hosts stay less certain.",
-            f"Synchronise the clock with NTP on {', '.join(wrong)}; this command installs a client there.",
+            "Synchronise these clocks with NTP, for example with chrony.",
             "sudo apt install chrony",
+            at=with_sudo(wrong),
         )
     return ok(name, f"Within {amount(max(abs(offset) for offset in far.values()) + unsure, 's')}", seen)
 

@@ -169,7 +169,8 @@ def _unreached(causes: Sequence[Sequence[Reached]], host_count: int) -> Step:
     failed = [answer for of_cause in causes for answer in of_cause]
     commands = dict.fromkeys(command for answer in failed for command in answer.commands)
     seen, remedy = lines[0] if len(lines) == 1 else ("\n".join(" ".join(line) for line in lines), "")
-    return problem("Reach", f"{len(failed)} of {host_count} failed", seen, remedy, *commands)
+    at = "on the worker's machine, as the worker's user"
+    return problem("Reach", f"{len(failed)} of {host_count} failed", seen, remedy, *commands, at=at)
 
 
 def _versions(session: Session, known_steps: set[str]) -> list[Step]:

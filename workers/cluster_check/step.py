@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,12 +40,24 @@ def ok(name: str, value: str, seen: str = "") -> Step:
     return Step(name, OK, value, seen)
 
 
-def warning(name: str, value: str, seen: str, remedy: str = "", *commands: str) -> Step:
-    return Step(name, WARNING, value, seen, remedy, commands)
+def warning(name: str, value: str, seen: str, remedy: str = "", *commands: str, at: str = "") -> Step:
+    """Return a warning; ``at`` states the machine and account of its commands."""
+    return Step(name, WARNING, value, seen, _with_place(remedy, commands, at), commands)
 
 
-def problem(name: str, value: str, seen: str, remedy: str = "", *commands: str) -> Step:
-    return Step(name, PROBLEM, value, seen, remedy, commands)
+def problem(name: str, value: str, seen: str, remedy: str = "", *commands: str, at: str = "") -> Step:
+    """Return a problem; ``at`` states the machine and account of its commands."""
+    return Step(name, PROBLEM, value, seen, _with_place(remedy, commands, at), commands)
+
+
+def with_sudo(hosts: Iterable[str]) -> str:
+    """Return 'on n1, n2, as an account with sudo'."""
+    return f"on {', '.join(hosts)}, as an account with sudo"
+
+
+def _with_place(remedy: str, commands: Sequence[str], at: str) -> str:
+    which = "this command" if len(commands) == 1 else "these commands"
+    return f"{remedy} Run {which} {at}.".strip() if commands and at else remedy
 
 
 def skipped(name: str, because: str) -> Step:

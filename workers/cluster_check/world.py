@@ -16,7 +16,7 @@ from analysis.numbers import amount, plural
 from experiments.cluster_kinds.settings import MPIRUN
 from workers.capture.dumpcap import CaptureReport
 from workers.cluster_check.hello import LARGE_BYTES
-from workers.cluster_check.step import Step, ok, problem, skipped, warning
+from workers.cluster_check.step import Step, ok, problem, skipped, warning, with_sudo
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
 from workers.trial.inside_mpi import profile_for, read_observed_transport
@@ -82,8 +82,11 @@ def judge(name: str, result: HelloResult, hosts: Sequence[str], mpirun: str) -> 
         refused = [line for line in result.stderr.splitlines() if _SSH_BETWEEN.search(line)]
         seen = f"{mpirun} ended with status {result.status}.{_quote(refused[0] if refused else result.stderr)}"
         if refused:
-            remedy = "The first host must be able to log in to the others without a password; try this there."
-            return problem(name, "Failed", seen, remedy, f"ssh -o BatchMode=yes {hosts[-1]} hostname")
+            remedy = "The first host must be able to log in to the others without a password."
+            command = f"ssh -o BatchMode=yes {hosts[-1]} hostname"
+            return problem(
+                name, "Failed", seen, remedy, command, at=f"on {hosts[0]}, as the user of the cluster's login"
+            )
         return problem(name, "Failed", seen, "See the documentation of the MPI library on the first host.")
     return _world(name, result, hosts, mpirun)
 
@@ -201,8 +204,9 @@ def _permission(
             name,
             f"Missing on {', '.join(failures)}",
             f"{'; '.join(dict.fromkeys(failures.values()))}. Trials run, but packets of these hosts are not recorded.",
-            "Give the account the right to record: run this command as root on each of these hosts, then check the cluster again.",
+            "Give the account the right to record, then check the cluster again.",
             "sudo setcap cap_net_raw,cap_net_admin+eip $(command -v dumpcap)",
+            at=with_sudo(failures),
         )
     if died := [host for host, report in reports.items() if report.died]:
         return warning(

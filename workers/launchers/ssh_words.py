@@ -9,7 +9,6 @@ from typing import Final
 from experiments.cluster_kinds.settings import Login
 from workers.launchers.base import Reached
 
-_BY_WORKER: Final = "Run this command on the worker's machine, as the worker's user."
 SSH_FAILED: Final = 255
 """Exit status of ssh itself, if no program of the host ended."""
 _MOST_WORDS: Final = 8192
@@ -78,13 +77,10 @@ def why_unreached(host: str, took_s: float, words: str, login: Login) -> Reached
     for pattern, remedy, command in _REMEDIES:
         if re.search(pattern, words):
             commands = (command.format(**places),) if command else ()
-            if commands:
-                remedy = f"{remedy} {_BY_WORKER}"
             return Reached(host, took_s, problem=explain(host, words), remedy=remedy, commands=commands)
     return Reached(
         host,
         took_s,
         problem=explain(host, words),
-        remedy=_BY_WORKER,
         commands=(places["by_hand"],),
     )

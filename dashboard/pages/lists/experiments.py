@@ -30,6 +30,7 @@ from experiments.access import (
     may_remove,
     may_restore,
     may_submit_somewhere,
+    read_roles,
     visible_deleted,
     visible_experiments,
     visible_reports,
@@ -195,6 +196,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     experiments = visible_experiments(user, Experiment.objects.select_related("project")).filter(slug__in=tokens)
     by_slug = {experiment.slug: experiment for experiment in experiments}
     rows = [by_slug[token] for token in tokens if token in by_slug]
+    read_roles(user, (row.project for row in rows))
     progress = progress_of(rows)
     return [
         TickedRow(

@@ -22,7 +22,14 @@ from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.requests.keyset import InvalidPosition, Slice, slice_of
 from dashboard.requests.lookup import query_value, without
 from dashboard.requests.trials import SORTS, TrialQuestion, parse_trial_question, trial_header
-from experiments.access import may_cancel, may_run_more, may_submit_somewhere, visible_experiments, visible_trials
+from experiments.access import (
+    may_cancel,
+    may_run_more,
+    may_submit_somewhere,
+    read_roles,
+    visible_experiments,
+    visible_trials,
+)
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
 from experiments.models import Configuration, Experiment, Measurement, SavedView, Trial
@@ -179,6 +186,7 @@ def _find(user: Any, tokens: Sequence[str]) -> list[TickedRow]:
     related = ("experiment__project", "configuration")
     trials = visible_trials(user, Trial.objects.select_related(*related)).filter(pk__in=tokens)
     by_number = {str(trial.pk): trial for trial in trials}
+    read_roles(user, (trial.experiment.project for trial in by_number.values()))
     return [_ticked_row(by_number[token]) for token in tokens if token in by_number]
 
 

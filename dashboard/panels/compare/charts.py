@@ -13,6 +13,7 @@ from dashboard.charts.parts import MOST_SERIES, Line, axis_title, shortened
 from dashboard.charts.sweep import over_parameter
 from dashboard.labels import axis_label
 from dashboard.panels.compare.sentences import point_name
+from dashboard.panels.compare.work import different_work
 from experiments.metrics import described
 from experiments.selectors.compared_members import Member, Point
 from experiments.selectors.comparison import Compared
@@ -25,14 +26,18 @@ _LONGEST_NAME: Final = 28
 
 
 def charts(compared: Compared) -> list[Chart]:
-    """Overlay values over the common points; for a single point, over the members."""
+    """Overlay values over the common points; for a single point, over the members.
+
+    Different work has no chart of the change, only the values of each side.
+    """
     if len(compared.points) < 2:
         return [_side_by_side(compared, metric) for metric in compared.drawn[:MOST_OF_ONE_POINT]]
     drawn = compared.drawn[:MOST]
     labels = [axis_label(name, compared.baseline.experiment.workload) for name in compared.names]
     parameter = ", ".join([*labels[:1], *map(lower_first, labels[1:])])
     overlaid = [_overlaid(compared, metric, parameter) for metric in drawn]
-    return [*overlaid[:1], _change(compared, drawn[0], parameter), *overlaid[1:]] if drawn else []
+    change = [_change(compared, metric, parameter) for metric in drawn[:1] if not different_work(compared)]
+    return [*overlaid[:1], *change, *overlaid[1:]]
 
 
 def _side_by_side(compared: Compared, metric: str) -> Chart:

@@ -102,11 +102,11 @@ def answer(compared: Compared) -> Answer:
     if metric is None:
         verdict = "Nothing to compare: no deciding metric was measured on more than one side."
         return Answer(verdict, [Against(member, [], _counted(compared, member)) for member in others])
-    over = {member.label: _over_points(compared, member, metric) for member in others}
     caution = _caution(compared)
     if work := different_work(compared):
-        details = [Against(m, [over[m.label]], _counted(compared, m, is_judged=False)) for m in others]
+        details = [Against(m, [], _counted(compared, m, is_judged=False)) for m in others]
         return Answer(f"Different work, not comparable: {work}.", details, caution=caution)
+    over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
         sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []

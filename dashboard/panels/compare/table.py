@@ -39,6 +39,8 @@ class Table:
 
     rows: Sequence[dict[str, Any]]
     folded: Sequence[Folded]
+    is_different_work: bool = False
+    """Nothing is judged, and rows are only in a fold."""
 
 
 def table(compared: Compared) -> Table:
@@ -52,8 +54,8 @@ def table(compared: Compared) -> Table:
     rest = [row for row in on_both_sides if row not in changed]
     trivial = [row for row in rest if _is_clear(row)]
     unclear = [row for row in rest if not (row.same or row in trivial)]
-    of_different_work = [] if is_judged else [row for row in changed if row.metric != compared.deciding]
-    changed = [row for row in changed if row not in of_different_work]
+    of_different_work = [] if is_judged else changed
+    changed = changed if is_judged else []
     folds = (
         ("different-work", "Of different work, not comparable", of_different_work),
         ("trivial", f"Clear changes below {numbers.amount(_TRIVIAL, numbers.SHARE)}", trivial),
@@ -73,7 +75,8 @@ def table(compared: Compared) -> Table:
             f"Excluded, as the captures of these trials are flagged: {numbers.plural(len(compared.excluded), 'metric')}"
         )
         folded.append(Folded("excluded", title, [_excluded_row(name, compared) for name in compared.excluded]))
-    return Table([_metric_row(row, compared, widest, is_judged=is_judged) for row in changed], folded)
+    rows = [_metric_row(row, compared, widest, is_judged=is_judged) for row in changed]
+    return Table(rows, folded, is_different_work=not is_judged)
 
 
 def _is_clear(row: MetricRow) -> bool:

@@ -12,9 +12,11 @@ from analysis.numbers import plural
 from dashboard.charts.marks import Spark, sparkline
 from dashboard.labels import parameter_label, value_words, workload_title
 from dashboard.panels.new.draft import holds_text
+from dashboard.states import BEST
 from experiments.metrics import deciding_metric, described
 from experiments.models import Experiment, Measurement, Status
 from experiments.selectors import Progress, progress_of
+from experiments.selectors.diagnosis import last_strengths
 from experiments.selectors.explorer import Median
 from experiments.specification.ranges import expand_values
 
@@ -77,13 +79,17 @@ def _is_partial(progress: Progress) -> bool:
 def experiment_rows(
     experiments: Sequence[Experiment], answers: Mapping[int, Answer] | None = None
 ) -> list[ExperimentRow]:
-    """Return rows in the given order, with their ``answers``; two queries."""
+    """Return rows in the given order, with their ``answers``; two queries.
+
+    The best point of a curve is marked if the answer names one.
+    """
     progress = progress_of(experiments)
-    curves = _deciding_curves(experiments)
+    curves, strengths = _deciding_curves(experiments), last_strengths(experiments)
     rows = []
     for e in experiments:
         metric, values = curves.get(e.pk, ("", []))
-        spark = sparkline(values[:MOST_SPARK_POINTS], of=_spark_title(metric), highest=_is_rate(metric))
+        drawn_values, is_marked = values[:MOST_SPARK_POINTS], e.published or strengths.get(e.pk) in BEST
+        spark = sparkline(drawn_values, of=_spark_title(metric), highest=_is_rate(metric), is_marked=is_marked)
         rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))
     return rows
 

@@ -17,6 +17,7 @@ from dashboard.labels import parameter_label, parameters_sentence, value_words
 from dashboard.panels.experiment.axes import STEP, XAxis, groups_without, x_parameter
 from dashboard.panels.experiment.scaling import IN_WINDOW, WINDOW, ScalingCharts, breakdown_metrics, fits_of
 from dashboard.panels.experiment.tables import MOST_SQUARES, Column, Slice, trial_dots
+from dashboard.states import BEST
 from experiments import workloads
 from experiments.common import external_figures
 from experiments.common.quantities import DURATION
@@ -63,6 +64,8 @@ class Results:
     ) -> None:
         self.experiment = experiment
         self.diagnosis = diagnosis
+        strength = "printed" if experiment.published else "open" if answer is None else answer.strength
+        self.best_word = BEST.get(strength, "best so far")
         self.enough = None if answer is None else _enough_hosts(answer)
         self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
@@ -187,7 +190,7 @@ class Results:
         rows, swept, x = self._axis(TIME[0])
         if x != "hosts" or "hosts" not in swept or not (self._fills or any(map(self.has, TIME))):
             return []
-        weak = self.experiment.specification.get("scaling") == "weak"
+        weak = workloads.scaling_of(self.experiment.workload, self.experiment.specification) == "weak"
         # Published tables have one problem at every size, which is not comparable with weak scaling.
         published = {} if weak else {overlay.name: overlay.rows for overlay in self.overlays}
         charts = ScalingCharts(
@@ -257,7 +260,8 @@ class Results:
             quantity=quantity,
             unit=description.unit,
             parameter=axis.title,
-            mark_fastest=fastest and len(groups) == 1,  # sizes of several groups differ
+            # Sizes of several groups differ.
+            fastest=self.best_word.replace("best", "fastest") if fastest and len(groups) == 1 else "",
             enough=self.enough if x == "hosts" and len(groups) == 1 and metrics[0] == self.deciding else None,
             models=fits_of(self.diagnosis, metrics[0]) if metrics[0] in TRAFFIC and x == "hosts" else (),
             flagged=[(at, v) for row in rows for at in axis.values([row]) for v in row.flagged.get(metrics[0], ())],
@@ -321,6 +325,7 @@ class Results:
         most = MOST_SQUARES if sum(len(row.trials) for row in rows) <= MOST_SQUARES else MOST_SQUARES // len(rows)
         return {
             "page": page,
+            "best_word": self.best_word,
             "best": None if best is None else (self.point(best), self.rows.index(best) + 1),
             "names": [parameter_label(name, workload) for name in names],
             "ranks": any(row.ranks for row in self.rows),

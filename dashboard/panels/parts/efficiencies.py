@@ -11,6 +11,7 @@ from analysis.mpi.efficiencies import Counts, Scaled, Size, Split, scaled
 from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
 from dashboard.panels.parts.measured import Measured
+from experiments import workloads
 from experiments.metrics import find
 from experiments.selectors import ConfigurationRow, swept_parameters
 
@@ -110,7 +111,8 @@ def efficiency_trees(measured: Measured) -> list[Tree]:
     rows = measured.main.with_metric(WINDOW)
     if not rows or measured.main.experiment.published:
         return []
-    weak = measured.main.experiment.specification.get("scaling") == "weak"
+    experiment = measured.main.experiment
+    weak = workloads.scaling_of(experiment.workload, experiment.specification) == "weak"
     groups = groups_without(rows, swept_parameters(measured.main.rows), "hosts", measured.main.experiment.workload)
     return [_tree(name, group, weak=weak) for name, group in groups.items()]
 

@@ -53,7 +53,7 @@ def _table(source: ResultSource, metric: str) -> dict[str, Any]:
         "rows": [
             {
                 "point": parameters_sentence(row.parameters, names or ["hosts"]),
-                "best": row is best,
+                "highest": row is best,
                 **_cells(
                     row.median(metric) or 0.0,
                     _in_use(facts, row.hosts),

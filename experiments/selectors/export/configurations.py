@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 import polars as pl
+from django.conf import settings
 
 from experiments.metrics import described
 from experiments.models import Configuration
@@ -70,7 +71,7 @@ def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], 
         "project": experiment.project.slug,
         "configuration": configuration.pk,
         "hash": configuration.hash,
-        "url": experiment.get_absolute_url(),
+        "url": settings.PUBLIC_ADDRESS + experiment.get_absolute_url(),
     }
     named = {"hosts": configuration.hosts, "ranks": configuration.ranks, **configuration.parameters}
     row |= {f"parameter.{name}": named.get(name) for name in parameters}

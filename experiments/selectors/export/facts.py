@@ -7,6 +7,7 @@ from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import polars as pl
+from django.conf import settings
 from django.db import connection
 from django.urls import reverse
 
@@ -85,7 +86,7 @@ class Facts:
     def __init__(self, chosen: ExportedTrials) -> None:
         self.parameters = _parameters(chosen.configurations)
         self._experiments: dict[int, tuple[str, ...]] = {}
-        self._page = reverse("trial", args=[0]).removesuffix("0/")
+        self._page = settings.PUBLIC_ADDRESS + reverse("trial", args=[0]).removesuffix("0/")
 
     def of(self, trials: Keys) -> pl.DataFrame:
         """Return the columns of these trials, by key."""

@@ -11,7 +11,9 @@ def resolved(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("--"):
         return "rgba(1,2,3,0.5)" if "/" in value else "#010203"
     if isinstance(value, dict):
-        return {key: resolved(item) for key, item in value.items()}
+        return {
+            key: resolved(item) for key, item in value.items() if key != "bars"
+        }  # words of our own, which plotly.js ignores
     if isinstance(value, list | tuple):
         return [resolved(item) for item in value]
     return value

@@ -46,16 +46,16 @@ def test_it_starts_the_axis_at_zero_and_names_quantity_and_prefixed_unit():
 
 
 def test_it_marks_the_fastest_point():
-    layout = over_hosts(mark_fastest=True)["layout"]
+    layout = over_hosts(fastest="fastest")["layout"]
     assert layout["shapes"][0]["x0"] == 4
     assert "fastest: 4 hosts" in layout["annotations"][0]["text"]
 
 
 def test_it_marks_the_size_that_is_enough_beside_the_fastest():
-    layout = over_hosts(mark_fastest=True, enough=2)["layout"]
+    layout = over_hosts(fastest="fastest", enough=2)["layout"]
     assert [shape["x0"] for shape in layout["shapes"]] == [4, 2]
     assert "enough: 2 hosts" in layout["annotations"][1]["text"]
-    assert len(over_hosts(mark_fastest=True, enough=4)["layout"]["annotations"]) == 1
+    assert len(over_hosts(fastest="fastest", enough=4)["layout"]["annotations"]) == 1
 
 
 def test_it_gives_every_series_its_own_colour_marker_and_dash_and_stops_at_six():
@@ -134,7 +134,7 @@ def test_it_adds_neighbours_up_where_a_matrix_has_too_many_rows():
 @pytest.mark.parametrize(
     "figure",
     [
-        over_hosts(mark_fastest=True),
+        over_hosts(fastest="fastest"),
         over_hosts([Line("Elapsed", ["a", "b"], [[1.0, 2.0], [2.0]])], ()),
         trial.throughput_over_time([1, 2, 3], 1.0, mean_bytes_per_s=2.0),
         trial.throughput_over_time(list(range(1200)), 0.01),

@@ -18,6 +18,10 @@ from zstandard import compress
 
 import analysis
 from analysis.mpi.calls import to_bytes
+from dashboard.charts.compare import MemberChange, Ratio, change_over
+from dashboard.charts.parts import INTERVAL, RANGE, Line, bars_note
+from dashboard.charts.search import best_so_far
+from dashboard.charts.sweep import over_parameter
 from dashboard.charts.tables import as_csv, table_of
 from dashboard.panels.parts.chart_tables import charts_of as experiment_charts
 from dashboard.panels.trial.chart_tables import charts_of as trial_charts
@@ -166,3 +170,16 @@ def test_a_map_has_a_row_for_each_place_and_a_formula_is_text() -> None:
     assert (columns, rows) == (["To", "From", "Bytes"], [["=a", 1, 1.5], ["b", 1, None]])
     assert as_csv(columns, rows) == "To,From,Bytes\r\n'=a,1,1.5\r\nb,1,\r\n"
     assert as_csv(["=1+1", "a"], []) == "'=1+1,a\r\n"  # titles of axes are labels of registered programs
+
+
+def test_each_chart_states_what_its_bars_are_and_so_do_the_heads_of_its_table() -> None:
+    ratio = Ratio(2, 1.3, 1.1, 1.6)
+    change = change_over([MemberChange("B", 1, [ratio])], quantity="time", parameter="Hosts", baseline="A")
+    assert bars_note(change) == INTERVAL
+    columns, rows = table_of(change)
+    assert columns[3:] == ["interval low", "interval high", "n"]
+    assert rows[0][3:] == [pytest.approx(10), pytest.approx(60), None]
+    medians = over_parameter([Line("A", [1, 2], [[1.0, 2.0], [3.0]])], quantity="Time", unit="s", parameter="Hosts")
+    assert bars_note(medians) == RANGE
+    assert table_of(medians)[0][3:] == ["lowest", "highest", "n"]
+    assert bars_note(best_so_far([("a", 1.0)], [("a", 1.1, 1.0, 1.2)])) == INTERVAL

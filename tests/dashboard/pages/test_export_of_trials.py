@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -74,6 +75,7 @@ def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Clien
         assert row["parameter.hosts"] == trial.configuration.hosts
         assert (row["experiment"], row["hash"], row["counts"]) == (measured.slug, trial.configuration.hash, True)
         assert row["ended_at"] == trial.ended_at
+        assert row["url"] == f"{settings.PUBLIC_ADDRESS}{trial.get_absolute_url()}"
     assert tables["json"] == tables["jsonl"]
     names = list(rows[0])
     assert [list(table[0]) for table in tables.values()] == [names] * 4

@@ -13,7 +13,7 @@ from django.test import Client
 
 from dashboard.people.change_rows import changed_fields, with_words
 from dashboard.requests.lookup import MOST_WORDS
-from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project
+from experiments.models import ApiToken, Cluster, Experiment, NoticeChoices, Program, Project, ShareLink
 from experiments.models.people import accounts
 from tests.dashboard.api.clients import client_of
 from tests.dashboard.texts import text_of
@@ -144,6 +144,33 @@ def test_a_new_cluster_lists_its_fields_alone(db: None) -> None:
     rows = changed_fields(created)
     assert "Rack" in [after for label, _, after in rows if label == "name"]
     assert not [after for _, _, after in rows if after.endswith(".None")]
+
+
+def test_changes_are_sentences(library: Project, submit: Callable[..., Experiment]) -> None:
+    """Each thing is named once, and each field says what became of it."""
+    root = factories.person("root", is_superuser=True)
+    browser = Client()
+    browser.force_login(root)
+    ShareLink.issue([submit()], by=root, days=7)
+    for quota in (10, 20, None):
+        library.most_queued_trials = quota
+        library.save()
+    boss = factories.person("boss", is_superuser=True)
+    boss.set_password("another")
+    boss.save()
+    accounts.end_superuser(User.objects.get(username="boss"))
+    rows = browser.get("/changes/").context["rows"]
+    words = [sentence for row in rows for sentence in row["words"]]
+    assert "superuser changed from yes to no" in words
+    assert "password changed" in words
+    quotas = [sentence for sentence in words if sentence.startswith("quota of queued trials")]
+    assert quotas == [
+        "quota of queued trials removed, was 20",
+        "quota of queued trials changed from 10 to 20",
+        "quota of queued trials set to 10",
+    ]
+    [(kind, name)] = [(row["kind"], row["name"]) for row in rows if row["kind"] == "share link"]
+    assert f"{kind} {name}".count("share link") == 1
 
 
 def test_changes_are_found_by_words(library: Project) -> None:

@@ -38,6 +38,7 @@ def test_counters_name_the_hosts_and_the_fix() -> None:
     rapl, others = counters(cast(Session, session))
     assert (rapl.state, rapl.value, rapl.commands) == ("warning", "1 of 2 hosts", ("chmod",))
     assert rapl.seen.startswith("On n2: readable by root only.")
+    assert rapl.remedy.endswith("Run this command on n2, as an account with sudo.")
     assert (others.name, others.state, others.seen) == (
         "Counters of devices that hosts lack",
         "skipped",

@@ -40,7 +40,8 @@ def test_hosts_that_fail_for_different_reasons_have_one_step_with_a_fix_for_each
     assert reach.value == "3 of 3 failed"
     refused, unresolved = reach.seen.splitlines()
     assert "sshd" in refused
-    assert unresolved.endswith("on the worker's machine, as the worker's user.")
+    assert "no-such-host.invalid" in unresolved
+    assert reach.remedy == "Run these commands on the worker's machine, as the worker's user."
     assert reach.commands[2:] == ("getent hosts no-such-host.invalid",)
 
 

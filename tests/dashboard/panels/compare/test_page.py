@@ -94,11 +94,14 @@ def test_different_work_gets_no_verdict(library, page):
 
     for other, work in ((long, "steps 8 (A), 800 (B)"), (linpack, "workload TIP4P water (A), HPL (B)")):
         context = opened(page, *tokens(short, other)).context
-        answer, rows = context["answer"], context["table"].rows
+        answer = context["answer"]
+        (fold,) = [fold for fold in context["table"].folded if fold.element == "different-work"]
         assert answer.verdict == f"Different work, not comparable: {work}."
         assert answer.strength == ("", "")
-        assert "is higher at both common points" in answer.against[0].sentences[0]
-        assert {row["against"][0][1][name] for row in rows for name in ("words", "p", "effect", "arrow")} == {""}
+        assert answer.against[0].sentences == []
+        assert not context["table"].rows
+        assert "change" not in {chart.element for chart in context["charts"]}
+        assert {row["against"][0][1][name] for row in fold.rows for name in ("words", "p", "effect", "arrow")} == {""}
         assert not re.search("worse|more|less", answer.against[0].counted)
     assert opened(page, *tokens(short, warm)).context["answer"].strength[1] == "Conclusive"
 
@@ -203,7 +206,7 @@ def test_it_folds_away_what_one_side_alone_measured(library, page):
     table, compared = context["table"], context["compared"]
     assert table.folded[-1].element == "one-sided"
     assert {"cpu_s", "wire_bytes"} <= {line["row"].metric for line in table.folded[-1].rows}
-    assert [line["row"].metric for line in table.rows] == ["elapsed_s"], "the others are of different work"
+    assert not table.rows, "they are of different work"
     listed = [line["row"].metric for lines in (table.rows, *(fold.rows for fold in table.folded)) for line in lines]
     assert sorted(listed) == sorted(row.metric for row in compared.rows)
 
@@ -234,29 +237,23 @@ def test_it_folds_away_what_is_unclear_and_what_every_trial_has_the_same(library
 def test_it_compares_a_miniature_with_its_full_size_study_on_a_logarithmic_axis(library, page):
     experiment = measured(library, {"name": "Mini", **WATER}, seconds(0.5))
     response = opened(page, f"e:{experiment.slug}", PUBLISHED)
-    elapsed, change, _ = response.context["charts"]
+    elapsed, _ = response.context["charts"]
     assert elapsed.log_first
-    assert change.figure["layout"]["yaxis"]["type"] == "log"
-    (trace,) = change.figure["data"]
-    assert trace["y"] == pytest.approx([245.99 / 1.0, 200.4 / 0.5])
     panel = response.content.decode().split('id="c-overlay-elapsed_s"')[1].split("</section>")[0]
     assert re.search(r'data-scale="log" aria-pressed="true"', panel)
     answer = response.context["answer"]
     assert answer.verdict == "Different work, not comparable: steps 300 (A), 10\u202f000 (B)."
-    assert answer.against[0].sentences == [
-        "Against A, elapsed time of B differs by 246× to 401× at both common points, from too few trials for a test."
-    ]
 
 
-def test_metrics_of_different_work_are_folded_but_the_deciding_one(library, page):
+def test_metrics_of_different_work_are_folded(library, page):
     sides = [
         measured(library, {**WATER, "name": name, "parameters": {"molecules": 216, "steps": steps}}, seconds(factor))
         for name, steps, factor in (("Short", 50, 1.0), ("Long", 500, 9.0))
     ]
     table = opened(page, *tokens(*sides)).context["table"]
-    assert [line["row"].metric for line in table.rows] == ["elapsed_s"]
+    assert not table.rows
     folded = next(fold for fold in table.folded if fold.element == "different-work")
-    assert "packets" in {line["row"].metric for line in folded.rows}
+    assert {"elapsed_s", "packets"} <= {line["row"].metric for line in folded.rows}
 
 
 def test_long_facts_are_folded(library, page):

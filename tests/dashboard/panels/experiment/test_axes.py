@@ -4,12 +4,15 @@ from math import log10
 
 import pytest
 
+from analysis.conclusions import Answer
 from dashboard.charts.parts import Line, Published
 from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.axes import STEP
 from dashboard.panels.experiment.results import Results
 from experiments import workloads
 from experiments.models import Experiment, Measurement
+from experiments.selectors.diagnosis import diagnosis_of
+from experiments.selectors.study import study_of
 from tests.dashboard.studies_measured import FACTORS, LADDER, READERS, measured, read, solve
 
 
@@ -45,6 +48,40 @@ def test_it_marks_the_best_by_what_the_workload_is_about(library, specification,
     assert [row["point"].replace("\u202f", " ") for row in rows if row["best"]] == [best]
 
 
+@pytest.mark.parametrize(
+    ("strength", "words"),
+    [("firm", "best"), ("moderate", "best so far"), ("open", "best so far"), (None, "best so far")],
+)
+def test_only_a_conclusive_answer_names_the_best_and_the_fastest(library, strength, words):
+    experiment = measured(
+        library, {"name": "Sizes", "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 1}, solve_water
+    )
+    answer = None if strength is None else Answer("scale", "", strength)
+    results = Results(experiment, None, answer)
+    assert results.table()["best_word"] == words
+    chart = next(c for section in results.sections() for c in section.charts if c.element == "time")
+    [note] = [note["text"] for note in chart.figure["layout"]["annotations"]]
+    assert note.removeprefix("&nbsp;").startswith(words.replace("best", "fastest") + ":")
+
+
+def solve_water(parameters):
+    return {"elapsed_s": 4.0 / parameters["hosts"], "cpu_mean_rank_s": 1.0}
+
+
+def test_a_workload_whose_ranks_have_the_same_work_scales_weakly(library):
+    """Twice the hosts exchange twice the messages in the same time: nothing is lost."""
+    spec = {"name": "Ring", "workload": "ring", "sweep": {"hosts": [2, 4]}, "repetitions": 2}
+    experiment = measured(library, spec, lambda p: {"elapsed_s": 3.0, "ring.loop_time_s": 2.0, "cpu_mean_rank_s": 1.0})
+    charts = {chart.element: chart.figure for section in Results(experiment).sections() for chart in section.charts}
+    speed_up, efficiency = (
+        next(trace for trace in charts[name]["data"] if trace["name"] == "Measured")
+        for name in ("speedup", "efficiency")
+    )
+    assert (speed_up["y"], efficiency["y"]) == ([1, 2], [100, 100])
+    answer = diagnosis_of(experiment).answer
+    assert (answer.question, study_of(experiment).kind) == ("weak scale", "weak")
+
+
 def test_it_judges_a_command_by_its_first_directed_figure():
     extract = [{"name": "n", "regex": "(.*)"}, {"name": "t_s", "regex": "(.*)", "direction": "lower", "unit": "s"}]
     assert workloads.get("command", {"program": ["true"], "extract": extract}).decides == "command.t_s"
@@ -54,7 +91,7 @@ def test_it_judges_a_command_by_its_first_directed_figure():
 def test_it_puts_values_of_several_powers_of_ten_but_hosts_on_a_logarithmic_axis():
     def axis(xs, parameter):
         lines = [Line("", xs, [[1.0] for _ in xs])]
-        figure = over_parameter(lines, quantity="T", unit="s", parameter=parameter, mark_fastest=True)
+        figure = over_parameter(lines, quantity="T", unit="s", parameter=parameter, fastest="fastest")
         return figure["layout"]["xaxis"].get("type"), figure["layout"]["annotations"][0]["x"]
 
     assert axis([2.0, 1000.0], "Bandwidth (Mbit/s)") == ("log", pytest.approx(log10(2)))

@@ -1,6 +1,7 @@
 """Rows of lists describe the current version of an experiment."""
 
 from dashboard.charts.marks import sparkline
+from dashboard.panels.experiment import list_rows
 from dashboard.panels.experiment.list_rows import experiment_rows
 from experiments.models import Measurement, State, Trial
 from experiments.specification import parse
@@ -15,10 +16,10 @@ def test_it_draws_no_point_that_a_revision_dropped(submit, run):
     assert len(before.spark.points) == 3
     experiment.revise(parse(specification(sweep={"hosts": [2, 4]}, repetitions=1)))
     (after,) = experiment_rows([experiment])
-    assert after.spark == sparkline([2.1 * 1.02, 2.6 * 1.02])
+    assert after.spark == sparkline([2.1 * 1.02, 2.6 * 1.02], is_marked=False)
 
 
-def test_its_sparkline_is_of_what_decides_and_marks_the_best(submit):
+def test_its_sparkline_is_of_what_decides_and_marks_the_best_of_an_answer(submit, monkeypatch):
     experiment = submit(workload="hpl", sweep={"hosts": [1, 2, 4]}, parameters={}, repetitions=1)
     for trial in experiment.trials.select_related("configuration"):
         Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
@@ -26,7 +27,11 @@ def test_its_sparkline_is_of_what_decides_and_marks_the_best(submit):
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
         Measurement.objects.create(trial=trial, metric="hpl.gflops", value=rate)
 
-    (row,) = experiment_rows([experiment])
+    best = {}
+    for strength in ("firm", "moderate", "open"):
+        monkeypatch.setattr(list_rows, "last_strengths", lambda _, strength=strength: {experiment.pk: strength})
+        (row,) = experiment_rows([experiment])
+        best[strength] = row.spark.best
 
-    assert row.spark == sparkline([0.8, 1.2, 0.4], of="HPL rate", highest=True)
-    assert row.spark.best == 1
+    assert row.spark == sparkline([0.8, 1.2, 0.4], of="HPL rate", highest=True, is_marked=False)
+    assert best == {"firm": 1, "moderate": 1, "open": None}

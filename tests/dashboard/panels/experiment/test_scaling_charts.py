@@ -3,8 +3,7 @@
 import pytest
 
 from dashboard.charts.fits import Fitted
-from dashboard.charts.panel import Chart
-from dashboard.charts.parts import Line
+from dashboard.charts.parts import RANGE, Line, bars_note
 from dashboard.charts.scaling import Best, efficiency, speed_up, time_parts
 from dashboard.charts.sweep import over_parameter
 from dashboard.panels.experiment.scaling import ScalingCharts
@@ -118,4 +117,4 @@ def test_the_speed_up_of_the_smallest_size_is_1_for_even_numbers_of_trials():
     for figure in (charts.speed_up(), charts.efficiency()):
         first = named(figure, "Measured")["y"][0]
         assert first in (pytest.approx(1), pytest.approx(100))
-        assert Chart("speedup", "Speed-up", figure).has_ranges
+        assert bars_note(figure) == RANGE

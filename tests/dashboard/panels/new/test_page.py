@@ -5,11 +5,13 @@ import re
 import pytest
 import yaml
 from django.urls import reverse
+from lxml.html import fromstring
 
 from dashboard.pages import new
 from dashboard.panels.new.draft import as_yaml, draft_from_post
 from dashboard.panels.new.form import Form
 from dashboard.panels.new.preview import cautions
+from experiments import workloads
 from experiments.library import built_in
 from experiments.models import Artifact, Cluster, Experiment, Trial
 from experiments.specification import parse, parse_yaml
@@ -518,3 +520,14 @@ def test_errors_of_yaml_follow_its_lines(page):
     lines = [error.line for error in preview_of_yaml(page, text).context["yaml_errors"]]
     assert len(lines) > 1
     assert lines == sorted(lines)
+
+
+def test_each_program_is_described_before_it_is_chosen(page):
+    """Folded: the words do not count on the first screen."""
+    document = fromstring(page.get(reverse("new")).content.decode())
+    listed = document.get_element_by_id("what-each-does")
+    assert listed.tag == "details"
+    assert listed.get("open") is None
+    words = {item.findtext("b"): " ".join(item.text_content().split()) for item in listed.iter("li")}
+    for workload in workloads.built_in():
+        assert words[workload.title].startswith(f"{workload.title}: {workload.summary}")
