@@ -22,7 +22,7 @@ from dashboard.panels.experiment.excluded_trials import swept_of
 from dashboard.requests.keyset import InvalidPosition, Slice, slice_of
 from dashboard.requests.lookup import query_value, without
 from dashboard.requests.trials import SORTS, TrialQuestion, parse_trial_question, trial_header
-from experiments.access import may_cancel, may_run_more, may_submit_somewhere, visible_experiments, visible_trials
+from experiments.access import may_cancel, may_run_again, may_submit_somewhere, visible_experiments, visible_trials
 from experiments.errors import CannotExplore
 from experiments.metrics import HEADLINE, described
 from experiments.models import Configuration, Experiment, Measurement, SavedView, Trial
@@ -141,7 +141,7 @@ def _against_rerun(user: Any, trial: Trial) -> str:
         return "has not ended"
     if trial.superseded:
         return "was replaced by a newer attempt"
-    allowed = may_run_more(user, experiment)
+    allowed = may_run_again(user, trial)
     return "" if allowed else "can be run again only by maintainers and the owner of its experiment"
 
 
