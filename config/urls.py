@@ -7,7 +7,9 @@ from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponseNotFound
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from config.health import health, metrics
 
@@ -19,7 +21,16 @@ admin.site.index_title = "Tables"
 handler400 = "dashboard.api.rest.errors.bad_request"
 handler500 = "dashboard.api.rest.errors.server_error"
 
+
+
+def _no_page(request: HttpRequest, rest: str) -> HttpResponseNotFound:
+    return HttpResponseNotFound()
+
+
 urlpatterns = [
+    # Django's own pages would name every row to all staff, and count no wrong passwords.
+    path("admin/r/<path:rest>", _no_page),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("healthz", health, name="health"),
     path("metrics", metrics, name="monitoring"),
     path("admin/", admin.site.urls),

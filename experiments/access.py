@@ -36,6 +36,7 @@ from experiments.models import (
     Trial,
 )
 from experiments.models.people.project import DEFAULT_PROJECT
+from experiments.specification.design import launch_of
 from experiments.specification.parameters import is_of_launch
 from experiments.specification.transport import as_swept, is_harmless
 
@@ -278,6 +279,17 @@ def may_run_more(user: Any, experiment: Experiment, role: str | None = None) -> 
     maintainers start. Imported experiments run no more. ``role`` is the user's role, if known.
     """
     return not experiment.is_imported and _may_change(user, experiment, role)
+
+
+def may_run_again(user: Any, trial: Trial) -> bool:
+    """Return whether ``user`` may queue another attempt of a trial.
+
+    Its configuration may be of an earlier version of the experiment, whose transport only maintainers start.
+    """
+    experiment = trial.experiment
+    launch = launch_of(experiment.workload, trial.configuration.parameters)
+    allowed = is_harmless(launch.get("transport")) or role_in(user, experiment.project) == Role.MAINTAINER
+    return allowed and may_run_more(user, experiment)
 
 
 def _may_change(user: Any, experiment: Experiment, role: str | None = None) -> bool:

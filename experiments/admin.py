@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from experiments.access import visible_clusters
 from experiments.models import ApiToken, Cluster, Experiment, Lease, Membership, Project, Trial
 
 if TYPE_CHECKING:  # the classes take parameters in their stubs only
@@ -19,6 +20,8 @@ else:
 
 class ReadOnlyAdmin(ModelAdmin):
     """Rows that only named methods change: an edit bypasses the state machine."""
+
+    view_on_site = False
 
     def _refuse(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -43,6 +46,9 @@ class ProjectAdmin(ModelAdmin):
 class ClusterAdmin(ModelAdmin):
     list_display = ("name", "slug", "kind", "enabled")
     list_filter = ("kind", "enabled")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Cluster]:
+        return visible_clusters(request.user)
 
 
 @admin.register(ApiToken)

@@ -7,7 +7,8 @@ cost one message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -148,16 +149,20 @@ def add_repetitions(experiment: Experiment, count: int, *, author: Any = None) -
     return _wake_if_queued(experiment, queued)
 
 
-def add_points(experiment: Experiment, more: revision.MorePoints, *, author: Any = None) -> int:
-    """Queue the points of ``revision.plan_points``; return the number of trials."""
+def add_points(experiment: Experiment, plan: Callable[[], revision.MorePoints], *, author: Any = None) -> int:
+    """Queue the points of ``plan``; return the number of trials.
+
+    The plan is made while no other request can change the experiment. Raise StaleTrial, InvalidSpec.
+    """
     with quotas.within_quotas(experiment.project):
-        queued = revision.add_points(experiment, more, author=author)
+        experiment.wait_for_others()
+        queued = revision.add_points(experiment, plan(), author=author)
     return _wake_if_queued(experiment, queued)
 
 
 def check_prediction(prediction: Prediction, *, author: Any = None) -> int:
     """Queue trials on the link of a prediction; return how many. Raise InvalidSpec."""
-    return add_points(prediction.experiment, predictions.plan_check(prediction), author=author)
+    return add_points(prediction.experiment, partial(predictions.plan_check, prediction), author=author)
 
 
 def rerun_failed(experiment: Experiment) -> int:

@@ -6,16 +6,19 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import Resolver404, get_script_prefix, resolve, reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation, UniqueViolation
 
 from analysis.numbers import plural
 from dashboard.requests.concurrency_limits import RETRY_AFTER_S, Busy
 from dashboard.requests.problems import refusal, whole
 from experiments.common import budget
+from experiments.errors import StaleTrial
 
 SIGN_INS_AT_ONCE: Final = 2
 """Per web process: a password takes 0.1 s of a core, and half of the threads stay free."""
@@ -30,6 +33,11 @@ _ADVICE: Final = {413: "Send less at once, or import a larger bundle with script
 PERMISSIONS_POLICY: Final = ", ".join(
     f"{name}=()" for name in ("camera", "microphone", "geolocation", "payment", "usb", "display-capture")
 )
+
+
+_CONFLICTS: Final = (UniqueViolation, ForeignKeyViolation, DeadlockDetected)
+"""Errors of the database if two requests change the same rows at once."""
+log = structlog.get_logger()
 
 
 class FrontMiddleware:
@@ -56,10 +64,15 @@ class FrontMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 429 beyond a concurrency limit, 503 beyond the processor time."""
+        """Answer 409 to a change that another request made first, 429 and 503 beyond limits."""
         if isinstance(error, budget.Exhausted):
             limit = plural(settings.REQUEST_CPU_SECONDS, "second")
             return refuse(request, 503, f"Stopped after {limit} of CPU time. Request less at once.")
+        if isinstance(error, StaleTrial):
+            return refuse(request, 409, str(error))
+        if isinstance(error.__cause__, _CONFLICTS):
+            log.warning("request_conflicted", path=request.path_info, reason=" ".join(str(error).split()))
+            return refuse(request, 409, "Another request changed the same data at this moment. Try again.")
         if not isinstance(error, Busy):
             return None
         refusal = refuse(request, 429, str(error))

@@ -18,9 +18,9 @@ from dashboard.panels.new.draft import draft_from_post, posted_draft
 from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_experiment
 from experiments.access import may_prioritise, may_run_more, may_submit, restricted_field
-from experiments.errors import FieldError, InvalidSpec
+from experiments.errors import FieldError, InvalidSpec, StaleTrial
 from experiments.models import BackgroundTask, Experiment, Priority
-from experiments.revision import plan_points
+from experiments.revision import MorePoints, plan_points
 from experiments.selectors.diagnosis import cached_diagnosis
 from experiments.specification import parse
 from workers import queue
@@ -77,14 +77,17 @@ def repeat(request: HttpRequest, slug: str) -> HttpResponse:
 def next_points(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the recommended trials if they are still those of the page."""
     experiment = _changeable(request, slug)
-    diagnosis, fresh = cached_diagnosis(experiment)
-    # Queued trials make the diagnosis stale: a second press of the button queues nothing.
-    same = diagnosis is not None and fresh and diagnosis.stamp == request.POST.get("stamp")
-    more = plan_points(experiment, diagnosis.suggested) if diagnosis is not None and same else None
-    if more is None:
-        messages.error(request, "The recommendation has changed. Check the new one below.", extra_tags="bad")
-        return redirect(experiment)
-    return _queued(request, experiment, lambda e: queue.add_points(e, more, author=request.user))
+
+    def plan() -> MorePoints:
+        diagnosis, fresh = cached_diagnosis(experiment)
+        # Queued trials make the diagnosis stale: a second press of the button queues nothing.
+        same = diagnosis is not None and fresh and diagnosis.stamp == request.POST.get("stamp")
+        more = plan_points(experiment, diagnosis.suggested) if diagnosis is not None and same else None
+        if more is None:
+            raise StaleTrial("The recommendation has changed. Check the new one below.")
+        return more
+
+    return _queued(request, experiment, lambda e: queue.add_points(e, plan, author=request.user))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

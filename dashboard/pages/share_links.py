@@ -111,7 +111,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
     if link.report is not None:
         is_visible = visible_reports(request.user).filter(pk=link.report.pk).exists()
         return redirect("report-share", link.report.pk) if is_visible else redirect("reports")
-    if link.query:
+    if link.query or not experiments:  # an experiment may be in the trash
         return redirect("experiments")
     may_share = share_links.may_share_here(request.user, experiments[0])
     return redirect("experiment-share", experiments[0].slug) if may_share else redirect(experiments[0])

@@ -45,7 +45,7 @@ from dashboard.requests import ranges
 from dashboard.requests.idempotency import redirect_or_refuse
 from dashboard.requests.lookup import find_trial, query_value
 from experiments import workloads
-from experiments.access import may_cancel, may_run_more, visible_trials
+from experiments.access import may_cancel, may_run_again, visible_trials
 from experiments.errors import NotPlain, StaleTrial, StoreUnavailable, Tampered
 from experiments.metrics import still_absent
 from experiments.models import METRIC_SOURCES, Artifact, Kind, State, Trial
@@ -80,7 +80,7 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "before": before,
         "after": after,
         "may_cancel": may_change and not trial.is_over,
-        "may_run_again": is_current and may_change and may_run_more(request.user, trial.experiment),
+        "may_run_again": is_current and may_change and may_run_again(request.user, trial),
         "artifacts": artifacts,
         "has_packets": has_packets,
         "has_hosts": trial.is_over and any(a.kind == Artifact.Kind.SAMPLES for a in artifacts),
@@ -187,7 +187,7 @@ def environment(request: HttpRequest, pk: int) -> HttpResponse:
 def again(request: HttpRequest, pk: int) -> HttpResponse:
     """Queue this trial again; the new attempt supersedes it."""
     trial = find_trial(request, pk)
-    if trial.experiment.published or not may_run_more(request.user, trial.experiment):
+    if trial.experiment.published or not may_run_again(request.user, trial):
         raise PermissionDenied
 
     def queued() -> HttpResponseRedirect:

@@ -24,6 +24,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from dashboard.middleware.front import refuse
 from dashboard.people.backends import give_roles, plain_name
@@ -61,6 +62,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if not shallow and filter_users_by_username(username.casefold()).exists():
             raise self.validation_error("username_taken")
         return username
+
+    def is_safe_url(self, url: str) -> bool:
+        """Allow only pages of this site: other allowed hosts may be those of the user's machine."""
+        request = allauth_context.request
+        return url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account")

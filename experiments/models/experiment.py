@@ -192,7 +192,9 @@ class Experiment(OfProject, models.Model):
         cluster = cluster_for(spec, plan)
         with transaction.atomic():
             # No key: workers store events, which refer to this row.
-            locked = type(self).objects.select_for_update(no_key=True).get(pk=self.pk)
+            locked = type(self).objects.select_for_update(no_key=True).filter(pk=self.pk).first()
+            if locked is None:
+                raise StaleTrial(f"{self.name} was deleted in the meantime.")
             old = locked.spec
             if specification_hash(spec) == locked.specification_hash:
                 return 0
@@ -328,9 +330,12 @@ class Experiment(OfProject, models.Model):
             return self.revise(parse(specification, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
-        """Lock and reload the row inside a transaction."""
+        """Lock and reload the row inside a transaction. Raise StaleTrial if it is gone."""
         # No key: workers store new attempts, which refer to this row.
-        self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
+        try:
+            self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))
+        except type(self).DoesNotExist:
+            raise StaleTrial(f"{self.name} was deleted in the meantime.") from None
 
     def rerun_failed(self) -> int:
         """Queue a new attempt of every trial without a result; return the count.

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
 from django.test import Client
 from django.urls import reverse
 
-from experiments.models import ApiToken, State, Trial
+from experiments.models import ApiToken, Cluster, State, Trial
 from tests.experiments import factories
 
 pytestmark = pytest.mark.django_db
@@ -63,3 +65,21 @@ def test_it_leads_to_the_pages_that_check_changes(client: Client) -> None:
     assert "Django administration" not in text
     for name in ("people", "projects", "clusters", "changes"):
         assert f'href="{reverse(name)}"' in text
+
+
+def test_staff_learn_of_no_row_beyond_their_permissions() -> None:
+    staff, client = factories.person("staff", is_staff=True), Client()
+    staff.user_permissions.set(Permission.objects.filter(codename__in=["view_cluster", "change_cluster"]))
+    client.force_login(staff)
+    experiment = factories.experiment()
+    kind = ContentType.objects.get_for_model(experiment).pk
+    assert client.get(f"/admin/r/{kind}/{experiment.pk}/").status_code == 404
+    Cluster.objects.create(slug="hidden", name="Hidden", kind="testbed", elsewhere=True)
+    page = client.get("/admin/experiments/cluster/").content.decode()
+    assert ("Hidden" in page, "testbed" in page) == (False, True)
+
+
+def test_it_leaves_passwords_to_the_pages_that_count_wrong_ones(client: Client) -> None:
+    answer: Any = client.get("/admin/password_change/")
+    assert (answer.status_code, answer.headers["Location"]) == (302, reverse("account_change_password"))
+    assert client.post("/admin/password_change/", {"old_password": "wrong"}).status_code == 302

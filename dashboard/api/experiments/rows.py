@@ -117,7 +117,7 @@ class ExperimentViewSet(
     )
     def update(self, request: Request, slug: str) -> Response:
         """Save a new version of the specification; only new trials are queued."""
-        experiment = self._editable(request)
+        experiment = self._repeatable(request)
         spec = specification_of(request, experiment.project)
         return Response({"queued": queue.revise(experiment, spec, author=request.user)})
 

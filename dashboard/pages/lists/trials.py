@@ -24,7 +24,7 @@ from dashboard.requests.lookup import query_value, without
 from dashboard.requests.trials import SORTS, TrialQuestion, parse_trial_question, trial_header
 from experiments.access import (
     may_cancel,
-    may_run_more,
+    may_run_again,
     may_submit_somewhere,
     read_roles,
     visible_experiments,
@@ -148,7 +148,7 @@ def _against_rerun(user: Any, trial: Trial) -> str:
         return "has not ended"
     if trial.superseded:
         return "was replaced by a newer attempt"
-    allowed = may_run_more(user, experiment)
+    allowed = may_run_again(user, trial)
     return "" if allowed else "can be run again only by maintainers and the owner of its experiment"
 
 

@@ -49,8 +49,9 @@ class ShareLink(models.Model):
     def find(cls, key: str) -> ShareLink | None:
         """Return the valid link of ``key``, or None; record the day of use."""
         now = timezone.now()
-        # Links of closed accounts are invalid.
-        link = cls.objects.filter(digest=digest_of(key), expires_at__gt=now, made_by__is_active=True).first()
+        # Links of closed accounts are invalid, and those of an experiment in the trash.
+        shows = models.Q(experiments__isnull=False) | models.Q(report__isnull=False)
+        link = cls.objects.filter(shows, digest=digest_of(key), expires_at__gt=now, made_by__is_active=True).first()
         if link is not None and (link.last_used_at is None or link.last_used_at.date() < now.date()):
             cls.objects.filter(pk=link.pk).update(last_used_at=now)
         return link

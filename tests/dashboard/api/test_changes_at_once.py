@@ -13,6 +13,7 @@ from tests.dashboard.api.clients import EXPERIMENTS, TRIALS, client_of
 from tests.dashboard.reader import Reader
 from tests.experiments import factories
 from tests.experiments.races import at_once
+from tests.experiments.specifications import specification
 
 COMMAND = {"workload": "command", "parameters": {"program": ["true"]}, "sweep": {"hosts": [1, 2]}}
 
@@ -89,3 +90,24 @@ def test_pages_refuse_a_command_of_a_former_maintainer(db: None, empty_redis: ob
     assert [page.post(address, {"count": "1"}).status_code for address in addresses] == [403] * 5
     assert page.get(experiment.get_absolute_url()).status_code == 200
     assert client_of(experiment.owner).post(f"{TRIALS}{trial.pk}/cancel/").status_code == 200
+
+
+def test_a_harmless_version_does_not_free_a_command_of_a_former_maintainer(db: None, empty_redis: object) -> None:
+    transports = ["tcp", "own: LD_PRELOAD=/tmp/own.so --mca pml ucx"]
+    experiment = factories.experiment(
+        owner=factories.person("ada", "maintainer"), sweep={"hosts": [1], "transport": transports}
+    )
+    experiment.trials.update(state=State.FAILED)
+    experiment.owner.memberships.update(role="submitter")
+    harmless = specification(sweep={"hosts": [1]}).to_dict()
+    address = f"{EXPERIMENTS}{experiment.slug}/"
+    answer = client_of(experiment.owner).put(address, json.dumps(harmless), "application/json")
+    assert answer.status_code == 403
+    experiment.revise(specification(sweep={"hosts": [1], "transport": ["tcp"]}))  # by a maintainer
+    page = Reader()
+    page.force_login(experiment.owner)
+    own, tcp = (experiment.trials.filter(configuration__parameters__transport=name)[0] for name in transports[::-1])
+    answers = {trial: page.post(reverse("trial-again", args=[trial.pk])).status_code for trial in (own, tcp)}
+    assert answers == {own: 403, tcp: 302}
+    page.post(reverse("trials-chosen", args=["again"]), {"of": f"t:{own.pk}"})
+    assert not experiment.trials.filter(configuration=own.configuration, state=State.QUEUED).exists()

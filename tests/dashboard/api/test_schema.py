@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import time
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ from tests.dashboard.api.clients import client_of
 from tests.dashboard.api.refusals import unexplained
 from tests.dashboard.people.table import TABLE
 from tests.experiments import factories
+from tests.experiments.races import at_once
 from tests.kept_rows import PUBLISHED_STUDIES
 from workers import queue
 
@@ -63,6 +65,25 @@ for _method, _, _route in (row.partition(" ") for row in TABLE):
     if _route.startswith("api/v1/") and _route not in ("api/v1/", "api/v1/schema/"):
         _path = _route.replace("<pk>", "{id}").replace("<", "{").replace(">", "}")
         ADDRESSES[f"/{_path}"].add(_method.lower())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_document_is_made_at_a_time(empty_redis: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library loads its extensions in the first request, without a lock."""
+    reader, at_work, most = factories.person("ada"), [0], [0]
+    make = SchemaGenerator.get_schema
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        at_work[0] += 1
+        most[0] = max(most[0], at_work[0])
+        time.sleep(0.2)
+        document = make(*args, **kwargs)
+        at_work[0] -= 1
+        return document
+
+    monkeypatch.setattr(SchemaGenerator, "get_schema", counted)
+    statuses = at_once(lambda _: client_of(reader).get("/api/v1/schema/").status_code, 4)
+    assert (statuses, most) == ([200] * 4, [1])
 
 
 def test_it_is_complete_and_valid(tmp_path: Any) -> None:

@@ -11,12 +11,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.people.people import AccountForm
-from experiments.errors import AccountUnchanged, BadBundle
+from experiments import deletion
+from experiments.errors import AccountUnchanged, BadBundle, StaleTrial
 from experiments.exchange.external_results import import_description
 from experiments.library import load_defaults
 from experiments.models import Experiment, Program, Project
 from tests.experiments import factories
 from tests.experiments.races import at_once
+from tests.experiments.specifications import specification
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("session_directory")]
 RUNS = {"name": "Weather", "workload": "wrf", "cluster": "Hawk", "trials": [{"figures": {"elapsed_s": 2}}]}
@@ -101,3 +103,36 @@ def test_accounts_of_a_name_or_address_at_once(same):
             return False
 
     assert sum(at_once(make, 6)) == 1
+
+
+def sent_at_once(user, path, fields, count=8):
+    """Return the statuses of equal forms that a user sends at once."""
+    clients = [Client(raise_request_exception=False) for _ in range(count)]
+    for client in clients:
+        client.force_login(user)
+    return sorted(at_once(lambda number: clients[number].post(path, fields).status_code, count))
+
+
+@pytest.mark.usefixtures("empty_redis")
+def test_equal_forms_at_once_are_no_errors():
+    load_defaults()
+    root = factories.person("root", is_superuser=True)
+    made = sent_at_once(root, "/clusters/new/", {"kind": "local", "name": "Hall"})
+    assert (made.count(302), set(made) <= {302, 409, 422}) == (1, True)
+    assert set(sent_at_once(root, "/networks/", {"name": "hall", "delay": "1 ms", "rate": "1 Gbit/s"})) <= {302, 409}
+    experiment = factories.experiment(owner=root)
+    experiment.cancel()
+    assert set(sent_at_once(root, "/experiments/chosen/delete/", {"of": f"e:{experiment.slug}"})) == {302}
+
+
+@pytest.mark.usefixtures("empty_redis")
+def test_an_edit_of_a_deleted_experiment_is_a_conflict():
+    load_defaults()
+    experiment, author = factories.experiment(), factories.person("root", is_superuser=True)
+    experiment.cancel()
+    read_before = Experiment.objects.get(pk=experiment.pk)
+    deletion.delete(experiment, by=author)
+    with pytest.raises(StaleTrial, match="was deleted"):
+        read_before.add_repetitions(1)
+    with pytest.raises(StaleTrial, match="was deleted"):
+        read_before.revise(specification(repetitions=7))

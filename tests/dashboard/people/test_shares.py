@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from lxml import html
 
+from experiments import deletion
 from experiments.models import Experiment, ShareLink
 from tests.experiments import factories
 
@@ -153,3 +154,17 @@ def test_a_member_who_became_a_viewer_revokes_links_and_creates_none(
     page.post(reverse("share-end", args=[stored.pk]))
     assert not experiment.share_links.exists()
     assert page.get(address).status_code == 403
+
+
+def test_a_link_ends_with_its_experiment_and_returns_with_it(
+    page: Client, link: str, experiment: Experiment, person: User
+) -> None:
+    number = ShareLink.objects.get().pk
+    deleted = deletion.delete(experiment, by=person)
+    assert Client().get(link).status_code == 404
+    assert page.get("/api/v1/shares/").status_code == 200
+    deletion.restore_deleted(deleted)
+    assert Client().get(link).status_code == 302
+    deletion.delete(Experiment.objects.get(slug=experiment.slug), by=person)
+    assert page.post(f"/shares/{number}/end/").status_code == 302
+    assert not ShareLink.objects.exists()

@@ -13,6 +13,7 @@ from experiments.models import Cluster, Experiment, Prediction, Trial, TrialResu
 from experiments.selectors.network import carried, make_prediction, network_study_of
 from experiments.selectors.predictions import PredictionScore, checks_of, plan_check, score
 from tests.dashboard.studies_measured import NEEDY, NETWORK, measured, needing, needs
+from tests.experiments.races import at_once
 from workers import queue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_redis")]
@@ -81,6 +82,21 @@ def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, predic
     assert (check(prediction).waiting, check(prediction).error) == (2, None)
     with pytest.raises(InvalidSpec, match="are already queued or running"):
         queue.check_prediction(prediction)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_checks_that_are_requested_at_once_run_its_trials_once() -> None:
+    study = needs()
+    prediction = stored_prediction(study)
+
+    def checked(_: int) -> int:
+        try:
+            return queue.check_prediction(Prediction.objects.get(pk=prediction.pk))
+        except InvalidSpec:
+            return 0
+
+    assert sorted(at_once(checked, 4)) == [0, 0, 0, 2]
+    assert study.trials.filter(state="queued").count() == 2
 
 
 def test_it_is_scored_by_the_median_of_its_trials(prediction: Prediction) -> None:

@@ -24,8 +24,10 @@ def test_it_goes_where_the_reader_wanted_to(person: User, client: Client) -> Non
     assert client.get("/account/").status_code == 200
 
 
-def test_it_goes_to_no_other_site(person: User, client: Client) -> None:
-    answer = client.post("/sign-in/", {**PERSON, "next": "https://evil.example/"})
+@pytest.mark.parametrize("other", ["https://evil.example/", "http://localhost/", "//127.0.0.1/", "http://[::1]/"])
+def test_it_goes_to_no_other_site(person: User, client: Client, other: str) -> None:
+    """ALLOWED_HOSTS names the machine of the site, which to a reader is the reader's own."""
+    answer = client.post("/sign-in/", {**PERSON, "next": other})
     assert answer["Location"] == "/"
 
 
