@@ -16,6 +16,8 @@ MOST_LISTED: Final = 10
 """Wrong entries of a list that an error names."""
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?!.{{254}})(?:{_LABEL}\.)*{_LABEL}\.?")
+_WORD: Final = re.compile(r"(?:[^\s,\[]|\[[^\[\]]*\]?)+")
+_LONGEST_NAME: Final = 253
 _RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
@@ -46,7 +48,7 @@ def host_names(text: str) -> list[str]:
     """Return the hosts of a list; ``n[01-04,7]`` is five. Raise ValueError."""
     names: list[str] = []
     refused: list[str] = []
-    for word in re.split(r"[\s,]+(?![^\[]*\])", text.strip()):
+    for word in _WORD.findall(text):
         try:
             names += _expanded(word)
         except ValueError as error:
@@ -93,6 +95,8 @@ def _expanded(word: str) -> list[str]:
     choices = [_numbers(part, word) if number % 2 else [part] for number, part in enumerate(parts)]
     if math.prod(map(len, choices)) > MOST_HOSTS:
         raise _too_many(word)
+    if sum(map(len, parts[::2])) > _LONGEST_NAME:
+        raise ValueError(f"{word[:80]!r} is longer than a host name")
     if re.search(r"[\[\]]", "".join(parts[::2])):
         raise _no_range(word)
     # In the order of Slurm: the last bracket counts fastest, then the first, the second and so on.
@@ -109,7 +113,7 @@ def _numbers(ranges: str, word: str) -> list[str]:
         match = _RANGE.fullmatch(part)
         low, high = match.groups() if match else ("1", "0")
         count = int(high or low) - int(low) + 1
-        if count > MOST_HOSTS:
+        if count + len(numbers) > MOST_HOSTS:
             raise _too_many(word)
         if count < 1:
             raise _no_range(word)

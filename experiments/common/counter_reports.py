@@ -7,6 +7,8 @@ from typing import Annotated, Any, Final, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter
 from pydantic import model_validator as checks
 
+from experiments.common.counter_fixes import OPEN_RAPL, RAPL_GUIDE
+
 _LARGEST: Final = 2.0**62
 _SMALLEST: Final = 1e-9
 """Of a number that others are divided by."""
@@ -21,6 +23,11 @@ def _refuse_tiny(number: float) -> float:
 
 
 _Divisor = Annotated[FiniteFloat, Field(ge=0, le=_LARGEST), AfterValidator(_refuse_tiny)]
+
+
+def _own(*allowed: str) -> AfterValidator:
+    """Return a validator that blanks other texts: pages show them as commands and links."""
+    return AfterValidator(lambda text: text if text in allowed else "")
 
 
 class _Form(BaseModel):
@@ -57,8 +64,8 @@ class _Report(_Form):
     state: _Line
     title: _Line
     reason: _Line = ""
-    fix: _Line = ""
-    guide: _Line = ""
+    fix: Annotated[_Line, _own(OPEN_RAPL)] = ""
+    guide: Annotated[_Line, _own(RAPL_GUIDE)] = ""
     details: Annotated[str, Field(max_length=100_000)] = ""
     missing: Annotated[dict[_Line, _Line], Field(max_length=1000)] = {}
     is_slow: bool = False

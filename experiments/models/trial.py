@@ -452,7 +452,7 @@ class Trial(models.Model):
             "command": [],
             "conditions": {},
             "progress": {},
-            "message": reason,
+            "message": storable(reason),
             "worker": "",
             "reaper_rounds": 0,
         }

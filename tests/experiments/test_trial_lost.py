@@ -105,7 +105,8 @@ def test_requeue_restores_the_waiting_state() -> None:
     factories.experiment()
     trial = factories.running()
     before = Trial.objects.filter(state=State.QUEUED).count()
-    assert trial.requeue()
+    assert trial.requeue("a reason of a host\0")
+    assert trial.message == "a reason of a host\ufffd"
     assert (trial.state, trial.attempt) == (State.QUEUED, 1)
     assert (trial.worker, trial.preparing_at, trial.command) == ("", None, [])
     assert not trial.leases.exists()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from experiments.models.cluster_check import OK, PROBLEM, SKIPPED, WARNING
+
+MOST_WORDS: Final = 10_000
+"""Characters of each text: a host chooses a part of them, and all users see them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,9 @@ class Step:
         return {
             "name": self.name,
             "state": self.state,
-            "value": self.value,
-            "seen": self.seen,
-            "remedy": self.remedy,
+            "value": self.value[:MOST_WORDS],
+            "seen": self.seen[:MOST_WORDS],
+            "remedy": self.remedy[:MOST_WORDS],
             "commands": list(self.commands),
         }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import model_validator as checks
 
 from analysis.mpi.transports import ObservedTransport, sentence
 from analysis.numbers import amount, plural
@@ -19,6 +21,7 @@ from workers.cluster_check.hello import LARGE_BYTES
 from workers.cluster_check.step import Step, ok, problem, skipped, warning, with_sudo
 from workers.errors import CaptureUnavailable, TrialFailed
 from workers.launchers import Job, Session
+from workers.trial.failure import tail
 from workers.trial.inside_mpi import profile_for, read_observed_transport
 from workers.trial.rank_usage import read_rank_usage
 
@@ -27,6 +30,40 @@ LIMIT_S: Final = 60.0
 PING_PONG: Final = "Ping-pong between two hosts"
 CALLS: Final = "MPI calls"
 _SSH_BETWEEN: Final = re.compile(r"Permission denied|Host key verification failed|Could not resolve hostname")
+
+
+_MOST_BYTES: Final = 1 << 20
+"""Of what the ranks print: a host may state a size of terabytes, which are a hole here."""
+_MOST_LINES: Final = 1000
+_Line = Annotated[str, Field(max_length=1000)]
+_Seconds = Annotated[float, Field(gt=1e-9, lt=1e6)]
+
+
+class _Rank(BaseModel):
+    """What `workers.cluster_check.hello` prints."""
+
+    rank: int
+    size: int
+    sum: int
+    host: _Line
+    library: _Line
+    small_s: _Seconds = 0.0
+    large_s: _Seconds = 0.0
+
+    @checks(mode="after")
+    def _has_both_times(self) -> Self:
+        if ("small_s" in self.model_fields_set) != ("large_s" in self.model_fields_set):
+            raise ValueError("it has one time of two")
+        return self
+
+
+class _NoLibrary(BaseModel):
+    """What it prints without an MPI library."""
+
+    error: _Line
+
+
+_ANSWER: Final = TypeAdapter[_Rank | _NoLibrary](_Rank | _NoLibrary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +101,8 @@ def run_hello(session: Session, hosts: Sequence[str], python: str) -> HelloResul
         finally:
             process.terminate(2.0)
         transport = read_observed_transport(job.report_dir, read_rank_usage(job.report_dir))
-        ranks = _parse_ranks(out.read_text(errors="replace"))
+        with out.open("rb") as stream:
+            ranks = _parse_ranks(stream.read(_MOST_BYTES).decode(errors="replace"))
         return HelloResult(status, ranks, _text_lines(err), process.elapsed_s, transport)
 
 
@@ -245,20 +283,14 @@ def _permission(
 def _parse_ranks(text: str) -> list[dict[str, Any]]:
     ranks = []
     for line in text.splitlines():
-        try:
-            answer = json.loads(line)
-        except ValueError:
-            continue  # output of a login script
-        if isinstance(answer, dict) and (
-            "error" in answer or {"rank", "size", "sum", "host", "library"} <= answer.keys()
-        ):
-            ranks.append(answer)
+        with suppress(ValidationError):  # output of a login script, or of a hostile host
+            ranks.append(_ANSWER.validate_json(line).model_dump(exclude_unset=True))
     return ranks
 
 
 def _text_lines(path: Path) -> str:
     """Return the lines that contain words: libraries draw frames."""
-    lines = path.read_text(errors="replace")[-20_000:].splitlines()
+    lines = tail(path, lines=_MOST_LINES).splitlines()
     return "\n".join(line.strip() for line in lines if re.search(r"\w", line))
 
 

@@ -42,8 +42,8 @@ ANSWER_TEXT_BYTES = 8 << 20
 READ_LIMIT_S = 3600.0
 """Of a file; a host may send slowly."""
 PARTS = (
-    *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/processors.py"),
-    *("experiments/common/trees.py", "workers/__init__.py"),
+    *("experiments/__init__.py", "experiments/common/__init__.py", "experiments/common/counter_fixes.py"),
+    *("experiments/common/processors.py", "experiments/common/trees.py", "workers/__init__.py"),
     *(f"workers/agent/{name}.py" for name in (
     "__init__", "contention", "counters", "disturbance", "linux", "machine", "mpi_files", "offloads", "process_table", "ranks", "remote",
     "rpc", "spawn", "supervisor", "variables",

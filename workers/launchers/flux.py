@@ -9,7 +9,7 @@ from experiments.cluster_kinds.hosts import host_names
 from experiments.cluster_kinds.scheduler import Flux, FluxSettings
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
-from workers.launchers.schedulers.queue import JobState, Phase, Queue
+from workers.launchers.schedulers.queue import JOB_LENGTH, JobState, Phase, Queue
 
 PHASES: dict[str, Phase] = {
     "DEPEND": "waiting", "PRIORITY": "waiting", "SCHED": "waiting", "RUN": "running", "CLEANUP": "ending", "INACTIVE": "ended",
@@ -41,7 +41,7 @@ class FluxQueue(Queue[FluxSettings]):
 
     def number_of(self, job: str) -> str | None:
         lines = self.run(["flux", "job", "id", "--to=dec", job]).output.split("\n")
-        return next((line.strip() for line in lines if line.strip().isdecimal()), None)
+        return next((line.strip() for line in lines if line.strip().isdecimal() and len(line) <= JOB_LENGTH), None)
 
     def cancel_argv(self, name: str) -> list[str]:
         return ["sh", "-c", 'flux cancel $(flux jobs --no-header --name="$0" --format={id.dec})', name]

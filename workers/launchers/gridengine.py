@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import dropwhile
 from xml.etree import ElementTree
 
 from experiments.cluster_kinds.scheduler import Gridengine, GridengineSettings
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, in_order
 
-ENDED = r"^jobnumber\s+{job}\s*$.*?^failed\s+(\d+[^\n]*)$"
+MOST_TAGS = 400_000
+"""Of an answer: each element takes over 100 bytes of memory."""
 
 
 class GridengineQueue(Queue[GridengineSettings]):
@@ -52,10 +54,12 @@ class GridengineQueue(Queue[GridengineSettings]):
 
     def _ended(self, job: str) -> JobState:
         answer = self.run(["qacct", "-j", job]).output
-        match = re.search(ENDED.format(job=re.escape(job)), answer, re.MULTILINE | re.DOTALL)
-        if match is None:
+        fields = ((*line.split(maxsplit=1), "", "")[:2] for line in answer.splitlines())
+        fields = dropwhile(lambda field: (field[0], field[1].strip()) != ("jobnumber", job), fields)
+        failed = next((value for name, value in fields if name == "failed" and re.match("[0-9]", value)), None)
+        if failed is None:
             return JobState(job, "ended")
-        number, _, reason = (part.strip(" :") for part in match[1].partition(" "))
+        number, _, reason = (part.strip(" :") for part in failed.partition(" "))
         return JobState(job, self.good_end) if number == "0" else JobState(job, "ended", reason or f"failed {number}")
 
     def node_names(self, nodes: str) -> tuple[str, ...]:
@@ -77,9 +81,11 @@ def parse_qstat(text: str) -> dict[str, JobState] | None:
 
     A site's own text may be around the document.
     """
-    document = re.search(r"<\?xml.*</job_info>", text, re.DOTALL)
+    document = text[max(text.find("<?xml"), 0) : text.rfind("</job_info>") + len("</job_info>")]
+    if "<!DOCTYPE" in document or document.count("<") > MOST_TAGS:
+        return None
     try:
-        root = ElementTree.fromstring(document[0] if document else "")  # noqa: S314 - the answer of the cluster's own scheduler
+        root = ElementTree.fromstring(document)  # noqa: S314 - without entities, and of bounded size
     except ElementTree.ParseError:
         return None
     rows: dict[str, list[tuple[str, str, str]]] = {}

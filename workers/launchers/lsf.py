@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from experiments.cluster_kinds.scheduler import Lsf, LsfSettings
 from workers.launchers.schedulers.login import LoginLauncher
-from workers.launchers.schedulers.queue import JobState, Phase, Queue, clock_s, in_order
+from workers.launchers.schedulers.queue import REASON_LENGTH, JobState, Phase, Queue, clock_s, in_order
 
 PHASES: dict[str, Phase] = {
     "PEND": "waiting", "PSUSP": "waiting", "WAIT": "waiting", "RUN": "running", "USUSP": "ending", "SSUSP": "ending",
@@ -74,7 +74,7 @@ def parse_bjobs(text: str) -> dict[str, JobState]:
         if len(row) == 5 and row[1] in PHASES:
             job, state, hosts, pending, ended = ("" if cell.strip() == "-" else cell.strip() for cell in row)
             phase = PHASES[state]
-            reason = (pending if phase == "waiting" else ended).rstrip(";. ")
+            reason = (pending if phase == "waiting" else ended)[:REASON_LENGTH].rstrip(";. ")
             hopeless = phase == "waiting" and HOPELESS.search(reason) is not None
             states[job] = JobState(job, state, reason, hosts, phase, hopeless)
     return states

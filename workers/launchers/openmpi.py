@@ -58,7 +58,7 @@ def runtime(version: int) -> Runtime:
 
 def major(text: str) -> int | None:
     """Return the major version of `mpirun --version`; None for another library."""
-    match = re.search(r"\(Open MPI\) (\d+)\.", text)
+    match = re.search(r"\(Open MPI\) ([0-9]{1,9})\.", text)
     return None if match is None else int(match[1])
 
 

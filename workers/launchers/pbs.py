@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from experiments.cluster_kinds.scheduler import Pbs, PbsSettings
+from workers.agent.rpc import MOST_CONTAINERS
 from workers.launchers.schedulers.launcher import Allocation
 from workers.launchers.schedulers.login import LoginLauncher
 from workers.launchers.schedulers.queue import JobState, Phase, Queue, in_order
@@ -75,13 +75,16 @@ class PbsLauncher(LoginLauncher):
 def parse_qstat(job: str, text: str) -> JobState | None:
     """Return the job in `qstat -F json`, or None; other text may surround it."""
     begin = re.search(r'\{\s*"timestamp"', text)
+    if text.count("[") + text.count("{") > MOST_CONTAINERS:  # each takes over 50 bytes of memory
+        return None
     try:
         answer, _ = json.JSONDecoder().raw_decode(text, begin.start() if begin else 0)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    jobs: dict[str, Any] = answer.get("Jobs", {})
-    fields = next((values for name, values in jobs.items() if name.split(".")[0] == job.split(".")[0]), None)
-    if fields is None or fields.get("job_state") not in PHASES:
+    jobs = answer.get("Jobs") if isinstance(answer, dict) else None
+    numbers = {name.split(".")[0]: values for name, values in jobs.items()} if isinstance(jobs, dict) else {}
+    fields = numbers.get(job.split(".")[0])
+    if not isinstance(fields, dict) or str(fields.get("job_state")) not in PHASES:
         return None
     words, phase = PHASES[fields["job_state"]]
     comment = str(fields.get("comment", "")).strip()

@@ -421,7 +421,7 @@ class RemoteSession(Session):
             return "lo"
         address = self.first.output(["getent", "ahostsv4", self.hosts[1]]).split()[:1]
         route = self.first.output(["ip", "-o", "route", "get", *address]) if address else ""
-        if (match := re.search(r"\bdev (\S+)", route)) is None:
+        if (match := re.search(r"\bdev ([A-Za-z0-9][\w.:-]{0,14})(?!\S)", route)) is None:
             raise ClusterUnavailable(
                 f"Host {self.hosts[0]} has no route to {self.hosts[1]}: set the cluster's setting “interface”."
             )

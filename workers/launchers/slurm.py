@@ -10,7 +10,7 @@ from experiments.cluster_kinds.hosts import host_names
 from experiments.cluster_kinds.scheduler import Slurm, SlurmSettings
 from workers.hosts.remote_agent import start_argv
 from workers.launchers.schedulers.launcher import Allocation, SchedulerLauncher, remote_shell_script
-from workers.launchers.schedulers.queue import Answer, JobState, Phase, Queue, clock_s
+from workers.launchers.schedulers.queue import REASON_LENGTH, SHOWN_LENGTH, Answer, JobState, Phase, Queue, clock_s
 
 WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT", "SUSPENDED"}
 FORGOTTEN = "Invalid job id specified"
@@ -69,7 +69,7 @@ class SlurmQueue(Queue[SlurmSettings]):
         hosts = (
             parse_partition(self.run(["scontrol", "--oneliner", "show", "partition", name]).output) if name else None
         )
-        return {} if hosts is None else {"name": name, "hosts": hosts}
+        return {} if hosts is None else {"name": name[:SHOWN_LENGTH], "hosts": hosts}
 
 
 class SlurmLauncher(SchedulerLauncher):
@@ -157,14 +157,14 @@ def parse_partition(text: str) -> int | None:
     """Return the smaller of `TotalNodes=3` and `MaxNodes=4` (or UNLIMITED), or None."""
     values = dict(word.split("=", 1) for word in text.split() if "=" in word)
     counts = [values[name] for name in ("TotalNodes", "MaxNodes") if name in values]
-    return min((int(count) for count in counts if count.isdigit()), default=None)
+    return min((int(count) for count in counts if re.fullmatch("[0-9]{1,9}", count)), default=None)
 
 
 def _state(job: str, state: str, reason: str, nodes: str) -> JobState:
     phase: Phase = (
         "waiting" if state in WAITING else "running" if state == "RUNNING" else "ending" if state in ENDING else "ended"
     )
-    hopeless = phase == "waiting" and HOPELESS.search(reason) is not None
+    hopeless = phase == "waiting" and HOPELESS.search(reason[:REASON_LENGTH]) is not None
     return JobState(job, state, reason, nodes, phase, hopeless)
 
 

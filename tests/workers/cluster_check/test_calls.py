@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -10,8 +14,10 @@ import pytest
 from analysis.mpi.transports import ObservedTransport
 from workers.capture.dumpcap import CaptureReport
 from workers.cluster_check import world
+from workers.cluster_check.step import Step
 from workers.cluster_check.world import HelloResult
-from workers.launchers import Session
+from workers.launchers import Job, Session
+from workers.launchers.job import Launch
 
 TCP = ObservedTransport(1000, (), (), "ob1")
 FABRIC = ObservedTransport(0, (), ("InfiniBand or RoCE (uverbs0)",), "ucx")
@@ -98,3 +104,53 @@ def test_counts_stay_if_one_host_alone_recorded_no_packet() -> None:
     step = world.recorded(cast(Session, OneSilent()), run)[-1]
     assert (step.state, step.value) == ("ok", "2 recordings")
     assert step.seen == "Packets of the MPI hello were recorded: n1 12 packets, n2 0 packets."
+
+
+class Printing:
+    """A session of two hosts whose hello prints this."""
+
+    usual_launch = Launch()
+
+    def __init__(self, text: str, hole_bytes: int = 0) -> None:
+        self.text, self.hole_bytes = text, hole_bytes
+
+    def launch(self, job: Job, *, stdout: Path, stderr: Path) -> Any:
+        for file in (stdout, stderr):
+            file.write_text(self.text)
+            if self.hole_bytes:
+                os.truncate(file, self.hole_bytes)
+        return SimpleNamespace(wait=lambda limit_s: 0, terminate=lambda grace_s: 0, elapsed_s=1.0)
+
+
+def hello(session: Printing, monkeypatch: pytest.MonkeyPatch) -> HelloResult:
+    monkeypatch.setattr(world, "profile_for", lambda level, session: (None, ""))
+    return world.run_hello(cast(Session, session), ("n1", "n2"), "python3")
+
+
+RANK = {"rank": 0, "size": 2, "sum": 2, "host": "n1", "library": "Open MPI"}
+
+
+def test_terabytes_that_a_host_states_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = hello(Printing(json.dumps(RANK) + "\n", hole_bytes=1 << 43), monkeypatch)
+    assert result.ranks == [RANK]
+    assert len(result.stderr) < 10_000
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"host": ["n1"]}, {"size": []}, {"library": {}}, {"library": "x" * 10_000}, {"sum": None}, {"small_s": 1.0},
+        {"large_s": 0.0, "small_s": 1.0},
+        {"large_s": 5e-324, "small_s": 1e308}, {"rank": "[" * 100_000},
+    ],
+)  # fmt: skip
+def test_ranks_of_a_hostile_host_have_a_form(field: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = json.dumps({**RANK, **field}) + "\n" + '{"rank": ' + "[" * 100_000 + "\n"
+    result = hello(Printing(json.dumps(RANK) + "\n" + forged), monkeypatch)
+    assert result.ranks == [RANK]
+    assert world.judge("hello", result, ("n1", "n2"), "mpirun").value == "1 of 2 ranks"
+
+
+def test_texts_of_a_step_are_bounded() -> None:
+    stored = Step("a", "ok", "b" * 100_000, "c" * 100_000, "d" * 100_000).to_dict()
+    assert {len(stored[name]) for name in ("value", "seen", "remedy")} == {10_000}

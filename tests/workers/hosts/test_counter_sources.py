@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from experiments.common.counter_fixes import OPEN_RAPL
 from tests.workers.hosts.trees import RANGE_UJ, energy, rapl, replace, write
 from workers.hosts.counters.board import Ipmi, Papi, Slurm
 from workers.hosts.counters.cray import Cray
@@ -21,7 +22,7 @@ from workers.hosts.counters.filesystems import Lustre, Nfs
 from workers.hosts.counters.gpu import Amdgpu, Nvml, Rocm
 from workers.hosts.counters.ports import Ports, Slingshot
 from workers.hosts.counters.processor import Frequency, Temperature, Throttling
-from workers.hosts.counters.rapl import OPEN, Rapl
+from workers.hosts.counters.rapl import Rapl
 from workers.hosts.counters.source import LONGEST_GAP_S, NO_VALUE, Absent, AbsentNow, Meter, Quantity, Source
 
 NET, PORT = "sys/class/net/eth0", "sys/class/infiniband/mlx5_0/ports/1"
@@ -160,7 +161,7 @@ def test_rapl_names_the_fix_when_only_root_may_read() -> None:
         energy(Path(root), "0").chmod(0)
         command = ["/usr/bin/python3", "-c", script, root]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert said == f"readable by root only | {OPEN} | let-users-read-rapl"
+    assert said == f"readable by root only | {OPEN_RAPL} | let-users-read-rapl"
 
 
 def test_rapl_loses_a_zone_that_vanishes(tmp_path: Path) -> None:

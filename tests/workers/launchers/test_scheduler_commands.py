@@ -458,6 +458,64 @@ def test_commands_have_input_output_status_and_a_time_limit() -> None:
     assert time.monotonic() - begun < 10
 
 
+LONG = 1 << 20
+HOSTILE = {
+    "slurm": [
+        "1|PENDING|" + "Grp" * LONG + "|", "1|PENDING|" + "Max" * LONG + "|", "1|RUNNING||" + "a," * LONG,
+        "1|RUNNING||n[" + "1-9999," * LONG + "1]", "1|RUNNING||n[1-9999]" + "x" * LONG, "1|RUNNING||" + "[" * LONG,
+    ],
+    "pbs": [
+        "[]", *(f'{{"timestamp": 1, "Jobs": {text}}}' for text in (
+            "[]", "7", '{"1": []}', '{"1": {"job_state": []}}', "[" * LONG, "[" + "[]," * LONG + "1]",
+            '{"1": {"job_state": "R", "exec_host": {}}}',
+            '{"1": {"job_state": "R", "exec_host": "' + "+".join(map(str, range(20_000))) + '"}}',
+        )),
+    ],
+    "lsf": ["1|PEND|-|" + "not eligible " * LONG + "|-", "Job <" * LONG, "1|RUN|" + ":".join(f"n{i}" for i in range(20_000)) + "|-|-"],
+    "flux": ["1|RUN||" + "a," * LONG, "9" * LONG, "1|RUN||n[0-9999,0-9999]"],
+    "gridengine": [
+        "<?xml" * LONG, "<?xml?><job_info>" + "<a/>" * LONG + "</job_info>", "jobnumber 1\n" * LONG, "jobnumber 1" + "\n" * LONG,
+        "<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><job_info>&b;</job_info>",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in HOSTILE.items() for text in texts])
+def test_answers_of_a_hostile_login_host_take_no_time(kind: str, text: str) -> None:
+    queue = launcher_of(kind).queue
+    begun_s = time.process_time()
+    for answer in (Answer(0, text, ""), Answer(0, "", text)):
+        queue.run = lambda argv, text="", answer=answer: answer
+        for state in queue.states(["1"]).values():
+            assert len(state.words()) <= 300
+            with pytest.raises(ClusterUnavailable, match="does not name the nodes"):
+                queue.nodes(state)
+        queue.left_s("1", 1.0)
+        queue.partition("1")
+        assert queue.job_in(answer.output) is None
+        assert queue.number_of("1") in ("1", None)
+    assert time.process_time() - begun_s < 10
+
+
+@pytest.mark.parametrize("digits", ["9" * 400, "9" * 5000, "²"])
+def test_numbers_of_a_hostile_login_host_are_refused(digits: str) -> None:
+    queue = launcher_of("slurm").queue
+    queue.run = lambda argv, text="": Answer(0, f"1|{digits}\nPartition=a TotalNodes={digits} MaxNodes={digits}", "")
+    assert (queue.left_s("1", 1.0), queue.partition("1")) == (None, {})
+    assert clock_s(digits) is None
+
+
+def test_complaints_of_a_login_host_are_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "ssh"
+    script.write_text("#!/bin/sh\nhead -c 1000000 /dev/zero | tr '\\0' x >&2\nexit 1\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    queue = launcher_of("pbs", login={"host": "gate"}).queue
+    with pytest.raises(ClusterUnavailable) as caught:
+        queue.submit(1, "script", "rankwire-1")
+    assert len(str(caught.value)) < 10_000
+
+
 @pytest.mark.parametrize("unit", ["\n", "python", "python ", ": python"])
 def test_long_complaints_of_a_host_are_explained_at_once(unit: str) -> None:
     """A mebibyte of empty lines was searched for hours, with the worker held."""

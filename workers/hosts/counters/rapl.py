@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from experiments.common.counter_fixes import OPEN_RAPL, RAPL_GUIDE
 from workers.hosts.counters.source import (
     Absent,
     Quantity,
@@ -14,7 +15,6 @@ from workers.hosts.counters.source import (
     text_or_nothing,
 )
 
-OPEN = "sudo chmod o+r /sys/class/powercap/intel-rapl:*/energy_uj"
 MOST_W = 5000.0
 """More than any package or its memory draws: a counter that seems to wrap faster was reset."""
 _TOTALS = {"core": "core_j", "uncore": "uncore_j", "dram": "dram_j"}
@@ -40,7 +40,7 @@ class Rapl(Source):
             try:
                 int(text_of(file))
             except PermissionError:
-                raise Absent("readable by root only", OPEN, "let-users-read-rapl") from None
+                raise Absent("readable by root only", OPEN_RAPL, RAPL_GUIDE) from None
             except (OSError, ValueError):
                 self.missing[total] = f"{zone.name} ({domain}) has no value"
                 continue

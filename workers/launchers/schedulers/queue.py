@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from analysis.numbers import amount
-from experiments.cluster_kinds.hosts import as_alias
+from experiments.cluster_kinds.hosts import MOST_HOSTS, as_alias
 from experiments.cluster_kinds.scheduler import SchedulerSettings
 from workers.agent.variables import FORGET_JOB, without_job
 from workers.errors import ClusterUnavailable
@@ -30,13 +30,18 @@ COMMAND_LIMIT_S = 30.0
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 20.0
 SILENCE_LIMIT_S = 120.0
-SHOWN_LENGTH = 300  # of an answer that cannot be read
+SHOWN_LENGTH = 300  # of a reason, of names of nodes, and of an answer that cannot be read
+STDERR_LENGTH = 8192
+"""Last characters that are kept: a login host may print 16 MiB."""
+REASON_LENGTH = 2000
+"""First characters of a job's reason that are searched: patterns would search long ones for days."""
+JOB_LENGTH = 100
 MARKED = f"""{FORGET_JOB}; printf '\\n%s\\n' "$0"; "$@"; status=$?; printf '\\n%s\\n' "$0"; exit $status"""
 END_LIMIT_S = 10.0  # until the scheduler has noticed the end that a broken connection showed first
 
 Phase = Literal["waiting", "running", "ending", "ended"]
 S = TypeVar("S", bound=SchedulerSettings)
-_CLOCK = re.compile(r"(?:(\d+)-)?(?:(?:(\d+):)?(\d+):)?(\d+)")
+_CLOCK = re.compile(r"(?:([0-9]{1,9})-)?(?:(?:([0-9]{1,9}):)?([0-9]{1,9}):)?([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ class JobState:
 
     def words(self) -> str:
         """Return `state (reason)` in the scheduler's words."""
-        return self.state + (f" ({self.reason})" if self.reason not in ("", "None") else "")
+        words = self.state + (f" ({self.reason})" if self.reason not in ("", "None") else "")
+        return words[:SHOWN_LENGTH]
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ class Queue(ABC, Generic[S]):
     def job_in(self, output: str) -> str | None:
         """Return the one job that the submit command reports; None for none or several."""
         jobs = {match[1] for line in output.splitlines() if (match := self.job_line.fullmatch(line.strip()))}
-        return jobs.pop() if len(jobs) == 1 else None
+        return jobs.pop() if len(jobs) == 1 and max(map(len, jobs)) <= JOB_LENGTH else None
 
     @abstractmethod
     def cancel_argv(self, name: str) -> list[str]:
@@ -107,7 +113,10 @@ class Queue(ABC, Generic[S]):
     def nodes(self, state: JobState) -> tuple[str, ...]:
         """Return a job's nodes in the scheduler's order. Raises ClusterUnavailable."""
         try:
-            names = tuple(map(as_alias, self.node_names(state.nodes)))
+            names = self.node_names(state.nodes)
+            if len(names) > MOST_HOSTS:
+                raise ValueError(f"there are more than {MOST_HOSTS}")
+            names = tuple(map(as_alias, names))
         except ValueError as error:
             raise ClusterUnavailable(f"{self.title} does not name the nodes of job {state.job}: {error}.") from None
         if not names:
@@ -151,12 +160,14 @@ class Queue(ABC, Generic[S]):
         except OSError as error:
             raise ClusterUnavailable(f"{self.title}'s command {argv[0]} cannot be run: {error.strerror}.") from error
         if marker is None:
-            return Answer(result.returncode, result.stdout, result.stderr.strip())
+            return Answer(result.returncode, result.stdout, result.stderr.strip()[-STDERR_LENGTH:])
         _, _, answer = result.stdout.partition(f"\n{marker}\n")
         answer, ended, _ = answer.partition(f"\n{marker}\n")
         if not ended:  # the login did not run the command to its end
-            return Answer(result.returncode or SSH_FAILED, "", f"{result.stdout}{result.stderr}".strip())
-        return Answer(result.returncode, answer, result.stderr.strip())
+            return Answer(
+                result.returncode or SSH_FAILED, "", f"{result.stdout}{result.stderr}".strip()[-STDERR_LENGTH:]
+            )
+        return Answer(result.returncode, answer, result.stderr.strip()[-STDERR_LENGTH:])
 
     def submit(self, nodes: int, script: str, name: str) -> str:
         """Submit a batch script; return the job's number, else leave no job.
@@ -238,7 +249,7 @@ class Queue(ABC, Generic[S]):
             return f"{self.title} gives no answer about job {job}: its state is unknown."
         if state.waiting:
             return f"{self.title} put job {job} back into the queue ({state.words()}): what ran is lost."
-        nodes = state.nodes or "its nodes"
+        nodes = state.nodes[:SHOWN_LENGTH] or "its nodes"
         if state.running or state.state == self.good_end:
             return f"{broken} State of {self.title} job {job} on {nodes}: {state.words()}."
         return f"{self.title} job {job} on {nodes} ended: {state.words()}."

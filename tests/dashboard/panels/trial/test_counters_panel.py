@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from dashboard.panels.trial.counters import counters_panel, rate_limits
 from dashboard.panels.trial.host_samples import samples_of
+from experiments.common.counter_fixes import OPEN_RAPL
 from experiments.files import COUNTERS_NAME, trial_directory, write_analysis
 from experiments.models import Artifact, Trial
 from tests.dashboard.panels.trial.samples import row as sample_row
@@ -36,7 +37,7 @@ def counted(submit, run) -> Trial:
         "state": "absent",
         "title": "RAPL 2",
         "reason": "readable by root only",
-        "fix": "chmod",
+        "fix": OPEN_RAPL,
         "guide": "let-users-read-rapl",
     }
     hosts = {
