@@ -15,6 +15,7 @@ import json
 import os
 import statistics
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,9 +90,10 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         tasks.work(cluster)
         made = diagnosis_of(experiment)
         is_final = made.answer.strength == "firm" or "goal" in changes or extensions == most_extensions
-        if is_final or not (more := plan_points(experiment, made.suggested)):
+        plan = partial(plan_points, experiment, made.suggested)
+        if is_final or not plan():
             break
-        extensions += bool(queue.add_points(experiment, more))
+        extensions += bool(queue.add_points(experiment, plan))
         experiment.refresh_from_db()
     ended = experiment.trials.filter(ended_at__isnull=False)
     ends = ended.aggregate(first=Min("preparing_at"), last=Max("ended_at"))

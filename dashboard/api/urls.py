@@ -42,7 +42,7 @@ class SchemaView(SpectacularJSONAPIView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         with self._making:
-            response: Response = super().get(request, *args, **kwargs)
+            response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         return response
 
 

@@ -64,11 +64,11 @@ def table(compared: Compared) -> Table:
         ("one-sided", "Not measured on both sides", [row for row in compared.rows if not row.compared]),
     )
     folded = []
-    for element, title, rows in folds:
-        if rows:
-            title = f"{title}: {numbers.plural(len(rows), 'metric')}"
+    for element, title, metrics in folds:
+        if metrics:
+            title = f"{title}: {numbers.plural(len(metrics), 'metric')}"
             folded.append(
-                Folded(element, title, [_metric_row(row, compared, widest, is_judged=is_judged) for row in rows])
+                Folded(element, title, [_metric_row(row, compared, widest, is_judged=is_judged) for row in metrics])
             )
     if compared.excluded:
         title = (

@@ -14,7 +14,7 @@ from experiments.models import Heartbeat
 from experiments.models.heartbeat import ALIVE_S
 
 _NEEDED: Final = (Heartbeat.Role.BEAT, Heartbeat.Role.WORKER, Heartbeat.Role.BACKGROUND)
-_TITLES: Final = {Heartbeat.Role.BEAT: "Periodic tasks (beat)"}
+_TITLES: Final[dict[str, str]] = {Heartbeat.Role.BEAT: "Periodic tasks (beat)"}
 _EFFECTS: Final = {
     Heartbeat.Role.BEAT: "trials whose worker disappeared are not found, and files are not deleted",
     Heartbeat.Role.WORKER: "queued trials do not start",
