@@ -15,7 +15,6 @@ import json
 import os
 import statistics
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,10 +89,9 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         tasks.work(cluster)
         made = diagnosis_of(experiment)
         is_final = made.answer.strength == "firm" or "goal" in changes or extensions == most_extensions
-        plan = partial(plan_points, experiment, made.suggested)
-        if is_final or not plan():
+        if is_final or not (more := plan_points(experiment, made.suggested)):
             break
-        extensions += bool(queue.add_points(experiment, plan))
+        extensions += bool(queue.add_points(experiment, lambda points=more: points))
         experiment.refresh_from_db()
     ended = experiment.trials.filter(ended_at__isnull=False)
     ends = ended.aggregate(first=Min("preparing_at"), last=Max("ended_at"))

@@ -229,7 +229,10 @@ class Capture:
 
 
 def store(pieces: Iterable[bytes | memoryview[int]], path: Path) -> None:
-    """Write a recording, compressed; threads compress while the next piece is made. Raises TrialFailed."""
+    """Write a compressed recording. Raises TrialFailed.
+
+    Threads compress while the next piece is made.
+    """
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:

@@ -30,7 +30,7 @@ LOOPBACK_QUIET_S: Final = 0.01  # its frames arrive while they are sent, and clo
 
 
 class RingCapture(Capture):
-    """Recording whose pcapng is made when it is stored, piece by piece, from the recorder's slots."""
+    """Recording whose slots become a pcapng file when it is stored, piece by piece."""
 
     def __init__(
         self,
