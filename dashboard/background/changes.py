@@ -41,7 +41,7 @@ def repeat(user: Any, experiment: Experiment, count: int) -> int | BackgroundTas
 
 
 def repeat_disturbed(user: Any, experiment: Experiment) -> int | BackgroundTask:
-    """Repeat trials that other load slowed; return their number or the task. Raise Busy."""
+    """Repeat disturbed trials; return their number or the task. Raise Busy."""
     experiment.require_editable()
     return _change(user, experiment, DISTURBED, trials=experiment.trials.disturbed_points().count())
 

@@ -20,7 +20,7 @@ _FORMER: Final = ("user-guide", "administrator")
 
 @require_GET
 def index(request: HttpRequest) -> HttpResponse:
-    """List the guides; of a search, what the user may read by name, then sections of guides."""
+    """List the guides; of a search, names that the user may read, then sections."""
     words = query_value(request, "q")
     decisions = [guide for name, guide in sorted(guides().items()) if name[:4].isdecimal()]
     context = {

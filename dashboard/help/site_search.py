@@ -1,4 +1,4 @@
-"""Search of the site by names: experiments, clusters, workloads, projects, reports, users."""
+"""Search of the site by names of what the user may read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ResultGroup:
 
 
 def search_site(user: Any, text: str) -> list[ResultGroup]:
-    """Return what the user may read with a text in its name, by kind, without empty groups."""
+    """Return what the user may read with a text in its name, by kind."""
     text = text.strip()[:MOST_CHARACTERS]
     if not text or getattr(user, "is_visitor", False):
         return []

@@ -83,7 +83,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _slowed(user: Any, compared: Compared) -> list[dict[str, Any]]:
-    """Return the experiments that other load slowed, with the number of trials to repeat."""
+    """Return the experiments that other load slowed, with their trials to repeat."""
     rows = []
     for member in compared.members:
         experiment = member.experiment

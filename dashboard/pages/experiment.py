@@ -196,7 +196,10 @@ def _status(user: Any, experiment: Experiment) -> dict[str, Any]:
 
 
 def _over_budget(experiment: Experiment) -> str:
-    """Return why a goal cancelled waiting trials, or ""; their number if users cancelled others."""
+    """Return why a goal cancelled waiting trials, or "".
+
+    It has their number if users cancelled others.
+    """
     cancelled = experiment.trials.current().filter(state=State.CANCELLED).exclude(message=NOT_REQUESTED)
     spent = cancelled.filter(message__startswith=BUDGET_SPENT)
     message = spent.order_by("-ended_at").values_list("message", flat=True).first()

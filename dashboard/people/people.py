@@ -127,7 +127,7 @@ def _forget_second_factor(user: Any) -> None:
 
 
 def _remove_personal_data(user: Any) -> None:
-    """Replace name and e-mail of a closed account, and delete what only its user needs.
+    """Replace name and e-mail of an account, and delete what only its user needs.
 
     Its experiments, and entries of the change log, stay.
     """
@@ -168,7 +168,7 @@ CHANGES: Final = {
     ),
     "personal-data": AccountChange(
         "Remove personal data",
-        "has no personal data any more.",
+        "no longer has personal data.",
         _remove_personal_data,
         lambda user: not user.is_active and user.get_username() != f"closed-{user.pk}",
         "A number replaces its name; e-mail, password, second factor, tokens, roles and settings are deleted. Its experiments stay. "

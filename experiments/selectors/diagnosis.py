@@ -204,7 +204,7 @@ def _keep(key: str, made: Any) -> None:
 
 
 def renewal_step(trials: int) -> int:
-    """Return how many more trials renew the answer of running ``trials``: an eighth, at least 2."""
+    """Return how many more trials renew a running answer: an eighth, at least 2."""
     return max(2, -(-trials // _RENEWALS))
 
 

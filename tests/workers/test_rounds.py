@@ -125,7 +125,7 @@ def test_spent_limit_cancels_waiting_trials_and_ends_the_rounds(client: Any, db:
     why = client.get(experiment.get_absolute_url()).context["over_budget"]
     assert why.startswith("budget spent (")
     assert f": {why}" in client.get(experiment.get_absolute_url()).content.decode()
-    other = experiment.trials.filter(state=State.CANCELLED).first()
+    other = experiment.trials.filter(state=State.CANCELLED).latest("pk")
     Trial.objects.filter(pk=other.pk).update(message="Cancelled before it started.")
     assert client.get(experiment.get_absolute_url()).context["over_budget"] == f"7 as {why}"
 

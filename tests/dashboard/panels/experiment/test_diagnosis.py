@@ -215,17 +215,17 @@ def test_all_pages_show_one_answer_that_advances_with_each_round(page, submit, e
 
 
 def test_answer_is_renewed_while_one_configuration_waits_until_the_end(page, submit, empty_redis):
-    """Repeats of slowed trials come last: all configurations are open, and one has not begun."""
+    """All configurations are open, as repeats come last, and one has not begun."""
     experiment = submit(sweep={"hosts": [1, 2, 4]}, repetitions=6)
-    address, shown = reverse("experiment-diagnosis", args=[experiment.slug]), []
+    address, counts = reverse("experiment-diagnosis", args=[experiment.slug]), []
     trials = experiment.trials.filter(configuration__hosts__in=[1, 2], repetition__lt=6)
     for trial in trials.select_related("configuration").order_by("repetition", "pk"):
         before = Results(experiment).complete
         Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED)
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=10 / trial.configuration.hosts)
         if Results(experiment).complete != before:  # the open page asks again
-            shown.append(page.get(address).context["diagnosis"]["trials"])
-    assert shown == [1, 3, 6, 9]
+            counts.append(page.get(address).context["diagnosis"]["trials"])
+    assert counts == [1, 3, 6, 9]
     answered = answers_of([experiment])[experiment.pk]
     assert answered.sentence == diagnosis_of(experiment).answer.sentence
 
