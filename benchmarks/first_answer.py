@@ -74,7 +74,7 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
 
     from experiments.library import FIRST_STUDY, load_defaults
     from experiments.models import Cluster
-    from experiments.revision import plan_points
+    from experiments.revision import add_points, plan_points
     from experiments.selectors.diagnosis import diagnosis_of
     from experiments.selectors.question import question_of
     from experiments.selectors.study import study_of
@@ -91,7 +91,7 @@ def run(name: str, changes: dict[str, Any], most_extensions: int = MOST_EXTENSIO
         is_final = made.answer.strength == "firm" or "goal" in changes or extensions == most_extensions
         if is_final or not (more := plan_points(experiment, made.suggested)):
             break
-        extensions += bool(queue.add_points(experiment, lambda points=more: points))
+        extensions += bool(add_points(experiment, more))
         experiment.refresh_from_db()
     ended = experiment.trials.filter(ended_at__isnull=False)
     ends = ended.aggregate(first=Min("preparing_at"), last=Max("ended_at"))

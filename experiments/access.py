@@ -207,7 +207,7 @@ def role_in(user: Any, project: Project) -> str | None:
 
 
 def read_roles(user: Any, projects: Iterable[Project]) -> None:
-    """Read the roles of ``user`` in these rows by one query: ``role_in`` needs none for them."""
+    """Read the roles of ``user`` in these projects by one query, for ``role_in``."""
     rows = list(projects)
     roles: dict[int, str] = {}
     if user.pk is not None:

@@ -158,7 +158,7 @@ INTERVAL: Final = "Bars are 95 % confidence intervals."
 
 
 def error_bars(up: Sequence[float], down: Sequence[float], colour: str, bars: str = INTERVAL) -> Figure:
-    """Return bars of these lengths above and below each point; ``bars`` states what they are."""
+    """Return bars above and below each point; ``bars`` states what they are."""
     look = {"color": colour, "thickness": 1.25, "width": 3, "bars": bars}
     return {"type": "data", "symmetric": False, "array": list(up), "arrayminus": list(down), **look}
 

@@ -60,7 +60,7 @@ class Axes:
     leads: str = ""
     """Target address of all points; ``*`` is replaced by the part of each point."""
     bars: str = RANGE
-    """What the bars of points are, in a sentence."""
+    """Meaning of the bars of points, in a sentence."""
 
 
 def pivot_panel(series: Sequence[tuple[str, Sequence[Sequence[Mark]]]], axes: Axes, *, scatter: bool) -> Figure:

@@ -35,7 +35,7 @@ def term(name: str) -> Term | None:
     if anchor:
         return Term(_meanings()[anchor], f"{reverse('guide', args=[_TERMS])}#{anchor}")
     if metric:
-        return Term(_with_labels(METRICS[metric].definition), f"{reverse('guide', args=[_METRICS])}#{metric}")
+        return Term(with_labels(METRICS[metric].definition), f"{reverse('guide', args=[_METRICS])}#{metric}")
     workload, dot, _ = name.partition(".")
     if dot and is_metric(name) and (meaning := find(name).definition):
         return Term(meaning, reverse("workload", args=[workload]))
@@ -60,7 +60,7 @@ def leading_label(words: str) -> str:
 
 
 @cache
-def _with_labels(definition: str) -> str:
+def with_labels(definition: str) -> str:
     """Return a definition with labels of other metrics in place of their ids."""
     return _IDS.sub(lambda match: f"“{METRICS[match[0]].label}”" if match[0] in METRICS else match[0], definition)
 

@@ -91,7 +91,10 @@ def find(slug: str, parameters: Mapping[str, Any] | None = None, cluster: str = 
 
 
 def scaling_of(slug: str, specification: Mapping[str, Any]) -> Literal["strong", "weak", "throughput"]:
-    """Return how an experiment scales: as stated, but weakly if each rank always has the same work."""
+    """Return how an experiment scales, as stated if its workload leaves a choice.
+
+    If each rank always has the same work, more hosts are weak scaling.
+    """
     workload = find(slug, specification.get("parameters"))
     if workload is not None and workload.work_grows:
         return "weak"

@@ -102,10 +102,10 @@ def answer(compared: Compared) -> Answer:
     if metric is None:
         verdict = "Nothing to compare: no deciding metric was measured on more than one side."
         return Answer(verdict, [Against(member, [], _counted(compared, member)) for member in others])
-    caution = _caution(compared)
     if work := different_work(compared):
         details = [Against(m, [], _counted(compared, m, is_judged=False)) for m in others]
-        return Answer(f"Different work, not comparable: {work}.", details, caution=caution)
+        return Answer(f"Different work, not comparable: {work}.", details)
+    caution = _caution(compared)
     over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
@@ -161,7 +161,8 @@ def _caution(compared: Compared) -> str:
     ]
     if not sides:
         return ""
-    over = f" at all {len(compared.points)} common points" if len(compared.points) > 1 else ""
+    count = len(compared.points)
+    over = f" at {_of_points(count, count)}" if count > 1 else ""
     uneven = (
         " The difference may come from it." if len({count / (of or 1) for count, of, _ in slowed.values()}) > 1 else ""
     )

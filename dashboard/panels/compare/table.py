@@ -75,8 +75,8 @@ def table(compared: Compared) -> Table:
             f"Excluded, as the captures of these trials are flagged: {numbers.plural(len(compared.excluded), 'metric')}"
         )
         folded.append(Folded("excluded", title, [_excluded_row(name, compared) for name in compared.excluded]))
-    rows = [_metric_row(row, compared, widest, is_judged=is_judged) for row in changed]
-    return Table(rows, folded, is_different_work=not is_judged)
+    visible = [_metric_row(row, compared, widest, is_judged=is_judged) for row in changed]
+    return Table(visible, folded, is_different_work=not is_judged)
 
 
 def _is_clear(row: MetricRow) -> bool:

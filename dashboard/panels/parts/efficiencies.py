@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any, Final
 
 from analysis.mpi.efficiencies import Counts, Scaled, Size, Split, scaled
+from dashboard.help.terms import with_labels
 from dashboard.panels.experiment.axes import groups_without
 from dashboard.panels.experiment.scaling import IN_WINDOW
 from dashboard.panels.parts.measured import Measured
@@ -121,7 +122,7 @@ def metric_branch(depth: int, metric: str, rows: Sequence[ConfigurationRow]) -> 
     """Return a metric of the trials as a line."""
     description = find(metric)
     values = [row.values.get(metric, ()) for row in rows]
-    return Branch(depth, metric, description.label, description.definition, values)
+    return Branch(depth, metric, description.label, with_labels(description.definition), values)
 
 
 def _tree(name: str, rows: Sequence[ConfigurationRow], *, weak: bool) -> Tree:

@@ -129,4 +129,4 @@ def test_the_answer_and_a_comparison_name_disturbed_trials_and_repeats_among_the
     compared = page.get("/compare/", {"of": f"e:{slow.slug},e:{clean.slug}"}).context
     heads = [(head["trials"], head["disturbed"], head["repeats"]) for head in compared["members"]]
     assert heads == [(4, 4, 2), (2, 0, 0)]
-    assert "8 of 8 trials of A (4 repeat another) at all 2 common points." in compared["answer"].caution
+    assert "8 of 8 trials of A (4 repeat another) at both common points." in compared["answer"].caution

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from lxml.html import fromstring
 
 from dashboard.help.guides import search
 from experiments.errors import LastSuperuser
@@ -51,6 +52,11 @@ def test_it_finds_people_by_words_and_kind_with_roles_and_when_they_were_here(ro
     everybody = root.get(LIST).content.decode()
     assert all(name in everybody for name in ("ada", "okafor", "root"))
     assert "Viewer of" in everybody
+    last_seen = {
+        row.xpath("string(.//td[@data-name='Last seen'])").strip()
+        for row in fromstring(everybody).xpath("//tbody/tr[contains(., 'root')]")
+    }
+    assert last_seen == {"now"}, "the user of this request"
     one = text_of(root.get(LIST, {"q": "EXAMPLE.org"}))
     assert "okafor" not in one
     assert "Closed" in one

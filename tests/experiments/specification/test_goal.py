@@ -74,6 +74,7 @@ def test_number_of_repetitions_keeps_its_meaning():
         ({"goal": GOAL, "sweep": {"hosts": EXPLORED}, "where": "hosts > 7"}, "sweep.hosts"),
         ({"goal": GOAL, "sweep": {"hosts": {"from": 1, "explore": True}}}, "sweep.hosts"),
         ({"goal": GOAL, "sweep": {"molecules": {**EXPLORED}}}, "sweep.molecules"),
+        ({"goal": GOAL, "workload": "ring", "sweep": {"hosts": {**EXPLORED, "from": 2}}}, "sweep.hosts"),
     ],
 )
 def test_impossible_goals_are_refused_at_their_field(changes: dict[str, Any], path: str):

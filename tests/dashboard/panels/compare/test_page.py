@@ -97,7 +97,7 @@ def test_different_work_gets_no_verdict(library, page):
         answer = context["answer"]
         (fold,) = [fold for fold in context["table"].folded if fold.element == "different-work"]
         assert answer.verdict == f"Different work, not comparable: {work}."
-        assert answer.strength == ("", "")
+        assert (answer.strength, answer.caution) == (("", ""), "")
         assert answer.against[0].sentences == []
         assert not context["table"].rows
         assert "change" not in {chart.element for chart in context["charts"]}
@@ -324,7 +324,7 @@ def test_counts_of_trials_name_their_points(library, page):
     runs = [measured(library, {"name": n, **WATER}, seconds(f)) for n, f in (("P", 1.0), ("Q", 1.1))]
     disturb(runs[0], 10)
     response = opened(page, *tokens(*runs))
-    assert "10 of 10 trials of A at all 2 common points." in response.context["answer"].caution
+    assert "10 of 10 trials of A at both common points." in response.context["answer"].caution
     assert "Trials at the chosen common point." in response.content.decode()
 
 

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
+from analysis.catalogue import METRICS
 from tests.dashboard.api.clients import EXPERIMENTS
 from tests.dashboard.studies_measured import LADDER, NETWORK, SIZES, measured, needing, profiled, solve
 from tests.dashboard.texts import words_of
@@ -19,6 +20,13 @@ def test_it_shows_the_tree_by_size(page, library):
     assert "Serialisation and transfer need ideal-network runs" in words
     assert "Profiling overhead: at most 0.2 % of the time" in words
     assert "In MPI, blocked 10 % 10 % 10 %" in words
+
+
+def test_its_definitions_name_metrics_by_their_labels(page, library):
+    context = page.get(reverse("experiment-parts", args=[measured(library, SIZES, profiled).slug])).context
+    lines = [line["definition"] for part in context["parts"] for line in part.context["definitions"]]
+    assert any("“Load balance”" in line for line in lines)
+    assert not set(METRICS) & {word for line in lines for word in re.findall(r"[a-z_]+", line)}
 
 
 def test_it_follows_the_network_question(page, library):
