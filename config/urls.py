@@ -22,7 +22,6 @@ handler400 = "dashboard.api.rest.errors.bad_request"
 handler500 = "dashboard.api.rest.errors.server_error"
 
 
-
 def _no_page(request: HttpRequest, rest: str) -> HttpResponseNotFound:
     return HttpResponseNotFound()
 

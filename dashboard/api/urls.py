@@ -34,7 +34,10 @@ from dashboard.api.validate import ValidateView
 
 
 class SchemaView(SpectacularJSONAPIView):
-    """The OpenAPI document, made by one thread at a time: the library's extensions load once."""
+    """The OpenAPI document, made by one thread at a time.
+
+    The library loads its extensions in the first request, without a lock.
+    """
 
     schema = None
     permission_classes = (IsAuthenticated,)
@@ -42,7 +45,7 @@ class SchemaView(SpectacularJSONAPIView):
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         with self._making:
-            response: Response = super().get(request, *args, **kwargs)
+            response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
         return response
 
 
