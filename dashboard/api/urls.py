@@ -34,7 +34,10 @@ from dashboard.api.validate import ValidateView
 
 
 class SchemaView(SpectacularJSONAPIView):
-    """The OpenAPI document, made by one thread at a time: the library's extensions load once."""
+    """The OpenAPI document, made by one thread at a time.
+
+    The library loads its extensions in the first request, without a lock.
+    """
 
     schema = None
     permission_classes = (IsAuthenticated,)

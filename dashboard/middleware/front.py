@@ -64,7 +64,7 @@ class FrontMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """Answer 409 to a change that another request made first, 429 and 503 beyond limits."""
+        """Answer 409 if another request changed the same, 429 and 503 beyond limits."""
         if isinstance(error, budget.Exhausted):
             limit = plural(settings.REQUEST_CPU_SECONDS, "second")
             return refuse(request, 503, f"Stopped after {limit} of CPU time. Request less at once.")

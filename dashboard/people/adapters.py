@@ -64,7 +64,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return username
 
     def is_safe_url(self, url: str) -> bool:
-        """Allow only pages of this site: other allowed hosts may be those of the user's machine."""
+        """Allow only pages of this site.
+
+        Other allowed hosts, such as localhost, can be the user's own machine.
+        """
         request = allauth_context.request
         return url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
 

@@ -330,7 +330,7 @@ class Experiment(OfProject, models.Model):
             return self.revise(parse(specification, max_trials=settings.MAX_TRIALS), author=author)
 
     def wait_for_others(self) -> None:
-        """Lock and reload the row inside a transaction. Raise StaleTrial if it is gone."""
+        """Lock and reload the row in a transaction. Raise StaleTrial if it is gone."""
         # No key: workers store new attempts, which refer to this row.
         try:
             self.refresh_from_db(from_queryset=type(self).objects.select_for_update(no_key=True))

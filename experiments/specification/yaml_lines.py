@@ -37,6 +37,8 @@ _DOUBTFUL: Final = re.compile(
     re.IGNORECASE,
 )
 """Words among which are all that YAML 1.1 reads as another number or boolean."""
+_LONGEST_DOUBTFUL: Final = 100
+"""Longer ones take seconds to read, or are beyond the largest float."""
 
 
 def _whole(word: str) -> int:
@@ -123,6 +125,8 @@ def _why_doubtful(word: str) -> str:
     """Return why YAML 1.1 reads another value of a plain word, or ''."""
     if not _DOUBTFUL.fullmatch(word):
         return ""
+    if len(word) > _LONGEST_DOUBTFUL:
+        return f"{word[:40]}… is too long a number: write it with quotes"
     try:
         earlier = yaml.safe_load(word)
     except ValueError:  # 0x_, a number without digits

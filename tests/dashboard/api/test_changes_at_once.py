@@ -106,8 +106,10 @@ def test_a_harmless_version_does_not_free_a_command_of_a_former_maintainer(db: N
     experiment.revise(specification(sweep={"hosts": [1], "transport": ["tcp"]}))  # by a maintainer
     page = Reader()
     page.force_login(experiment.owner)
-    own, tcp = (experiment.trials.filter(configuration__parameters__transport=name)[0] for name in transports[::-1])
-    answers = {trial: page.post(reverse("trial-again", args=[trial.pk])).status_code for trial in (own, tcp)}
-    assert answers == {own: 403, tcp: 302}
-    page.post(reverse("trials-chosen", args=["again"]), {"of": f"t:{own.pk}"})
-    assert not experiment.trials.filter(configuration=own.configuration, state=State.QUEUED).exists()
+    preloaded, tcp = (
+        experiment.trials.filter(configuration__parameters__transport=name)[0] for name in transports[::-1]
+    )
+    answers = {trial: page.post(reverse("trial-again", args=[trial.pk])).status_code for trial in (preloaded, tcp)}
+    assert answers == {preloaded: 403, tcp: 302}
+    page.post(reverse("trials-chosen", args=["again"]), {"of": f"t:{preloaded.pk}"})
+    assert not experiment.trials.filter(configuration=preloaded.configuration, state=State.QUEUED).exists()

@@ -88,6 +88,8 @@ def test_it_is_checked_by_two_trials_on_its_link_alone(study: Experiment, predic
 def test_checks_that_are_requested_at_once_run_its_trials_once() -> None:
     study = needs()
     prediction = stored_prediction(study)
+    queue.check_prediction(prediction)
+    run(prediction.value_s)
 
     def checked(_: int) -> int:
         try:

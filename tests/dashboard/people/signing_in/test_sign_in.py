@@ -26,7 +26,7 @@ def test_it_goes_where_the_reader_wanted_to(person: User, client: Client) -> Non
 
 @pytest.mark.parametrize("other", ["https://evil.example/", "http://localhost/", "//127.0.0.1/", "http://[::1]/"])
 def test_it_goes_to_no_other_site(person: User, client: Client, other: str) -> None:
-    """ALLOWED_HOSTS names the machine of the site, which to a reader is the reader's own."""
+    """Allowed hosts include localhost, which can be the user's machine."""
     answer = client.post("/sign-in/", {**PERSON, "next": other})
     assert answer["Location"] == "/"
 
