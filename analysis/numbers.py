@@ -278,7 +278,9 @@ class Scale:
         return float(value / 10**self.exponent)
 
 
-_FORTRAN: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
+_SHOWN: Final = 120
+"""First characters of a word that are shown: programs print words of any length."""
+_FORTRAN: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[dD]([+-]?\d+)|([+-]\d{3}))")
 """``0.68D+00``; and ``0.68-101``, since the letter gives way to an exponent of three digits."""
 
 
@@ -295,11 +297,11 @@ def read_number(word: str, thousands: str = "") -> float:
         if re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+", digits):
             digits = digits.replace(thousands, "")
         if thousands in digits or thousands in decimals:
-            raise ValueError(f"{word!r} is no number with {thousands!r} between groups of three digits")
+            raise ValueError(f"{word[:_SHOWN]!r} is no number with {thousands!r} between groups of three digits")
         text = f"{digits}.{decimals}" if point else digits
     if (fortran := _FORTRAN.fullmatch(text)) is not None:
         text = f"{fortran[1]}e{fortran[2] or fortran[3]}"
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{word!r} is no number") from None
+        raise ValueError(f"{word[:_SHOWN]!r} is no number") from None

@@ -9,6 +9,8 @@ from typing import Final
 
 MOST_ERRORS: Final = 1000
 """Errors of one refusal: pages and answers list all of them."""
+MOST_MESSAGE: Final = 2000
+"""Characters of a message about an output."""
 
 
 class RepositoryError(Exception):
@@ -116,7 +118,13 @@ class StaleTrial(RepositoryError):
 
 
 class OutputError(RepositoryError):
-    """The workload ended well, but its output lacks required values."""
+    """The workload ended well, but its output lacks required values.
+
+    The message is shortened: it may quote an output of any length.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message[:MOST_MESSAGE])
 
 
 class Tampered(RepositoryError):

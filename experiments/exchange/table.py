@@ -23,7 +23,7 @@ _MOST_COLUMNS: Final = 1000
 _PLAIN: Final = ("output", "capture", "ended_at")
 COUNTS: Final = ("hosts", "ranks", "ranks_per_host")
 _HEADING: Final = re.compile(r"(?P<name>[^\[\]]*[^\[\]\s])\s*(?:\[(?P<unit>[^\[\]]*)\])?")
-DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)

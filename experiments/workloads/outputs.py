@@ -34,6 +34,9 @@ _WORDS: Final = re.compile(r"\d+(?:\s+\d+)?\s+(?!-?(?:nan|inf))[A-Za-z(\[]", re.
 """A size without numbers: a benchmark says why it left it out, or another program's words follow."""
 _HPL_ROW: Final = re.compile(r"W[RC]\w+\s")
 _SHOWN: Final = 120
+_MOST_DIGITS: Final = 18
+_LONGEST: Final = 1000
+"""Characters of a built-in program's line: patterns would search long ones for hours, and only hostile hosts send them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,13 @@ class Line:
         except ValueError as error:
             raise self.refused(str(error)) from None
         if not math.isfinite(number):
-            raise self.refused(f"{word} is not a measurement")
+            raise self.refused(f"{word[:_SHOWN]} is not a measurement")
         return Figure.at(float(Decimal(repr(number)) * Decimal(factor)), self)
 
     def whole(self, word: str) -> Figure:
         """Return a word as a whole number. Raise OutputError."""
-        if not word.isdecimal():
-            raise self.refused(f"{word!r} is no whole number")
+        if not _is_whole(word):
+            raise self.refused(f"{word[:_SHOWN]!r} is no whole number")
         return Figure.at(int(word), self)
 
 
@@ -181,7 +184,7 @@ def results(text: str, file: str = "") -> list[Line]:
     Raise OutputError if one of them says that the run failed.
     """
     printed = Text.of(text, file).lines
-    lines = [Line(line.number, _NUMBER_TAG.sub("", line.text).strip(), file) for line in printed]
+    lines = [Line(line.number, _NUMBER_TAG.sub("", line.text[:_LONGEST]).strip(), file) for line in printed]
     for line in lines:
         if _ANY_WRONG.search(line.text):
             raise line.refused(next(why for pattern, why in _WRONG.items() if re.search(pattern, line.text)))
@@ -244,9 +247,13 @@ class Table:
         return [dict(zip(self.columns, map(as_printed, row.text.split()), strict=True)) for row in self.rows]
 
 
+def _is_whole(word: str) -> bool:
+    return word.isdecimal() and len(word) <= _MOST_DIGITS
+
+
 def as_printed(cell: str) -> int | float | str:
     """Return a cell as pages show it."""
-    if cell.isdecimal():
+    if _is_whole(cell):
         return int(cell)
     try:
         return read_number(cell)

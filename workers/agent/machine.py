@@ -215,7 +215,13 @@ def _output(*argv: str, variables: Mapping[str, str] | None = None, failed: int 
     environment = {**without_job(os.environ), **(variables or {})}
     try:
         result = subprocess.run(
-            argv, capture_output=True, text=True, timeout=QUESTION_LIMIT_S, check=False, env=environment
+            argv,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=QUESTION_LIMIT_S,
+            check=False,
+            env=environment,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -70,6 +70,7 @@ class Offloads:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=LIMIT_S,
                 env=self.environment,
                 check=False,

@@ -2,13 +2,16 @@
 
 import re
 import time
+from contextlib import suppress
+from importlib import import_module
 
 import pytest
 
 from experiments.common import budget
-from experiments.errors import OutputError
+from experiments.errors import MOST_MESSAGE, OutputError
 from experiments.workloads import base, extractors, get, patterns
 from experiments.workloads.extractors import Extractor
+from experiments.workloads.outputs import Line, as_printed
 from experiments.workloads.template import Placeholder
 
 TIME = {"name": "t_s", "regex": r"t = (.+)"}
@@ -336,3 +339,37 @@ def test_sizes_take_units_and_limits_are_written_in_full() -> None:
 def test_pattern_errors_show_the_pattern_as_typed() -> None:
     with pytest.raises(ValueError, match=re.escape(r"the regular expression '\S+' needs a group")):
         Extractor(name="rate", unit="B/s", direction="higher", regex=r"\S+")
+
+
+@pytest.mark.parametrize("word", ["9", "9x", "x", "1e", "1,", "1:00", "\0", "\x1b[", "\x1b]", "a\b", "\ufffd"])
+@pytest.mark.parametrize("regex", ["value (.*)", r"value (\S+)", r"(\d+)"])
+def test_extractor_refuses_a_word_of_any_length_at_once_and_in_short(word, regex):
+    """A pattern without bound held a worker for ever, and the error was as long as the output."""
+    begun_s = time.process_time()
+    message = ""
+    try:
+        Extractor(name="a", regex=regex).read(f"value {word * (200_000 // len(word))}x\n")
+    except OutputError as error:
+        message = str(error)
+    assert len(message) <= MOST_MESSAGE
+    assert time.process_time() - begun_s < 10
+
+
+def test_numbers_of_thousands_of_digits_are_words() -> None:
+    digits = "9" * 5000
+    assert as_printed(digits) == float("inf")
+    with pytest.raises(OutputError, match="no whole number"):
+        Line(1, digits).whole(digits)
+
+
+@pytest.mark.parametrize(
+    "line", ["#" + " " * 100_000, "x" * 100_000, "||Ax-b||_oo/" * 10_000, "# OSU " + " Test" * 20_000]
+)
+@pytest.mark.parametrize("name", ["osu", "imb", "hpcc", "netpipe", "water", "pingpong", "ring"])
+def test_outputs_of_built_in_programs_have_lines_of_any_length(name, line):
+    parse = import_module(f"experiments.workloads.{name}").parse
+    heading = "# Rankwire ping-pong, 1\n# OSU MPI Latency Test\n# Benchmarking PingPong\n"
+    begun_s = time.process_time()
+    with suppress(OutputError):
+        parse(f"{heading}{line}\n", {})
+    assert time.process_time() - begun_s < 5

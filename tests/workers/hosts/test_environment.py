@@ -17,7 +17,7 @@ import pytest
 from tests.workers.clusters.trials import PlainLink, output_of
 from tests.workers.hosts.trees import write_processors
 from workers import launchers
-from workers.agent import machine, mpi_files
+from workers.agent import machine, mpi_files, offloads
 from workers.hosts.environment import coalescing, describe, different_hosts, differing_facts
 from workers.hosts.processes import Agent
 from workers.launchers import Session
@@ -242,3 +242,10 @@ def test_files_of_the_kernel_are_no_facts_of_programs_of_root() -> None:
     visible = Limits().visible(["python3", "/proc/kmsg", "/etc/hosts"])
     assert visible == ["python3", *([] if os.geteuid() == 0 else ["/proc/kmsg"]), "/etc/hosts"]
     assert mpi_files.loaded_by(["sh", "/proc/kmsg"], {"PATH": "/bin"}, "/") == []
+
+
+def test_programs_that_print_no_utf_8_are_read() -> None:
+    """Names in a program's file and in its repository may have any bytes."""
+    printed = ["printf", r"tcp-segmentation-offload: off\n\377"]
+    assert machine._output(*printed).endswith("\ufffd")
+    assert offloads.Offloads(printed, "eth0", {"PATH": "/usr/bin:/bin"}).switch_off() == ""
