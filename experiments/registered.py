@@ -42,6 +42,12 @@ def programs() -> Mapping[str, WorkloadDefinition]:
     return _Cache.workloads
 
 
+def state() -> list[tuple[Any, ...]] | None:
+    """Return the keys and times of change of the programs that this process uses."""
+    programs()
+    return _Cache.state
+
+
 def _readable(rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[tuple[int, ProgramDefinition]]:
     """Skip definitions that this version of Rankwire does not accept."""
     for version, definition in rows:

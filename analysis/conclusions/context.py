@@ -163,6 +163,8 @@ class ExperimentQuestion:
     """Points that could differ by this ratio are not called equal."""
     search: Searched | None = None
     """The search whose candidates the points are."""
+    claims_only: bool = False
+    """Nothing reads the causes of the answer."""
     is_without_drift: bool = False
     """A drift over the order of the trials was removed from the values of the deciding metric."""
 
@@ -191,7 +193,8 @@ class ExperimentQuestion:
 
         Points of different levels of the ``separating`` factors are not compared.
         """
-        others = [p for p in self.other_points if len(self.values(p))]
+        metric = self.deciding.metric
+        others = [p for p in self.other_points if len(p.values.get(metric, ()))]
         everything = [*points, *others]
         levels = [[repr(p.parameters.get(factor.name)) for p in everything] for factor in self.factors]
         if others:  # the other slices may have another scatter
@@ -200,7 +203,7 @@ class ExperimentQuestion:
             [self.values(p) for p in points],
             printed=self.published,
             prior=self.prior,
-            other_groups=[self.values(p) for p in others],
+            other_groups=[p.values[metric] for p in others],
             slices=self.slices,
             share=self.share,
             levels=levels,

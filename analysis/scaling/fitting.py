@@ -7,10 +7,11 @@ request as absolute, divided by one number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import scipy  # scipy.optimize is loaded when it is first used
@@ -160,18 +161,30 @@ def bootstrap(
     misfit = misfit_variance(data, solution)
     if misfit is None:
         return np.zeros((0, len(solution.coefficients)))
-    rng = np.random.default_rng(_SEED)
-    drawn = np.zeros((resamples, len(data.x)))
-    if data.freedom:
-        scale = np.sqrt(data.freedom / rng.chisquare(data.freedom, resamples))
-        for i, count in enumerate(data.counts.astype(int)):
-            drawn[:, i] = scale * rng.choice(data.within, (resamples, count)).mean(axis=1)
+    drawn, state = _drawn_means(data.within.tobytes(), tuple(data.counts.astype(int).tolist()), resamples)
     if misfit > 0:
+        rng = np.random.default_rng()
+        rng.bit_generator.state = state
         scale = np.sqrt(solution.freedom / rng.chisquare(solution.freedom, resamples))
-        drawn += np.sqrt(misfit) * scale[:, None] * rng.standard_normal(drawn.shape)
+        drawn = drawn + np.sqrt(misfit) * scale[:, None] * rng.standard_normal(drawn.shape)
     # a relative error belongs to the model's value, not to the one that happened to be measured
     unit = solution.fitted * data.scale / data.y
     return _solve_many(data, basis(data.x), solution.fitted + unit * drawn, nonnegative)
+
+
+@lru_cache(maxsize=4)
+def _drawn_means(within: bytes, counts: tuple[int, ...], resamples: int) -> tuple[Floats, Mapping[str, Any]]:
+    """Return scaled errors of each size's mean, and the state of the generator after.
+
+    Cached: all models of a metric draw the same.
+    """
+    rng, residuals, freedom = np.random.default_rng(_SEED), np.frombuffer(within), sum(counts) - len(counts)
+    drawn = np.zeros((resamples, len(counts)))
+    if freedom:
+        scale = np.sqrt(freedom / rng.chisquare(freedom, resamples))
+        for i, count in enumerate(counts):
+            drawn[:, i] = scale * rng.choice(residuals, (resamples, count)).mean(axis=1)
+    return drawn, rng.bit_generator.state
 
 
 def misfit_variance(data: Sample, solution: Solution) -> float | None:

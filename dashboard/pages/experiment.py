@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,7 @@ from experiments.selectors import (
     waiting,
 )
 from experiments.selectors.diagnosis import answers_of, cached_diagnosis, diagnosis_of
+from experiments.selectors.page_cache import cached_page
 from experiments.selectors.queue_forecast import Outlook, outlooks
 from experiments.specification import design
 from experiments.specification.fields import EACH
@@ -65,15 +67,13 @@ _REPORTS = (Membership.Role.SUBMITTER, Membership.Role.MAINTAINER)
 def page(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one experiment with its charts."""
     experiment = find_experiment(request, slug)
-    context = {
-        "place": "experiments",
-        **_status(request.user, experiment),
-        **results_of(experiment, rows_from=query_value(request, "from")),
-        **_setup(experiment),
-    }
-    context |= _tabs(query_value(request, "tab"), context["results"])
+    status, rows_from = _status(request.user, experiment), query_value(request, "from")
+    compute = partial(results_of, experiment, rows_from=rows_from)
+    is_cached = status["progress"].is_over and not rows_from
+    results = cached_page(experiment, compute) if is_cached else compute()
+    context = {"place": "experiments", **status, **results, **_setup(experiment)}
+    context |= _tabs(query_value(request, "tab"), context["configurations"])
     context |= allowed(request.user, experiment, context["progress"])
-    context["network"] = _network(experiment, context["results"])
     context["pins"] = f"chart {slug}" if context["may_report"] else ""
     if original := experiment.cloned_from_id:
         context["original"] = visible_experiments(request.user).filter(pk=original).first()
@@ -87,7 +87,7 @@ def _repeatable(context: dict[str, Any]) -> dict[str, Any]:
 
     Control runs of each repetition are trials too.
     """
-    progress, spec, configurations = context["progress"], context.get("spec"), len(context["results"].rows)
+    progress, spec, configurations = context["progress"], context.get("spec"), context["configurations"]
     in_each = configurations * (2 if spec is not None and spec.control == EACH else 1)
     left_s, took_s = context.get("left_s"), context["took_s"]
     trial_s = took_s / progress.over if took_s else None
@@ -133,11 +133,11 @@ def cancel(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(experiment)
 
 
-def _tabs(chosen: str, results: Results) -> dict[str, Any]:
+def _tabs(chosen: str, configurations: int) -> dict[str, Any]:
     tabs = {
         "answer": "Answer",
         "charts": "Charts and tables",
-        "configurations": f"Configurations ({len(results.rows)})",
+        "configurations": f"Configurations ({configurations})",
         "setup": "Setup",
     }
     return {"tabs": list(tabs.items()), "tab": chosen if chosen in tabs else "answer"}
@@ -267,7 +267,8 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
     sections, table = results.panels(), results.table(rows_from)
     answer_section, other_sections = results.split(sections)
     return {
-        "results": results,
+        "configurations": len(results.rows),
+        "network": _network(experiment, results),
         "sections": sections,
         "table": table,
         "rows_from": table["page"].first if table["page"].first > 1 else "",
@@ -276,7 +277,7 @@ def results_of(experiment: Experiment, *, rows_from: str = "") -> dict[str, Any]
         "other_sections": other_sections,
         "failures": results.failures(),
         "handed_back": results.handed_back(),
-        "overlays": results.overlays,
+        "overlays": [replace(overlay, rows=()) for overlay in results.overlays],
         "complete": results.complete,
         "diagnosis": diagnosis_context(diagnosis, results, panels_of(sections, SHORT_TITLES)) if diagnosis else None,
         "fresh": fresh,

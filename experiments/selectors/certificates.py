@@ -23,6 +23,7 @@ QUANTITIES: Final = {
 BURST: Final = "link.burst"
 _ROWS: Final = {**QUANTITIES, BURST: "burst"}
 """Old certificates have no row for the burst."""
+_PARAMETERS: Final = {quantity: parameter for parameter, quantity in _ROWS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def achieved(certificate: Mapping[str, Any]) -> dict[str, float]:
     """Return the achieved link parameters of one certificate: means over directions."""
     by_name: dict[str, list[float]] = defaultdict(list)
     for row in certificate.get("rows", ()):
-        name = next((parameter for parameter, quantity in _ROWS.items() if quantity == row["quantity"]), None)
+        name = _PARAMETERS.get(row["quantity"])
         if name is not None and row.get("achieved") is not None:
             by_name[name].append(row["achieved"])
     return {name: fmean(values) for name, values in by_name.items()}

@@ -7,6 +7,7 @@ read it here.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -39,7 +40,7 @@ from experiments.selectors.question import question_of
 from experiments.selectors.study import study_of
 from experiments.specification.parameters import MAX_HOSTS, MAX_RANKS
 
-_FORM: Final = 38
+_FORM: Final = 39
 """Version of the cached data; older ones are ignored."""
 _CACHE_S: Final = 30 * 24 * 3600
 _STUDY: Final = 0.15
@@ -136,8 +137,15 @@ def diagnosis_of(experiment: Experiment, *, progress: Progress = lambda share: N
         return cached
     made = _diagnose(experiment, _stamp(experiment), progress)
     _keep(_key("diagnosis", experiment), made)
+    _keep(_key("token", experiment), secrets.token_hex(8))
     _keep(_key("answer", experiment), (_looks([experiment]).get(experiment.pk), made.answer))
     return made
+
+
+def diagnosis_token(experiment: Experiment) -> str | None:
+    """Return the token of the cached diagnosis: another one for each computation."""
+    token: str | None = cache.get(_key("token", experiment))
+    return token
 
 
 def answers_of(experiments: Sequence[Experiment]) -> dict[int, Answer]:
@@ -251,7 +259,7 @@ def _cached_answers(experiments: Sequence[Experiment]) -> dict[int, tuple[_Look 
 
 def forget_diagnosis(experiment: Experiment) -> None:
     """Drop the cached results after values of ended trials have changed."""
-    cache.delete_many([_key(kind, experiment) for kind in ("diagnosis", "answer", "together")])
+    cache.delete_many([_key(kind, experiment) for kind in ("token", "diagnosis", "answer", "together")])
 
 
 def _key(kind: str, experiment: Experiment) -> str:

@@ -7,6 +7,7 @@ outliers, as each of them widens the scatter that the other is judged by.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,30 +35,44 @@ def find_outliers(groups: Sequence[Sequence[float] | np.ndarray]) -> list[Mask]:
 
     Of two values one is marked and says that the two disagree: which of them is the outlier is not known.
     """
-    sent = [np.asarray(group, dtype=np.float64).tobytes() for group in groups]
-    order = sorted(range(len(sent)), key=sent.__getitem__)
-    masks: list[Mask] = [np.zeros(0, dtype=bool)] * len(sent)
-    for index, mask in zip(order, _masks(tuple(sent[index] for index in order)), strict=True):
+    masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+    for index, mask in outlying(groups).items():
         masks[index] = mask
     return masks
 
 
+def outlying(groups: Sequence[Sequence[float] | np.ndarray]) -> dict[int, Mask]:
+    """Return the outliers of the groups that have any, by the position of the group."""
+    sent = [as_bytes(group) for group in groups]
+    order = sorted(range(len(sent)), key=sent.__getitem__)
+    return {order[index]: mask for index, mask in _outlying(tuple(sent[index] for index in order)).items()}
+
+
+def as_bytes(values: Sequence[float] | np.ndarray) -> bytes:
+    """Return values as doubles, which can be the key of a cache."""
+    if isinstance(values, array) and values.typecode == "d":
+        return values.tobytes()  # a fifth of the time
+    return np.asarray(values, dtype=np.float64).tobytes()
+
+
 @lru_cache(maxsize=16)
-def _masks(sent: tuple[bytes, ...]) -> tuple[Mask, ...]:
+def _outlying(sent: tuple[bytes, ...]) -> dict[int, Mask]:
     """Return the outliers of groups of doubles.
 
     Cached: each slice of an experiment needs those of all.
     """
-    groups = [np.frombuffer(group) for group in sent]
-    masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
-    repeated = [index for index, group in enumerate(groups) if len(group) > 1]
-    sizes = [len(groups[index]) for index in repeated]
-    if repeated:
-        is_outlier = np.zeros(sum(sizes), dtype=bool)
-        is_outlier[_farthest(np.log(np.concatenate([groups[index] for index in repeated])), np.array(sizes))] = True
-        for index, size, end in zip(repeated, sizes, np.cumsum(sizes), strict=True):
-            masks[index] = is_outlier[end - size : end]
-    return tuple(masks)
+    sizes = np.array([len(group) for group in sent]) // np.dtype(np.float64).itemsize
+    repeated = np.flatnonzero(sizes > 1)
+    if not len(repeated):
+        return {}
+    logs, ends = np.log(np.frombuffer(b"".join(sent[index] for index in repeated))), np.cumsum(sizes[repeated])
+    masks: dict[int, Mask] = {}
+    for position in _farthest(logs, sizes[repeated]).tolist():
+        point = int(np.searchsorted(ends, position, side="right"))
+        index = int(repeated[point])
+        mask = masks.setdefault(index, np.zeros(sizes[index], dtype=bool))
+        mask[position - ends[point] + sizes[index]] = True
+    return masks
 
 
 def _farthest(logs: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ import scipy  # scipy.optimize is loaded when it is first used
 from scipy import special  # stdtrit is t.ppf, fdtrc is f.sf, without their checks
 
 from analysis.conclusions.observations.outliers import Mask
-from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups, by_name
+from analysis.conclusions.observations.scatter_groups import COMMON, ScatterGroups
 from analysis.statistics import Interval
 from analysis.statistics.spread import SMALLEST_SPREAD, log_variances
 from analysis.statistics.spread import pooled as pooled_variances
@@ -163,20 +163,20 @@ class SimultaneousIntervals:
         higher_is_better: bool = False,
     ) -> None:
         self.printed = printed
-        everything = [np.asarray(values, dtype=np.float64) for values in (*groups, *other_groups)]
+        everything = [*groups, *other_groups]
         division = (
             ScatterGroups.of_one(everything)
             if printed
             else ScatterGroups.from_values(everything, levels, higher_is_better=higher_is_better)
         )
         masks, names = division.outliers[: len(groups)], division.of[: len(groups)]
-        self.cells = [Cell.of(group, mask) for group, mask in zip(everything, masks, strict=False)]
+        self.cells = [Cell.of(group, mask) for group, mask in zip(groups, masks, strict=True)]
         self.outliers = [int(mask.sum()) for mask in masks]
         """Number of each point's trials that are no part of the shared scatter."""
-        clean = [v[~mask] for v, mask in zip(everything, division.outliers, strict=True)]
-        shared = [v for v, name in zip(clean, division.of, strict=True) if name == COMMON]
-        self.scatter = with_prior(None if printed else pooled(shared) or pooled(clean), prior)
-        scatters = {name: pooled(members) for name, members in by_name(clean, division.of).items()}
+        shared = None if printed else division.pooled(COMMON) or division.pooled()
+        self.scatter = with_prior(None if shared is None else Scatter(*shared), prior)
+        pooled_by_name = {name: division.pooled(name) for name in dict.fromkeys(names)}
+        scatters = {name: None if part is None else Scatter(*part) for name, part in pooled_by_name.items()}
         self._group_scatters = [scatters[name] for name in names]
         self._common = [name == COMMON for name in names]
         self.level = 1 - (1 - LEVEL) * share / slices
@@ -374,6 +374,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _FARTHEST: Final = 8.0
 """Standard deviations of the normal beyond which nothing counts."""
 _LARGEST: Final = 1e9
+_SLACK: Final = 1e-3
+"""Distance of the bounds of a quantile from exact ones, on its logarithm."""
 
 
 @lru_cache(maxsize=4096)
@@ -387,7 +389,13 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
     def excess(log_q: float) -> float:
         return float(weights @ _normal_range(np.exp(log_q + logs), groups)) - level
 
-    return float(np.exp(scipy.optimize.brentq(excess, -3.0, np.log(_LARGEST), xtol=1e-6)))
+    # Of two means it is that of t, and of more at most Bonferroni's.
+    pairs = groups * (groups - 1) / 2
+    ends = np.log(np.sqrt(2) * special.stdtrit(freedom, [(1 + level) / 2, 1 - (1 - level) / 2 / pairs]))
+    low, high = float(ends[0]) - _SLACK, float(ends[1]) + _SLACK
+    if not excess(low) < 0 < excess(high):
+        low, high = -3.0, float(np.log(_LARGEST))  # an end beyond what the nodes resolve
+    return float(np.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
 
 
 def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import numpy as np
 from scipy import special  # fdtrc is f.sf, without its checks
 
-from analysis.conclusions.observations.outliers import Mask, find_outliers
-from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances
+from analysis.conclusions.observations.outliers import Mask, as_bytes, outlying
+from analysis.statistics.spread import UNEQUAL, equal_variances, log_variances, pooled
 from analysis.statistics.summary import Floats
 
 COMMON: Final = ""
@@ -36,11 +37,13 @@ class ScatterGroups:
 
     of: Sequence[str]
     outliers: Sequence[Mask]
+    spreads: Spreads
+    """Scatter of every point, without its outliers."""
 
     @classmethod
     def of_one(cls, groups: Sequence[Values]) -> ScatterGroups:
         """Return the division into one group without outliers."""
-        return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups])
+        return cls([COMMON] * len(groups), [np.zeros(len(group), dtype=bool) for group in groups], Spreads.of(groups))
 
     @classmethod
     def from_values(
@@ -56,25 +59,50 @@ class ScatterGroups:
         """
         if all(len(group) < 2 for group in groups):
             return cls.of_one(groups)
-        spreads = _Spreads.of(groups)
+        sent = tuple(map(as_bytes, groups))
+        return cls._from_bytes(sent, tuple(map(tuple, levels)), higher_is_better)
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def _from_bytes(
+        cls, sent: tuple[bytes, ...], levels: Sequence[Sequence[str]], higher_is_better: bool
+    ) -> ScatterGroups:
+        """Divide points with repetitions.
+
+        Cached: an answer needs the same division for each slope of a drift, and again for its outliers.
+        """
+        groups = [np.frombuffer(group) for group in sent]
+        spreads = Spreads.of(groups)
         levels = [level for level in levels if spreads.is_enough(level)]
         tested = [spreads.tested(level) for level in levels]
         judged_within: Sequence[str] = [COMMON] * len(groups)
         if levels and min(tested) < UNEQUAL / len(levels):
             judged_within = levels[int(np.argmin(tested))]
         outliers = cls._outliers(groups, judged_within)
-        noisy = [cls._is_noisy(group, mask, higher_is_better) for group, mask in zip(groups, outliers, strict=True)]
-        clean = [
-            np.zeros(0) if is_noisy else np.asarray(group)[~mask]
-            for group, mask, is_noisy in zip(groups, outliers, noisy, strict=True)
+        noisy = [
+            i in outliers and cls._is_noisy(group, outliers[i], higher_is_better) for i, group in enumerate(groups)
         ]
-        names = cls._named(_Spreads.of(clean), levels, noisy)
+        clean = spreads.changed(
+            {i: np.zeros(0) if noisy[i] else np.asarray(groups[i])[~mask] for i, mask in outliers.items()}
+        )
+        names = cls._named(clean, levels, noisy)
         members = Counter(names)
         is_single = [name != COMMON and members[name] == 1 for name in names]
-        return cls(names, [mask & (not is_own) for mask, is_own in zip(outliers, is_single, strict=True)])
+        masks = [np.zeros(len(group), dtype=bool) for group in groups]
+        for i, mask in outliers.items():
+            if not is_single[i]:
+                masks[i] = mask
+        return cls(names, masks, clean.changed({i: groups[i] for i in outliers if is_single[i]}))
+
+    def pooled(self, name: str | None = None) -> tuple[float, float] | None:
+        """Return the standard deviation and freedom of a group, or of all points."""
+        chosen = self.spreads.freedom > 0
+        if name is not None:
+            chosen &= np.array([other == name for other in self.of], dtype=bool)
+        return pooled(self.spreads.variances[chosen], self.spreads.freedom[chosen]) if chosen.any() else None
 
     @classmethod
-    def _named(cls, spreads: _Spreads, levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
+    def _named(cls, spreads: Spreads, levels: Sequence[Sequence[str]], alone: Sequence[bool]) -> list[str]:
         """Return the group of every point; the points ``alone`` have their own."""
         tested = [spreads.tested(level) for level in levels]
         within = {k: p for k, level in enumerate(levels) if (p := spreads.within(level)) >= UNEQUAL}
@@ -92,8 +120,6 @@ class ScatterGroups:
     @staticmethod
     def _is_noisy(values: Values, outliers: Mask, higher_is_better: bool) -> bool:
         """Return whether outliers are half of a point's trials, or its faster ones."""
-        if not outliers.any():
-            return False
         beyond = np.asarray(values)[outliers] - np.median(values)
         is_fast = bool((beyond > 0).any() if higher_is_better else (beyond < 0).any())
         return is_fast or 2 * int(outliers.sum()) >= len(outliers)
@@ -103,17 +129,17 @@ class ScatterGroups:
         return [f"point {i}" if is_alone else name for i, (name, is_alone) in enumerate(zip(names, alone, strict=True))]
 
     @staticmethod
-    def _outliers(groups: Sequence[Values], names: Sequence[str]) -> list[Mask]:
-        masks: list[Mask] = [np.zeros(len(group), dtype=bool) for group in groups]
+    def _outliers(groups: Sequence[Values], names: Sequence[str]) -> dict[int, Mask]:
+        """Return the outliers within the points of each name, by the point."""
+        masks: dict[int, Mask] = {}
         for name in dict.fromkeys(names):
             members = [i for i, label in enumerate(names) if label == name]
-            for i, mask in zip(members, find_outliers([groups[i] for i in members]), strict=True):
-                masks[i] = mask
+            masks |= {members[k]: mask for k, mask in outlying([groups[i] for i in members]).items()}
         return masks
 
 
 @dataclass(frozen=True, slots=True)
-class _Spreads:
+class Spreads:
     """Variance and freedom of the logarithms of every point.
 
     A single value has no freedom.
@@ -123,11 +149,18 @@ class _Spreads:
     freedom: Floats
 
     @classmethod
-    def of(cls, groups: Sequence[Values]) -> _Spreads:
+    def of(cls, groups: Sequence[Values]) -> Spreads:
         repeated = np.array([len(group) > 1 for group in groups], dtype=bool)
         variances, freedom = np.ones(len(groups)), np.zeros(len(groups))
         variances[repeated], freedom[repeated] = log_variances(groups)
         return cls(variances, freedom)
+
+    def changed(self, groups: Mapping[int, Values]) -> Spreads:
+        """Return the spreads with other values of these points."""
+        variances, freedom, places = self.variances.copy(), self.freedom.copy(), list(groups)
+        other = Spreads.of(list(groups.values()))
+        variances[places], freedom[places] = other.variances, other.freedom
+        return Spreads(variances, freedom)
 
     def equal(self, chosen: Mask) -> float:
         """Return the p-value of "these points scatter equally"."""

@@ -62,6 +62,8 @@ class Explanation:
 
 def explained(question: ExperimentQuestion, good: Point, bad: Point, ideal: float = 1.0) -> Explanation:
     """Explain what ``bad`` takes longer than ``ideal`` times ``good``."""
+    if question.claims_only:
+        return Explanation()
     if (share := small_part(question, good, bad)) is not None:
         because = Cause(words.of_small_part(question, bad, share), None, "s", _CHART)
         return Explanation((because,), largest=words.small_part(question, share))

@@ -39,7 +39,8 @@ def judged(question: ExperimentQuestion, drift: Drift, compute: Callable[[Experi
     answer = compute(question)
     if answer.strength != "firm" and not drift.is_found:
         return answer
-    others = (compute(drift.without(question, slope)) for slope in drift.interval(LEVEL))
+    brief = replace(question, claims_only=True)
+    others = (compute(drift.without(brief, slope)) for slope in drift.interval(LEVEL))
     survives = answer.strength == "open" or all(_holds(question, answer, other) for other in others)
     if drift.is_found and not survives:
         answer = replace(answer, sentence=_confounded(drift, question.factors))
