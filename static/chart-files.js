@@ -44,7 +44,7 @@
   }
 
   /* What the bars of the chart are, in its caption's words. */
-  const bars = plot => [...new Set(plot.data.flatMap(trace => [trace.error_y, trace.error_x]).map(bar => bar && bar.bars).filter(Boolean))].join(" ");
+  const bars = plot => [...new Set(plot.data.flatMap(trace => [trace.error_y, trace.error_x]).filter(bar => bar && bar.bars && [...bar.array, ...bar.arrayminus].some(Boolean)).map(bar => bar.bars))].join(" ");
 
   function rows(plot) {
     const x = plot.dataset.xTitle || "x", y = plot.dataset.yTitle || "y", out = [];
@@ -65,7 +65,7 @@
   }
 
   function numbers(plot) {
-    const about = description(plot), head = [about.title, about.of, about.date, about.at, bars(plot)].filter(Boolean).map(line => `# ${line}\r\n`).join("");
+    const about = description(plot), head = [about.title, about.of, about.date, bars(plot), about.at].filter(Boolean).map(line => `# ${line}\r\n`).join("");
     return head + rows(plot).map(row => row.map(cell).join(",") + "\r\n").join("");
   }
 

@@ -31,9 +31,9 @@ _TICKS_APART = 1 / 14
 
 
 def bars_note(figure: Figure) -> str:
-    """Return what the bars of a figure are, in a sentence, or ""."""
-    bars = (trace[axis]["bars"] for trace in figure["data"] for axis in ("error_y", "error_x") if axis in trace)
-    return " ".join(dict.fromkeys(bars))
+    """Return what the bars of a figure are, in a sentence; "" without visible ones."""
+    bars = [trace[axis] for trace in figure["data"] for axis in ("error_y", "error_x") if axis in trace]
+    return " ".join(dict.fromkeys(bar["bars"] for bar in bars if any(bar["array"]) or any(bar["arrayminus"])))
 
 
 def descheduled_note(figure: Figure) -> str:
