@@ -69,9 +69,9 @@ class StatedFacts(BaseModel):
     idle_watts_per_host: Power | None = Field(None, title="Idle power")
     """Power of a host's processors and memory without a trial, such as 40 W; a check of the cluster measures it."""
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
-    """Largest packet of the hosts' network cards, in bytes; a check of the cluster finds it."""
+    """Largest packet of the hosts, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")
-    """Joining of packets on the hosts' network cards: tso, gso, gro, lro or off; a check of the cluster finds it."""
+    """Joining of packets on the hosts' cards: tso, gso, gro, lro or off; a check of the cluster finds it."""
 
     @field_validator("currency")
     @classmethod

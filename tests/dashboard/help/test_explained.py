@@ -24,6 +24,7 @@ from tests.experiments import factories
 KINDS = ("state.", "trust.", "")
 NAMES = {metric.label for metric in METRICS.values()} | {parameter_label(path) for path in LINK_PARAMETERS}
 """Names of metrics and settings on pages."""
+IDS = {*METRICS, *LINK_PARAMETERS}
 
 
 def unexplained(document: html.HtmlElement) -> set[str]:
@@ -33,7 +34,8 @@ def unexplained(document: html.HtmlElement) -> set[str]:
         for element in document.xpath("//main//*[contains(@class, 'chip')]")
         if "bare" not in element.get("class")
     ]
-    named = document.xpath("//main//th | //main//dt | //main//h3")
+    named = document.xpath("//main//th | //main//dt | //main//h3 | //main//tr/td[1] | //main//label[@class='facet']")
+    named += [option for option in document.xpath("//main//option") if option.get("value") in IDS]
     results = [*marks, *(row for row in named if row.text_content().strip() in NAMES)]
     explains = "[@data-explains or @data-explained-by]"
     is_explained = f"ancestor-or-self::*{explains} | .//*{explains}"
