@@ -55,8 +55,8 @@ class GridengineQueue(Queue[GridengineSettings]):
     def _ended(self, job: str) -> JobState:
         answer = self.run(["qacct", "-j", job]).output
         fields = ((*line.split(maxsplit=1), "", "")[:2] for line in answer.splitlines())
-        fields = dropwhile(lambda field: (field[0], field[1].strip()) != ("jobnumber", job), fields)
-        failed = next((value for name, value in fields if name == "failed" and re.match("[0-9]", value)), None)
+        of_job = dropwhile(lambda field: (field[0], field[1].strip()) != ("jobnumber", job), fields)
+        failed = next((value for name, value in of_job if name == "failed" and re.match("[0-9]", value)), None)
         if failed is None:
             return JobState(job, "ended")
         number, _, reason = (part.strip(" :") for part in failed.partition(" "))
