@@ -25,8 +25,8 @@ def _refuse_tiny(number: float) -> float:
 _Divisor = Annotated[FiniteFloat, Field(ge=0, le=_LARGEST), AfterValidator(_refuse_tiny)]
 
 
-def _own(*allowed: str) -> AfterValidator:
-    """Return a validator that blanks other texts: pages show them as commands and links."""
+def _blank_unless(*allowed: str) -> AfterValidator:
+    """Return a validator that blanks texts that pages must not show."""
     return AfterValidator(lambda text: text if text in allowed else "")
 
 
@@ -64,8 +64,8 @@ class _Report(_Form):
     state: _Line
     title: _Line
     reason: _Line = ""
-    fix: Annotated[_Line, _own(OPEN_RAPL)] = ""
-    guide: Annotated[_Line, _own(RAPL_GUIDE)] = ""
+    fix: Annotated[_Line, _blank_unless(OPEN_RAPL)] = ""
+    guide: Annotated[_Line, _blank_unless(RAPL_GUIDE)] = ""
     details: Annotated[str, Field(max_length=100_000)] = ""
     missing: Annotated[dict[_Line, _Line], Field(max_length=1000)] = {}
     is_slow: bool = False

@@ -40,7 +40,7 @@ _Seconds = Annotated[float, Field(gt=1e-9, lt=1e6)]
 
 
 class _Rank(BaseModel):
-    """What `workers.cluster_check.hello` prints."""
+    """Output of a rank of `workers.cluster_check.hello`."""
 
     rank: int
     size: int
@@ -58,7 +58,7 @@ class _Rank(BaseModel):
 
 
 class _NoLibrary(BaseModel):
-    """What it prints without an MPI library."""
+    """Output of a rank without an MPI library."""
 
     error: _Line
 

@@ -344,7 +344,7 @@ def test_pattern_errors_show_the_pattern_as_typed() -> None:
 @pytest.mark.parametrize("word", ["9", "9x", "x", "1e", "1,", "1:00", "\0", "\x1b[", "\x1b]", "a\b", "\ufffd"])
 @pytest.mark.parametrize("regex", ["value (.*)", r"value (\S+)", r"(\d+)"])
 def test_extractor_refuses_a_word_of_any_length_at_once_and_in_short(word, regex):
-    """A pattern without bound held a worker for ever, and the error was as long as the output."""
+    """It held a worker for ever, and the error was as long as the output."""
     begun_s = time.process_time()
     message = ""
     try:
