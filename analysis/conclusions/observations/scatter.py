@@ -393,9 +393,11 @@ def studentised_range(level: float, groups: int, freedom: float) -> float:
     pairs = groups * (groups - 1) / 2
     ends = np.log(np.sqrt(2) * special.stdtrit(freedom, [(1 + level) / 2, 1 - (1 - level) / 2 / pairs]))
     low, high = float(ends[0]) - _SLACK, float(ends[1]) + _SLACK
-    if not excess(low) < 0 < excess(high):
-        low, high = -3.0, float(np.log(_LARGEST))  # an end beyond what the nodes resolve
-    return float(np.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-6)))
+    try:
+        log_quantile = scipy.optimize.brentq(excess, low, high, xtol=1e-6)
+    except ValueError:  # an end beyond what the nodes resolve
+        log_quantile = scipy.optimize.brentq(excess, -3.0, np.log(_LARGEST), xtol=1e-6)
+    return float(np.exp(log_quantile))
 
 
 def _scatter_nodes(freedom: float) -> tuple[np.ndarray, np.ndarray]:

@@ -123,7 +123,7 @@ class _Sizes:
 
     def of(self, study: Study, points: Sequence[Point]) -> ExperimentQuestion:
         """Return the question about one point of each size."""
-        by_size = {float(p.parameters[study.axis]): p for p in reversed(points)}
+        by_size = dict(sorted({float(p.parameters[study.axis]): p for p in reversed(points)}.items()))
         factor, weak = Factor(study.axis, study.axis, "scale", "", study.axis), study.kind == "weak"
         names = [repr(p.parameters) for p in by_size.values()]
         matching = [self._points[name] for name in names if name in self._points]
