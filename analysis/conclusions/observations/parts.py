@@ -27,6 +27,8 @@ from analysis.scaling import Point
 from analysis.statistics.summary import Floats, welch
 
 LAUNCH: Final = "launch"
+CRITICAL_PATH: Final = ("chain_volume_s", "chain_latency_s")
+"""Times that the longest chain of messages requires of the links."""
 UNEXPLAINED: Final = "unexplained"
 LEAST_SHARE: Final = 0.1
 """Smallest share of the whole that a cause needs."""
@@ -175,6 +177,10 @@ def _of_metric(
         launch = _changed(LAUNCH, before.launch, after.launch, ideal)
     rest = _unexplained(whole, parts, before, after, ideal)
     details = [_changed(n, before.details[n], after.details[n], ideal) for n in after.details if n in before.details]
+    for name in CRITICAL_PATH:  # an absent one at the shorter point: no message crossed a link
+        if (last := bad.median(name)) is not None:
+            first = ideal * (good.median(name) or 0.0)
+            details.append(ChangePart(name, first, last, last - first))
     longer = (bad.median(_ELAPSED) or 0.0) - ideal * (good.median(_ELAPSED) or 0.0)
     return Division(whole, (*parts, rest), launch, longer, tuple(details), profiled)
 

@@ -33,6 +33,11 @@ _WAITS: Final[Mapping[str, str]] = {
     "no_core": "waits for a descheduled rank",
 }
 """Words for a part of the time in MPI, by the causes of waits of a trace."""
+_NETWORK: Final[Mapping[str, str]] = {
+    "chain_volume_s": "bytes on the critical path take {} at the links' rate",
+    "chain_latency_s": "messages on the critical path take up to {} of latency",
+}
+"""Words for what the links require, by the metrics of observations.parts.CRITICAL_PATH."""
 IDEAL_FROM: Final = "ideal from "
 NOT_EXPLAINED: Final = "not explained by the profile"
 _DESCHEDULED: Final = ", mostly blocked: ranks were descheduled inside MPI"
@@ -70,7 +75,8 @@ def _at(question: ExperimentQuestion, bad: Point) -> str:
 def more(division: Division, part: ChangePart, bad: Point) -> str:
     """Return a part that grew in a few words: "0.9 s more in MPI"."""
     within = "" if division.undivided is None else "from MPI_Init to MPI_Finalize "
-    return f"{within}{_seconds(part.change_s)} more {_name(division, part, bad).partition(',')[0]}"
+    _, separator, of_links = _detail(division, part).partition(";")
+    return f"{within}{_seconds(part.change_s)} more {_name(division, part, bad).partition(',')[0]}{separator}{of_links}"
 
 
 def outside_loop(question: ExperimentQuestion, bad: Point, change_s: float) -> str:
@@ -157,8 +163,19 @@ def _detail(division: Division, part: ChangePart) -> str:
     if "mpi_on_cpu" not in grew:
         return ""
     if grew["mpi_on_cpu"] >= _MOST_OF_IT * part.change_s:
-        return ", mostly on CPU (polling, copying)"
-    return _DESCHEDULED if grew.get("mpi_descheduled", 0.0) >= _MOST_OF_IT * part.change_s else ", mostly blocked"
+        return f", mostly on CPU (polling, copying){_network(division, part)}"
+    if grew.get("mpi_descheduled", 0.0) >= _MOST_OF_IT * part.change_s:
+        return _DESCHEDULED
+    return f", mostly blocked{_network(division, part)}"
+
+
+def _network(division: Division, part: ChangePart) -> str:
+    """Return what the links require if it is most of the longer time in MPI, or ""."""
+    required = [detail for detail in division.details if detail.name in _NETWORK]
+    most = max(required, key=lambda detail: detail.change_s, default=None)
+    if most is None or most.change_s < _MOST_OF_IT * part.change_s:
+        return ""
+    return f"; {_NETWORK[most.name].format(_seconds(most.after_s))}"
 
 
 def _seconds(amount_s: float) -> str:

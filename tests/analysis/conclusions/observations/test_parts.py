@@ -112,6 +112,25 @@ def test_polling_is_time_in_mpi_and_computing_fell():
     assert result.causes[0].statement.endswith("in MPI, mostly on CPU (polling, copying)")
 
 
+@pytest.mark.parametrize(
+    ("metric", "end"),
+    [
+        ("chain_volume_s", "; bytes on the critical path take 800 ms at the links' rate"),
+        ("chain_latency_s", "; messages on the critical path take up to 800 ms of latency"),
+    ],
+)
+def test_time_in_mpi_that_the_links_require_is_named(metric, end):
+    question = profiled(POLLING)
+    question.points[1].values[metric] = [0.8, 0.8, 0.8]
+
+    result = checked(question)
+
+    assert result.sentence.endswith(f"1 s more in MPI{end}.")
+    assert result.causes[0].statement.endswith(f"in MPI, mostly on CPU (polling, copying){end}")
+    question.points[1].values[metric] = [0.3, 0.3, 0.3]
+    assert checked(question).sentence.endswith("1 s more in MPI.")
+
+
 def test_run_delay_inside_mpi_is_no_lack_of_cores_if_no_rank_was_delayed_at_its_work():
     pollers = waiting(
         *[Rank(computing=0.01, descheduled=0.01, blocked_inside=0.5, descheduled_inside=0.5)] * 4, window=1.1
