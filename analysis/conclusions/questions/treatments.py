@@ -132,8 +132,8 @@ def _sizes_sentence(
     tops = [(level, _top(grid, choices, points)) for level, points in rows.items() if level <= size]
     leads_from = next((i for i in range(len(tops), 0, -1) if tops[i - 1][1] != best), 0)
     other = next((top for top in reversed(tops) if top[1] and top[1] != best), None)
-    since = None if leads_from == len(tops) else tops[leads_from][0] if leads_from else 0.0
-    return words.best_over_sizes(grid, scale, choices, ranked, since, other, max(rows))
+    since = None if leads_from == len(tops) else tops[leads_from][0]
+    return words.best_over_sizes(grid, scale, choices, ranked, since, other, list(rows))
 
 
 def _top(grid: Grid, choices: Sequence[Factor], ranked: Sequence[Point]) -> dict[str, Any] | None:

@@ -434,27 +434,22 @@ def best_over_sizes(
     ranked: Sequence[Point],
     since: float | None,
     other: tuple[float, Mapping[str, Any] | None] | None,
-    largest: float,
+    sizes: Sequence[float],
 ) -> str:
     """Return the best choice of the largest decided size.
 
-    ``since`` is the size from which on it leads, 0 for every size.
+    ``since`` is the size from which on it leads, None if it does not; ``sizes`` are all, in order.
     """
     best, worst = ranked[0], ranked[-1]
     size = best.parameters[scale.name]
     ratio, interval, _ = grid.compare(worst, best)
     names = [point_words(choices, p.parameters) for p in (best, *grid.as_good(ranked))]
-    lead = (
-        f"at {level(scale, size)}"
-        if since in (None, size)
-        else f"from {level(scale, since)} on"
-        if since
-        else "at every size"
-    )
+    undecided = [larger for larger in sizes if larger > size]
     verdict = [
-        _leaders(names, f" {lead}"),
+        _leaders(names, f" {_sizes_of_lead(scale, since, size, sizes)}"),
         *([f"at {level(scale, other[0])} {point_words(choices, other[1])} is"] if other else []),
-        *([f"at {level(scale, largest)} no choice is measurably better"] if size != largest else []),
+        *([f"at {level(scale, undecided[0])} no choice is measurably better"] if len(undecided) == 1 else []),
+        *([f"beyond {level(scale, size)} no choice is measurably better"] if len(undecided) > 1 else []),
     ]
     medians = [amount(grid.typical(point), grid.question.deciding.unit) for point in (best, worst)]
     times = f"{factor_words(ratio, interval)} {_better(grid.question)} as {point_words(choices, worst.parameters)}"
@@ -463,6 +458,16 @@ def best_over_sizes(
         f"{base(grid.question)}"
     )
     return f"{first_up(clauses(verdict))}. {comparison}{_also(grid.question, best, worst)}."
+
+
+def _sizes_of_lead(scale: Factor, since: float | None, size: float, sizes: Sequence[float]) -> str:
+    """Return the sizes at which a choice leads up to ``size``: "from 4 hosts on"."""
+    last = level(scale, size)
+    if since in (None, size):
+        return f"at {last}"
+    if since == sizes[0]:
+        return "at every size" if size == sizes[-1] else f"up to {last}"
+    return f"from {level(scale, since)} {'on' if size == sizes[-1] else f'to {last}'}"
 
 
 def _also(question: ExperimentQuestion, best: Point, worst: Point) -> str:
