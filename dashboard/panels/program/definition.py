@@ -32,6 +32,8 @@ _LIMITS: Final = ("minimum", "maximum", "choices")
 _NUMBERS: Final = ("factor", "at_least", "at_most")
 _AS_TYPED: Final = ("text", "delimiter", "thousands")
 """Columns whose spaces count."""
+_LONGEST_RANGE: Final = 700
+"""Two numbers of 300 digits; of a long text the pattern would take hours."""
 _RANGE: Final = re.compile(r"(?P<minimum>[^\s,]+?)?\s*\.\.\s*(?P<maximum>[^\s,]+)?")
 _FIGURE_DEFAULTS: Final = {name: info.default for name, info in Extractor.model_fields.items()}
 _ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
@@ -161,11 +163,14 @@ def _parameter_of(row: Texts) -> tuple[str, dict[str, Any]]:
     if default := row.get("default", ""):
         parameter["default"] = default if is_text else _number(default)
     head, _, choices = row.get("allowed", "").partition(";")
-    bounds = None if is_text else _RANGE.fullmatch(head.strip())
+    bounds = None if is_text or len(head) > _LONGEST_RANGE else _RANGE.fullmatch(head.strip())
     if bounds:
         parameter |= {name: _number(text) for name, text in bounds.groupdict().items() if text}
     if written := (choices if bounds else row.get("allowed", "")).strip():
-        words = [word.strip() for word in next(csv.reader([written], skipinitialspace=True))]
+        try:
+            words = [word.strip() for word in next(csv.reader([written], skipinitialspace=True))]
+        except csv.Error as error:  # a line feed, or 131 073 characters
+            raise InvalidSpec([FieldError("allowed", f"cannot be read: {error}")]) from None
         parameter["choices"] = words if is_text else [_number(word) for word in words]
     errors = list(_errors_of_name(row))
     low, high = parameter.get("minimum"), parameter.get("maximum")
