@@ -32,6 +32,7 @@ _LIMITS: Final = ("minimum", "maximum", "choices")
 _NUMBERS: Final = ("factor", "at_least", "at_most")
 _AS_TYPED: Final = ("text", "delimiter", "thousands")
 """Columns whose spaces count."""
+_LONGEST_COMMAND: Final = 100_000
 _LONGEST_RANGE: Final = 700
 """Two numbers of 300 digits; of a long text the pattern would take hours."""
 _RANGE: Final = re.compile(r"(?P<minimum>[^\s,]+?)?\s*\.\.\s*(?P<maximum>[^\s,]+)?")
@@ -199,7 +200,7 @@ def _file_of(row: Texts) -> tuple[str, str]:
 
 def _part_of(row: Texts) -> dict[str, Any]:
     try:
-        return {"from_rank": _number(row.get("from_rank", "")), "program": shlex.split(row.get("program", ""))}
+        return {"from_rank": _number(row.get("from_rank", "")), "program": _words(row.get("program", ""))}
     except ValueError as error:
         raise InvalidSpec([FieldError("program", f"cannot be read: {error}")]) from None
 
@@ -270,6 +271,13 @@ def _yaml(text: str) -> Any:
     return YamlDocument(f"{text}\n", limit=MOST_BYTES).data  # the last line needs a line feed
 
 
+def _words(text: str) -> list[str]:
+    """Return the words of a command. Raise ValueError."""
+    if len(text) > _LONGEST_COMMAND:  # shlex takes the square of the length of a word
+        raise ValueError(f"has more than {_LONGEST_COMMAND} characters")
+    return shlex.split(text)
+
+
 def _threads(text: str) -> Any:
     text = text.strip()
     return int(text) if text.isdecimal() and len(text) < 10 else text
@@ -277,7 +285,7 @@ def _threads(text: str) -> Any:
 
 PLAIN: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]]] = {
     **dict.fromkeys(("name", "title", "summary", "deciding", "success", "failure", "container"), (str.strip, str)),
-    **dict.fromkeys(("program", "modules", "keep"), (shlex.split, command_text)),
+    **dict.fromkeys(("program", "modules", "keep"), (_words, command_text)),
     "threads": (_threads, str),
     "environment": (_pairs, _written_pairs),
     "decks": (_pairs, _written_pairs),
