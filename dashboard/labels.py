@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
@@ -38,6 +38,7 @@ _BUFFERS = ("link.queue", "link.tcp_buffer")
 _SENTENCES = re.compile(r"(?<=\.)\s+(?=[A-Z0-9])")
 _CLAUSES = re.compile(r";\s|\.\s")
 _INTERVALS = re.compile(r"\s\([^()]*\)")
+_LONGEST_UNQUOTED: Final = 10_000
 
 
 def parameter_label(name: str, workload: str = "") -> str:
@@ -133,6 +134,8 @@ def command_text(words: Sequence[str]) -> str:
 
 
 def _is_one_word(text: str) -> bool:
+    if len(text) > _LONGEST_UNQUOTED:  # shlex takes the square of the length
+        return False
     try:
         return shlex.split(text) == [text]
     except ValueError:  # an open quote

@@ -67,12 +67,12 @@ class AccountBackend(ModelBackend):
 def note_sign_in(sender: Any, *, request: HttpRequest, user: Any, **_: Any) -> None:
     """Record the visit; end roles of groups that nothing confirms.
 
-    A user who left the provider or directory may still have a password of Rankwire.
+    A user who left the provider or directory may still have a password of Rankwire, or a passkey.
     """
     Preferences.note_seen(user)
     methods = [record["method"] for record in get_authentication_records(request, user)]
-    by_provider = [method for method in methods if method != "mfa"][-1:] == ["socialaccount"]
-    if user.has_usable_password() and not by_provider:
+    confirming = ["socialaccount"] if user.has_usable_password() else ["socialaccount", "password"]
+    if not {*[method for method in methods if method != "mfa"][-1:]} & {*confirming}:
         give_roles(user, [])
 
 

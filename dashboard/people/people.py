@@ -19,7 +19,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Count, Model, Prefetch, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -32,7 +32,7 @@ from dashboard.people.backends import locked, unlock
 from dashboard.requests.lookup import MOST_WORDS, query_value
 from experiments.errors import AccountUnchanged, LastSuperuser
 from experiments.library import PUBLISHED_PROJECT
-from experiments.models import Membership, NoticeChoices, Preferences, Project
+from experiments.models import Event, Experiment, Membership, NoticeChoices, Preferences, Project
 from experiments.models.changes import note
 from experiments.models.people import accounts
 from experiments.models.serialised import lock_name
@@ -139,11 +139,22 @@ def _remove_personal_data(user: Any) -> None:
             NoticeChoices.objects.filter(user=user),
         ):
             rows.delete()
+        name = user.get_username()
         with disable_auditlog():  # the log would store the name and the e-mail that leave
             user.username, user.email, user.first_name, user.last_name = f"closed-{user.pk}", "", "", ""
             user.set_unusable_password()
             user.save()
+            _replace(Event, "data", "by", name, user.username)
+            _replace(Experiment, "origin", "imported_by", name, user.username)
         note(user, "personal data", "removed")
+
+
+def _replace(model: type[Model], field: str, key: str, name: str, by: str) -> None:
+    """Replace a name in a JSON field of all rows."""
+    rows = list(model._default_manager.filter(**{f"{field}__{key}": name}))
+    for row in rows:
+        getattr(row, field)[key] = by
+    model._default_manager.bulk_update(rows, [field], batch_size=1000)
 
 
 def _locks(user: Any) -> list[str]:

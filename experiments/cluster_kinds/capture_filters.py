@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import ipaddress
 import re
 from typing import Final
 
@@ -20,7 +21,13 @@ _WORDS: Final = frozenset(
     )
 )  # fmt: skip
 """Words of the language; libpcap would resolve others as names of hosts, networks or services."""
-_TOKEN: Final = re.compile(r"[A-Za-z][\w.-]*")
+_TOKEN: Final = re.compile(r"[\w.:-]+|\\")
+_NUMBER: Final = re.compile(
+    r"0x[0-9A-Fa-f]+|[0-9]+(?:[:-][0-9]+|(?:\.[0-9]+){1,3})?|(?:[0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}"
+)
+"""A number, a range, an address of IPv4 or of Ethernet."""
+_LONGEST_COMPILED: Final = 1000
+"""Characters: the time of libpcap grows with their cube."""
 
 
 class _Program(ctypes.Structure):
@@ -32,17 +39,23 @@ class _Program(ctypes.Structure):
 def why_not_compiled(text: str) -> str:
     """Return why a filter cannot be compiled, or "".
 
-    Filters with names, which would be resolved, and machines without libpcap: only the brackets are checked.
+    Long filters, those with names, which would be resolved, and machines without libpcap: only the brackets are checked.
     """
     for first, last in ("()", "[]"):
         if text.count(first) != text.count(last):
             more = first if text.count(first) > text.count(last) else last
             return f"one “{more}” has no partner"
-    is_plain = text.isascii() and "\0" not in text
-    has_names = any(
-        word not in _WORDS for word in _TOKEN.findall(re.sub(r"\b[0-9][\w.:]*|[0-9A-Fa-f]*:[0-9A-Fa-f:]+", "", text))
-    )
-    return "" if not is_plain or has_names else _compiled(text)
+    is_plain = text.isascii() and "\0" not in text and len(text) <= _LONGEST_COMPILED
+    return _compiled(text) if is_plain and all(map(_is_no_name, _TOKEN.findall(text))) else ""
+
+
+def _is_no_name(token: str) -> bool:
+    if token in _WORDS or _NUMBER.fullmatch(token):
+        return True
+    try:
+        return bool(ipaddress.IPv6Address(token))
+    except ValueError:
+        return False
 
 
 @functools.lru_cache(maxsize=64)

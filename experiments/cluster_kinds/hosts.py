@@ -48,12 +48,12 @@ def host_names(text: str) -> list[str]:
     """Return the hosts of a list; ``n[01-04,7]`` is five. Raise ValueError."""
     names: list[str] = []
     refused: list[str] = []
-    for word in _WORD.findall(text):
+    for word in _WORD.finditer(text):
         try:
-            names += _expanded(word)
+            names += _expanded(word[0])
         except ValueError as error:
             refused.append(str(error))
-        if len(names) > MOST_HOSTS:
+        if max(len(names), len(refused)) > MOST_HOSTS:
             raise ValueError(f"are more than {MOST_HOSTS} hosts")
     if refused:
         raise ValueError(listed([*refused, *refusals(names)]))
@@ -90,15 +90,20 @@ def _is_address(text: str) -> bool:
 
 
 def _expanded(word: str) -> list[str]:
-    """Return the names of one word; odd parts of the split are what brackets enclose."""
+    """Return the names of one word; odd parts of the split are what brackets enclose.
+
+    They are made after all checks: every word of a hostile list may be wrong.
+    """
     parts = re.split(r"\[([^\[\]]*)\]", word)
-    choices = [_numbers(part, word) if number % 2 else [part] for number, part in enumerate(parts)]
-    if math.prod(map(len, choices)) > MOST_HOSTS:
-        raise _too_many(word)
-    if sum(map(len, parts[::2])) > _LONGEST_NAME:
+    if sum(map(len, parts[::2])) + len(parts) // 2 > _LONGEST_NAME:  # a bracket is a digit at least
         raise ValueError(f"{word[:80]!r} is longer than a host name")
     if re.search(r"[\[\]]", "".join(parts[::2])):
         raise _no_range(word)
+    ranges = [_ranges(part, word) for part in parts[1::2]]
+    if math.prod(sum(len(numbers) for numbers, _ in bracket) for bracket in ranges) > MOST_HOSTS:
+        raise _too_many(word)
+    choices = [[part] for part in parts]
+    choices[1::2] = [[str(n).zfill(width) for numbers, width in bracket for n in numbers] for bracket in ranges]
     # In the order of Slurm: the last bracket counts fastest, then the first, the second and so on.
     *slower, fastest = range(1, len(choices), 2) or [0]
     order = [*range(0, len(choices), 2), *reversed(slower), fastest] if len(choices) > 1 else [0]
@@ -107,18 +112,16 @@ def _expanded(word: str) -> list[str]:
     return [name for parts in picked if (name := "".join(parts[position] for position in positions))]
 
 
-def _numbers(ranges: str, word: str) -> list[str]:
-    numbers: list[str] = []
-    for part in ranges.replace(" ", "").split(","):
+def _ranges(text: str, word: str) -> list[tuple[range, int]]:
+    """Return the ranges in a bracket, with the digits of their numbers."""
+    ranges = []
+    for part in text.replace(" ", "").split(","):
         match = _RANGE.fullmatch(part)
         low, high = match.groups() if match else ("1", "0")
-        count = int(high or low) - int(low) + 1
-        if count + len(numbers) > MOST_HOSTS:
-            raise _too_many(word)
-        if count < 1:
+        ranges.append((range(int(low), int(high or low) + 1), len(low)))
+        if not ranges[-1][0]:
             raise _no_range(word)
-        numbers += [str(number).zfill(len(low)) for number in range(int(low), int(high or low) + 1)]
-    return numbers
+    return ranges
 
 
 def _too_many(word: str) -> ValueError:

@@ -19,6 +19,7 @@ from experiments.metrics import is_metric
 from experiments.selectors import configuration_values as values
 from experiments.selectors.explorer_names import COLUMNS, vocabulary_of
 from experiments.specification.expressions import Expression, calculated
+from experiments.specification.grammar import MAX_LENGTH
 from experiments.specification.tree import (
     Arithmetic,
     Comparison,
@@ -54,7 +55,7 @@ def metric_condition(conditions: Expression, scope: str) -> Q:
 def read_conditions(text: str, to_sql: Callable[[Expression, str], Q] = condition) -> Expression:
     """Return the parsed conditions, checked by ``to_sql``. Raise CannotExplore."""
     try:
-        conditions = Expression(text, vocabulary_of(text))
+        conditions = Expression(text, vocabulary_of(text[:MAX_LENGTH]))  # of longer ones it takes minutes
     except ValueError as error:
         raise CannotExplore(f"{error}.", field="where") from None
     to_sql(conditions, "all")

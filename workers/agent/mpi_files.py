@@ -147,6 +147,8 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
     seen: set[str] = set()
     waiting = [file]
     for current in waiting:  # it grows
+        if len(seen) > MOST_WORDS:
+            break
         needed, run_path, _name = _dynamic(current)
         here = [part.replace("$ORIGIN", str(current.parent)) for part in run_path]
         where = {name: _find(name, [*here, *places, *_system_places()]) for name in needed if name not in seen}
@@ -165,7 +167,7 @@ def _libraries(file: Path, places: Sequence[str]) -> list[str]:
 
 def _find(name: str, places: Sequence[str]) -> Path | None:
     paths = (Path(directory, name) for directory in places if directory.startswith("/"))
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if os.path.isfile(path)), None)  # noqa: PTH113 - that of Path raises for long names
 
 
 def _system_places() -> Iterator[str]:
@@ -211,8 +213,10 @@ def _dynamic(file: Path) -> Dynamic:
         return NOTHING  # a static program needs nothing
 
     def text(offset: int) -> str:
-        return strings[offset : strings.find(b"\0", offset)].decode(errors="replace")
+        return strings[offset : offset + MOST_TEXT_BYTES].partition(b"\0")[0].decode(errors="replace")
 
-    needed = [text(value) for tag, value in entries if tag == NEEDED]
-    places = [entry for tag, value in entries if tag in (RPATH, RUNPATH) for entry in text(value).split(":")]
-    return Dynamic(needed, places, next((text(value) for tag, value in entries if tag == OWN_NAME), ""))
+    # A hostile file has a million entries, each of which is all strings.
+    needed = [text(value) for value in [value for tag, value in entries if tag == NEEDED][:MOST_FILES]]
+    paths = [text(value) for value in [value for tag, value in entries if tag in (RPATH, RUNPATH)][:2]]
+    places = [entry for path in paths for entry in path.split(":")]
+    return Dynamic(needed, places[:MOST_WORDS], next((text(value) for tag, value in entries if tag == OWN_NAME), ""))

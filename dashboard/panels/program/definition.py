@@ -32,6 +32,9 @@ _LIMITS: Final = ("minimum", "maximum", "choices")
 _NUMBERS: Final = ("factor", "at_least", "at_most")
 _AS_TYPED: Final = ("text", "delimiter", "thousands")
 """Columns whose spaces count."""
+_LONGEST_COMMAND: Final = 100_000
+_LONGEST_RANGE: Final = 700
+"""Two numbers of 300 digits; of a long text the pattern would take hours."""
 _RANGE: Final = re.compile(r"(?P<minimum>[^\s,]+?)?\s*\.\.\s*(?P<maximum>[^\s,]+)?")
 _FIGURE_DEFAULTS: Final = {name: info.default for name, info in Extractor.model_fields.items()}
 _ADAPTERS: Final[Mapping[str, TypeAdapter[Any]]] = {
@@ -161,11 +164,14 @@ def _parameter_of(row: Texts) -> tuple[str, dict[str, Any]]:
     if default := row.get("default", ""):
         parameter["default"] = default if is_text else _number(default)
     head, _, choices = row.get("allowed", "").partition(";")
-    bounds = None if is_text else _RANGE.fullmatch(head.strip())
+    bounds = None if is_text or len(head) > _LONGEST_RANGE else _RANGE.fullmatch(head.strip())
     if bounds:
         parameter |= {name: _number(text) for name, text in bounds.groupdict().items() if text}
     if written := (choices if bounds else row.get("allowed", "")).strip():
-        words = [word.strip() for word in next(csv.reader([written], skipinitialspace=True))]
+        try:
+            words = [word.strip() for word in next(csv.reader([written], skipinitialspace=True))]
+        except csv.Error as error:  # a line feed, or 131 073 characters
+            raise InvalidSpec([FieldError("allowed", f"cannot be read: {error}")]) from None
         parameter["choices"] = words if is_text else [_number(word) for word in words]
     errors = list(_errors_of_name(row))
     low, high = parameter.get("minimum"), parameter.get("maximum")
@@ -194,7 +200,7 @@ def _file_of(row: Texts) -> tuple[str, str]:
 
 def _part_of(row: Texts) -> dict[str, Any]:
     try:
-        return {"from_rank": _number(row.get("from_rank", "")), "program": shlex.split(row.get("program", ""))}
+        return {"from_rank": _number(row.get("from_rank", "")), "program": _words(row.get("program", ""))}
     except ValueError as error:
         raise InvalidSpec([FieldError("program", f"cannot be read: {error}")]) from None
 
@@ -265,6 +271,13 @@ def _yaml(text: str) -> Any:
     return YamlDocument(f"{text}\n", limit=MOST_BYTES).data  # the last line needs a line feed
 
 
+def _words(text: str) -> list[str]:
+    """Return the words of a command. Raise ValueError."""
+    if len(text) > _LONGEST_COMMAND:  # shlex takes the square of the length of a word
+        raise ValueError(f"has more than {_LONGEST_COMMAND} characters")
+    return shlex.split(text)
+
+
 def _threads(text: str) -> Any:
     text = text.strip()
     return int(text) if text.isdecimal() and len(text) < 10 else text
@@ -272,7 +285,7 @@ def _threads(text: str) -> Any:
 
 PLAIN: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]]] = {
     **dict.fromkeys(("name", "title", "summary", "deciding", "success", "failure", "container"), (str.strip, str)),
-    **dict.fromkeys(("program", "modules", "keep"), (shlex.split, command_text)),
+    **dict.fromkeys(("program", "modules", "keep"), (_words, command_text)),
     "threads": (_threads, str),
     "environment": (_pairs, _written_pairs),
     "decks": (_pairs, _written_pairs),

@@ -192,6 +192,7 @@ def test_it_writes_the_latest_version_back_into_the_form(maintainer):
         ({"threads": "many"}, "threads", "must be a whole number"),
         ({"inputs.0.name": "my deck"}, "inputs.0.name", "cannot be the name of an input file"),
         ({"clusters": "lab: ["}, "clusters", "cannot be read"),
+        ({"placeholders.0.allowed": "1\n2"}, "placeholders.0.allowed", "cannot be read"),
     ],
 )
 def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field, words):
@@ -310,6 +311,17 @@ def test_an_unchanged_form_is_no_new_version(maintainer):
     assert maintainer.post(address, posted).status_code == 302
     assert Program.latest("solver").version == 1
     assert Program.latest("solver").definition == definition
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [("placeholders.0.allowed", f"{'.' * 30_000},"), ("program", "a" * 700_000), ("parts.0.program", "a" * 700_000)],
+)
+def test_long_texts_are_refused_in_little_time(maintainer, field, text):
+    """Patterns and words took the square of their length: 4 MB some minutes, or days."""
+    begun = time.process_time()
+    assert maintainer.post(reverse("program-new"), {**FORM, field: text}).status_code == 422
+    assert time.process_time() - begun < 4
 
 
 def test_form_takes_the_largest_program(maintainer):

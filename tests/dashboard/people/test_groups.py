@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in
+from django.test import Client, RequestFactory
 
 from dashboard.people.backends import give_roles
 from experiments.models import Project
@@ -48,3 +50,25 @@ def test_roles_of_groups_end_when_their_user_signs_in_with_a_password(client: Cl
     give_roles(user, ["heads"])
     client.force_login(user)
     assert list(user.memberships.values_list("project__slug", "role")) == [("default", "viewer")]
+
+
+@pytest.mark.usefixtures("roles")
+@pytest.mark.parametrize(
+    ("methods", "stay"),
+    [
+        (["mfa"], False),  # a passkey: neither provider nor directory was asked
+        (["password", "mfa"], True),  # of the directory: the account has none here
+        (["socialaccount", "mfa"], True),
+    ],
+)
+def test_roles_of_groups_end_when_their_user_signs_in_with_a_passkey(methods: list[str], stay: bool) -> None:
+    user = User.objects.create_user("newton")
+    give_roles(user, ["heads"])
+    records = [{"method": method} for method in methods]
+    request: Any = RequestFactory().get("/")
+    request.session = {
+        "account_authentication_methods": records,
+        "account_authentication_methods_user": str(user.pk),
+    }
+    user_logged_in.send(User, request=request, user=user)
+    assert user.memberships.exists() is stay

@@ -15,7 +15,7 @@ from lxml.html import fromstring
 
 from dashboard.help.guides import search
 from experiments.errors import LastSuperuser
-from experiments.models import Preferences
+from experiments.models import Event, Experiment, Preferences
 from experiments.models.changes import changes
 from experiments.models.people import accounts
 from tests.dashboard.texts import text_of
@@ -146,6 +146,8 @@ def test_a_new_account_needs_an_e_mail_address_of_its_own(root: Client) -> None:
 
 def test_personal_data_of_a_closed_account_are_removed_and_its_experiments_stay(root: Client, person: User) -> None:
     experiment = factories.experiment(owner=person)
+    Experiment.objects.filter(pk=experiment.pk).update(origin={"imported_by": person.username})
+    Event.note(Event.Kind.REPORT, "1:1", data={"version": 1, "by": person.username})
     User.objects.filter(pk=person.pk).update(email="okafor@example.org")
     address = reverse("person-change", args=[person.pk, "personal-data"])
     assert root.post(address).status_code == 404, "an open account keeps them"
@@ -158,6 +160,7 @@ def test_personal_data_of_a_closed_account_are_removed_and_its_experiments_stay(
     assert (person.has_usable_password(), person.memberships.count()) == (False, 0)
     experiment.refresh_from_db()
     assert experiment.owner == person
+    assert experiment.origin["imported_by"] == Event.objects.get().data["by"] == f"closed-{person.pk}"
     assert "okafor@example.org" not in str(logged(person))
     assert root.post(address).status_code == 404, "nothing is left to remove"
 

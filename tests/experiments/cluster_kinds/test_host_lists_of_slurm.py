@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,16 @@ def test_a_list_has_the_hosts_that_scontrol_shows(written: str, slurm_conf: Path
 
 def test_a_range_may_have_text_behind_it() -> None:
     assert host_names("n[1-2]-ib") == ["n1-ib", "n2-ib"], "scontrol takes no such list"
+
+
+@pytest.mark.parametrize("word", ["[1-9999][ ", "n[1-9999,1-9999] ", "n[1-5000][1-5000] ", f"{'n' * 254}[1-9999] "])
+def test_no_names_are_made_of_wrong_words(word: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=r"is not a range|is more than|is longer than|are more than"):
+        host_names(word * (60_000 // len(word)))
+    assert time.process_time() - begun < 0.5
+
+
+def test_wrong_words_without_end_are_not_all_read() -> None:
+    with pytest.raises(ValueError, match="are more than 10000 hosts"):
+        host_names("[], " * 10_001)

@@ -249,7 +249,14 @@ def test_options_that_rankwire_sets_are_refused(kind: str, options: str, refused
         "net 10.0.0.0/8",
         "ip6 host fe80::1",
         "tcp[13] & 2 != 0",
+        "ether host 00:11:22:aa:bb:cc",
+        " or ".join(f"port {number}" for number in range(1, 400)),
     ],
 )
 def test_capture_filters_that_libpcap_compiles_or_that_name_hosts_are_accepted(text: str) -> None:
     assert why_not_compiled(text) == ""
+
+
+@pytest.mark.parametrize("name", ["1.rankwire.invalid", "1-rankwire.invalid", r"\tcp", "0rankwire", "1.2.3.4.5", "a:b"])
+def test_no_name_in_a_capture_filter_is_resolved(name: str) -> None:
+    assert why_not_compiled(f"host {name}") == "", "libpcap says that it does not know the host"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from secrets import token_hex
 from typing import Any
@@ -179,3 +180,11 @@ def test_read_conditions_refuses_with_a_reason(text: str, sentence: str) -> None
     with pytest.raises(CannotExplore, match=re.escape(sentence)) as caught:
         read_conditions(text)
     assert caught.value.field == "where"
+
+
+def test_conditions_that_are_too_long_are_refused_before_their_names_are_read() -> None:
+    """A name of n hyphens may be n names: 60 kB took ten seconds and a gigabyte."""
+    begun = time.process_time()
+    with pytest.raises(CannotExplore, match="longer than 1000 characters"):
+        read_conditions("a-" * 10_000)
+    assert time.process_time() - begun < 0.5

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from tests.workers.clusters.mpi_programs import hidden_in_script, library, mpi_program
-from workers.agent.mpi_files import loaded_by, script_words
+from workers.agent.mpi_files import (
+    END,
+    MAGIC,
+    NEEDED,
+    RPATH,
+    RUNPATH,
+    STRINGS,
+    TYPE_DYNAMIC,
+    TYPE_LOAD,
+    loaded_by,
+    script_words,
+)
 
 PATHS = {"PATH": "/usr/bin:/bin"}
 
@@ -86,3 +99,25 @@ def test_words_of_other_files_than_the_inputs_are_not_sent_to_hosts(tmp_path: Pa
     (work / "run.sh").write_text("exec prog")
     program = ["sh", str(secret), "../secret", "x/../../secret", "", "n" * 300, "run.sh"]
     assert script_words(program, work) == ["exec", "prog"]
+
+
+@pytest.mark.parametrize("tag", [NEEDED, RPATH, RUNPATH])
+@pytest.mark.parametrize("letter", [b"n", b":"])
+def test_a_program_of_endless_entries_and_names_is_read_in_little_memory(
+    tag: int, letter: bytes, tmp_path: Path
+) -> None:
+    """Each entry could name all strings: a terabyte for a file of 5 MB."""
+    count, strings = 2000, letter * (1 << 20)
+    entries = struct.pack("<QQ", tag, 0) * count + struct.pack("<QQQQ", STRINGS, 0, END, 0)
+    begin = 64 + 2 * 56
+    head = MAGIC.ljust(32, b"\0") + struct.pack("<QQIHHH", 64, 0, 0, 64, 56, 2) + bytes(6)
+    dynamic = struct.pack("<IIQQQQQQ", TYPE_DYNAMIC, 0, begin, 0, 0, len(entries), 0, 0)
+    load = struct.pack("<IIQQQQQQ", TYPE_LOAD, 0, begin + len(entries), 0, 0, len(strings), 0, 0)
+    program = tmp_path / "program"
+    program.write_bytes(head + dynamic + load + entries + strings)
+    tracemalloc.start()
+    try:
+        assert names(str(program)) == []
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
