@@ -70,13 +70,26 @@ def test_it_reports_the_bandwidth_with_the_time():
     assert values(result, "Aggregate bandwidth", hosts=8, method="tree") == [pytest.approx(1e7)]
 
 
-def test_a_difference_at_a_smaller_size_is_reported_where_the_largest_shows_none():
-    times = {(2, "pull"): 1.0, (2, "tree"): 2.0, (8, "pull"): 3.0, (8, "tree"): 3.0}
+@pytest.mark.parametrize(
+    ("times", "start"),
+    [
+        ({2: (1, 2), 8: (3, 3)}, "Pull is best at 2 hosts; at 8 hosts no choice is measurably better."),
+        ({2: (1, 2), 4: (3, 3), 8: (4, 4)}, "Pull is best at 2 hosts; beyond 2 hosts no choice is measurably better."),
+        ({2: (1, 2), 4: (1, 2), 8: (3, 3)}, "Pull is best up to 4 hosts; at 8 hosts no choice is measurably better."),
+        ({2: (1, 2), 4: (1, 2), 8: (1, 2)}, "Pull is best at every size."),
+    ],
+)
+def test_the_best_choice_is_named_only_for_the_sizes_at_which_it_is_better(
+    times: dict[int, tuple[float, float]], start: str
+):
+    by_choice = {
+        (size, name): s for size, pair in times.items() for name, s in zip(("pull", "tree"), pair, strict=True)
+    }
 
-    result = checked(asks([HOSTS, METHOD], times))
+    result = checked(asks([HOSTS, METHOD], by_choice))
 
-    assert values(result, "best") == ["pull"]
-    assert "at 8 hosts no choice is measurably better" in result.sentence
+    assert {*values(result, "best")} == {"pull"}
+    assert result.sentence.startswith(start)
 
 
 def test_choices_are_compared_at_one_problem_never_across_problems():
