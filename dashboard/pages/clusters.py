@@ -87,6 +87,7 @@ def _facts_form(
     for title, purpose, count in _FACT_GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
     context = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    context["refused_fields"] = [field for field in fields if field.errors]
     return render(request, "clusters/facts.html", context, status=422 if error else 200)
 
 

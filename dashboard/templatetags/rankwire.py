@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django import template
-from django.forms import BoundField
+from django.forms import BaseForm, BoundField
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -389,6 +389,20 @@ def styled(field: BoundField) -> SafeString:
     if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
         attributes["placeholder"] = False
     return field.as_widget(attrs=attributes)
+
+
+@register.simple_tag(takes_context=True)
+def not_saved(context: Mapping[str, Any]) -> SafeString:
+    """Return a summary of the page's refused forms, with a link to each wrong field."""
+    values = context.flatten() if hasattr(context, "flatten") else context  # type: ignore[union-attr]
+    if values["request"].method != "POST" or not values["user"].is_authenticated:
+        return SafeString("")
+    bound = [form for form in values.values() if isinstance(form, BaseForm) and form.is_bound]
+    wrong = {field.auto_id: field.label for form in bound for field in form if field.errors}
+    wrong |= {field.element: field.label for field in values.get("refused_fields", ())}
+    links = format_html_join(", ", '<a href="#{}">{}</a>', wrong.items())
+    summary = '<p class="note bad mb-3" role="alert" data-refused>Not saved. Correct: {}.</p>'
+    return format_html(summary, links) if wrong else SafeString("")
 
 
 @register.filter
