@@ -110,6 +110,11 @@ IN_SENTENCES: Final = {
     "check.offloads": r"\boffloads\b",
     "check.path-mtu": r"\bpath MTU\b",
     "link.mtu": r"\bMTU\b",
+    "jump-host": r"\bjump host\b",
+    "task-plugin": r"\bTaskPlugin\b",
+    "pmi": r"\bPMI(?:x|-?2)\b",
+    "pals": r"\bPALS\b",
+    "netem": r"\bnetem\b",
     "verbs-device": r"\b(?:InfiniBand or RoCE|EFA or verbs|Omni-Path|Slingshot) \(\w+\)",
     "shared-memory": r"shared memory \([\w ]+\)",
     "open-mpi-layer": r"Open MPI's \w+",
@@ -119,6 +124,12 @@ IN_SENTENCES: Final = {
 """Id of a metric or of docs/reference/terms.md -> the words of sentences that it defines."""
 _PHRASES: Final = re.compile("|".join(f"({words})" for words in IN_SENTENCES.values()), re.IGNORECASE)
 _TERMS: Final = tuple(IN_SENTENCES)
+
+
+@register.simple_tag(takes_context=True)
+def explain_checks(context: Mapping[str, Any], names: str) -> SafeString:
+    """Return the steps of a check ("Link, Clocks"), each with its definition."""
+    return format_html_join(", ", "{}", ((explain(context, name, check_term(name)),) for name in names.split(", ")))
 
 
 @register.simple_tag(takes_context=True)

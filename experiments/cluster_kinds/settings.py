@@ -136,7 +136,7 @@ class HostSettings(Settings):
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     launcher: Launcher = stated(MPIRUN, "Launcher", "MPI")
-    """Starts the ranks: mpirun of the MPI library, or a command of the batch system."""
+    """Starts the ranks: mpirun, or a command of the batch system: srun over PMIx or PMI-2, flux, mpiexec of PALS."""
     mpirun: LaunchCommand | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: TransportText = stated(NATIVE, "Transport", "MPI")
