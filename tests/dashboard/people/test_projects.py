@@ -152,3 +152,22 @@ def test_a_refused_form_is_summed_up_with_links_to_its_fields(
     (summary,) = page.xpath("//p[@data-refused]")
     assert set(links) <= set(summary.xpath(".//a/@href"))
     assert all(page.xpath(f"//*[@id='{link[1:]}']/@aria-invalid") for link in links)
+
+
+def test_superusers_see_closed_accounts_among_members_and_reach_them(optics: Project, mia: Any) -> None:
+    factories.person("gone", "viewer", optics, is_active=False)
+    browser = Client()
+    browser.force_login(factories.person("root", is_superuser=True))
+    rows = fromstring(browser.get("/projects/optics/").content.decode()).xpath("//section[1]//tbody/tr/th")
+    assert [("closed account" in row.text_content(), row.xpath("./a/@href")) for row in rows] == [
+        (member.user.get_username() == "gone", [f"/people/{member.user.pk}/"])
+        for member in optics.memberships.order_by("role")
+    ]
+
+
+def test_a_valid_token_has_a_name_of_its_own(browser: Client, mia: Any) -> None:
+    ApiToken.issue(mia, "laptop")
+    answer = browser.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": 9})
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["name"])
+    mia.api_tokens.update(expires_at=mia.date_joined)
+    assert browser.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": 9}).status_code == 200
