@@ -246,7 +246,9 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             if "test" in request.POST:
                 queue.request_check(cluster)
                 words += (
-                    "; the result of its check is below" if form.cluster else " but switched off. Switch it on to run experiments"
+                    "; the result of its check is below"
+                    if form.cluster
+                    else " but switched off. Switch it on to run experiments"
                 )
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)

@@ -93,7 +93,9 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
     rows = [
         (label, before, after)
         for name, values in stored.items()
-        for label, before, after in _changed_keys(*map(_as_object, values), _choices() if name == "settings" else {})
+        for label, before, after in _changed_keys(
+            *map(_as_object, values), choices=_choices() if name == "settings" else {}
+        )
     ]
     labels = {name.replace("_", " ") for name in stored}
     model = entry.content_type.model_class()
@@ -140,13 +142,15 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _changed_keys(
-    before: Mapping[str, Any], after: Mapping[str, Any], choices: Mapping[str, Mapping[str, str]]
+    before: Mapping[str, Any], after: Mapping[str, Any], *, choices: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             label = _labels().get(name) or name.replace("_", " ").replace(".", ": ")
             words = choices.get(name, {})
-            old, new = (words.get(str(value)) or _in_words(name, value) for value in (before.get(name), after.get(name)))
+            old, new = (
+                words.get(str(value)) or _in_words(name, value) for value in (before.get(name), after.get(name))
+            )
             yield label, old, new
 
 

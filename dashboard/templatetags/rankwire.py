@@ -405,7 +405,7 @@ def styled(field: BoundField) -> SafeString:
 @register.simple_tag(takes_context=True)
 def not_saved(context: Mapping[str, Any]) -> SafeString:
     """Return a summary of the page's refused forms, with a link to each wrong field."""
-    values = context.flatten() if hasattr(context, "flatten") else context  # type: ignore[union-attr]
+    values = context.flatten() if hasattr(context, "flatten") else context
     if values["request"].method != "POST" or not values["user"].is_authenticated:
         return SafeString("")
     bound = [form for form in values.values() if isinstance(form, BaseForm) and form.is_bound]

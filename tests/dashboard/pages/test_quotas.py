@@ -45,7 +45,8 @@ def test_little_usage_is_near_to_no_quota(experiment: Experiment, settings) -> N
 
 
 @pytest.mark.parametrize(
-    ("used", "words"), [(0.1357, "0.14 of 250 GiB"), (0.0, "0 of 250 GiB"), (4, "4 of 250 GiB"), (12.6, "13 of 250 GiB")]
+    ("used", "words"),
+    [(0.1357, "0.14 of 250 GiB"), (0.0, "0 of 250 GiB"), (4, "4 of 250 GiB"), (12.6, "13 of 250 GiB")],
 )
 def test_little_usage_is_not_shown_as_none(used: float, words: str) -> None:
     assert Quota("capture_gib", "Captures", "GiB", "capture", used, 250).words == words

@@ -89,7 +89,9 @@ def test_a_changed_setting_of_a_cluster_is_named_with_its_values(library: Projec
     fields = log[1]["fields"]
     assert ("Private key", "not set", "/srv/new") in fields
     assert sorted(label for label, _, _ in fields) == ["Private key", "accepts experiments"]
-    rack.set_up(name="Rack", settings=rack.settings | {"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False)
+    rack.set_up(
+        name="Rack", settings=rack.settings | {"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False
+    )
     rack.describe({"clock_hz": 3e9, "offloads": "off"})
     rows = root.get("/changes/").context["rows"][:2]
     assert [row["address"] for row in rows] == ["/clusters/rack/", "/clusters/rack/"]
