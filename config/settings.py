@@ -204,6 +204,9 @@ ACCOUNT_FORMS = {
     "login": "dashboard.people.forms.SignInForm",
     "signup": "dashboard.people.forms.SignUpForm",
     "reset_password": "dashboard.people.forms.ResetForm",
+    "reset_password_from_key": "dashboard.people.forms.LinkForm",
+    "change_password": "dashboard.people.forms.ChangeForm",
+    "set_password": "dashboard.people.forms.FirstPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]

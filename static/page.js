@@ -189,6 +189,13 @@
     if (e.detail.history.path === location.pathname + location.search) e.detail.history.type = "replace";
   });
 
+  const wrong = document.querySelector("main:has([data-refused]) [aria-invalid=true]");
+  if (wrong) {
+    const fold = wrong.closest("details:not([open])");
+    if (fold) fold.open = true;
+    wrong.focus();
+  }
+
   document.addEventListener("DOMContentLoaded", follow); // after htmx, which listens earlier and binds the forms then
   addEventListener("pageshow", e => {
     if (!e.persisted) return;

@@ -35,7 +35,7 @@ from workers import queue
 
 _FACT_GROUPS: Final = (
     ("Processors", "Theoretical peak is clock × cores × operations per cycle.", 4),
-    ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 3),
+    ("Price and power", "For the price per GFLOP/s and MFLOP/s per watt; nothing is converted.", 4),
     ("Price of a run", "For the cost of waiting: rent, or the price over the years of use.", 3),
     ("Network", "For comparing loads with limits of real hosts. A check of the cluster fills in missing values.", 3),
 )
@@ -87,6 +87,7 @@ def _facts_form(
     for title, purpose, count in _FACT_GROUPS:
         groups.append((title, purpose, [next(rest) for _ in range(count)]))
     context = {"place": "clusters", "cluster": cluster, "groups": groups, "processor": _processor(cluster)}
+    context["refused_fields"] = [field for field in fields if field.errors]
     return render(request, "clusters/facts.html", context, status=422 if error else 200)
 
 
@@ -245,7 +246,9 @@ def _form(request: HttpRequest, form: ClusterForm) -> HttpResponse:
             if "test" in request.POST:
                 queue.request_check(cluster)
                 words += (
-                    ", and will be checked" if form.cluster else " but switched off. Switch it on to run experiments"
+                    "; the result of its check is below"
+                    if form.cluster
+                    else " but switched off. Switch it on to run experiments"
                 )
             messages.success(request, f"{cluster.name} {words}.", extra_tags="ok")
             return redirect("cluster", cluster.slug)

@@ -96,7 +96,8 @@ def _clusters(
                 "row": ClusterRow(cluster, running[cluster.pk], sum(row["count"] for row in queue)),
                 "held": held.get(cluster.pk, 0),
                 "since": min((row["since"] for row in queue), default=None),
-                "ends_in_s": max(expected) if ends and len(expected) == len(ends) else None,
+                "ends_in_s": max(expected, default=None),
+                "has_unknown_end": len(expected) < len(ends),
             }
         )
     return entries

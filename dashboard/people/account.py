@@ -37,8 +37,16 @@ class TokenForm(forms.Form):
 
     def __init__(self, user: Any, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.user = user
         project: Any = self.fields["project"]
         project.queryset, project.empty_label = visible_projects(user).order_by("name"), "all my projects"
+
+    def clean_name(self) -> str:
+        """Refuse the name of another valid token: lists and the change log show the name."""
+        name = str(self.cleaned_data["name"])
+        if any(not token.is_over for token in ApiToken.objects.filter(user=self.user, name=name)):
+            raise forms.ValidationError("Another of your tokens has this name.")
+        return name
 
 
 @require_GET

@@ -9,12 +9,14 @@ from itertools import takewhile
 from typing import Any, Final
 
 from django.db.models import BooleanField, Q, QuerySet
+from django.urls import reverse
 from django.utils.text import Truncator
 
 from dashboard.requests.lookup import MOST_WORDS
 from experiments import cluster_kinds
 from experiments.cluster_kinds import facts as cluster_facts
 from experiments.cluster_kinds.form import form_of
+from experiments.models import Cluster, Project
 from experiments.models.changes import mask
 
 _UNSET: Final = "not set"
@@ -91,7 +93,9 @@ def changed_fields(entry: Any) -> list[tuple[str, str, str]]:
     rows = [
         (label, before, after)
         for name, values in stored.items()
-        for label, before, after in _changed_keys(*map(_as_object, values))
+        for label, before, after in _changed_keys(
+            *map(_as_object, values), choices=_choices() if name == "settings" else {}
+        )
     ]
     labels = {name.replace("_", " ") for name in stored}
     model = entry.content_type.model_class()
@@ -137,11 +141,17 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield f"{prefix}{name}", inner
 
 
-def _changed_keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _changed_keys(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, choices: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[str, str, str]]:
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             label = _labels().get(name) or name.replace("_", " ").replace(".", ": ")
-            yield label, _in_words(name, before.get(name)), _in_words(name, after.get(name))
+            words = choices.get(name, {})
+            old, new = (
+                words.get(str(value)) or _in_words(name, value) for value in (before.get(name), after.get(name))
+            )
+            yield label, old, new
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -153,6 +163,29 @@ def _in_words(name: str, value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return cluster_facts.written(name, value) if isinstance(value, str | int | float) else json.dumps(value)
+
+
+@cache
+def _choices() -> dict[str, dict[str, str]]:
+    """Return the words of the choices of all settings of clusters by name."""
+    settings = [setting for kind in cluster_kinds.registry() for setting in form_of(kind) if setting.choices]
+    return {name: {value: words for setting in settings if setting.path == name for value, words in setting.choices}
+            for name in {setting.path for setting in settings}}  # fmt: skip
+
+
+def with_addresses(rows: list[dict[str, Any]], *, of_users: bool) -> list[dict[str, Any]]:
+    """Add the address of the changed cluster, project or account, if it still exists; at most two queries."""
+    keys = {kind: {row["entry"].object_pk for row in rows if row["kind"] == kind} for kind in ("cluster", "project")}
+    models = {"cluster": Cluster, "project": Project}
+    slugs = {(kind, str(pk)): slug for kind, pks in keys.items() if pks
+             for pk, slug in models[kind]._default_manager.filter(pk__in=pks).values_list("pk", "slug")}  # fmt: skip
+    for row in rows:
+        key = row["kind"], row["entry"].object_pk
+        if key in slugs:
+            row["address"] = reverse(row["kind"], args=[slugs[key]])
+        elif of_users and row["kind"] == "account":
+            row["address"] = reverse("person", args=[row["entry"].object_pk])
+    return rows
 
 
 @cache

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from allauth.account.forms import LoginForm, ResetPasswordForm, SignupForm
+from allauth.account.forms import (
+    ChangePasswordForm,
+    LoginForm,
+    ResetPasswordForm,
+    ResetPasswordKeyForm,
+    SetPasswordForm,
+    SignupForm,
+)
 from allauth.account.utils import filter_users_by_email, filter_users_by_username
 from allauth.mfa.webauthn.forms import AddWebAuthnForm
 from allauth.socialaccount.forms import SignupForm as ProviderSignUpForm
@@ -46,21 +53,41 @@ class _Labelled:
             field.widget.attrs.pop("placeholder", None)  # repeats the label
 
 
-class SignUpForm(_Labelled, SignupForm):  # type: ignore[misc]
-    """Sign-up with a password, whose errors are shown together."""
+class _TwoPasswords:
+    """Mixin that shows errors of both passwords together, and the rules that hold for the user."""
+
+    fields: dict[str, Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # A new account has no tokens.
-        rules = [rule for rule in get_default_password_validators() if not isinstance(rule, TokensEndWithThePassword)]
-        self.fields["password1"].help_text = password_validators_help_text_html(rules)
+        user = getattr(self, "user", None)
+        if user is None or not user.api_tokens.exists():
+            rules = get_default_password_validators()
+            rules = [rule for rule in rules if not isinstance(rule, TokensEndWithThePassword)]
+            self.fields["password1"].help_text = password_validators_help_text_html(rules)
 
-    def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean()
+    def clean(self: Any) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean()  # type: ignore[misc]
         first, second = (self[name].value() or "" for name in ("password1", "password2"))
         if "password1" in self.errors and "password2" not in self.errors and first != second:
             self.add_error("password2", "You must type the same password each time.")
         return cleaned
+
+
+class SignUpForm(_TwoPasswords, _Labelled, SignupForm):  # type: ignore[misc]
+    """Sign-up with a password."""
+
+
+class ChangeForm(_TwoPasswords, ChangePasswordForm):  # type: ignore[misc]
+    """Change of the user's own password."""
+
+
+class FirstPasswordForm(_TwoPasswords, SetPasswordForm):  # type: ignore[misc]
+    """Password of an account that signs in through a provider."""
+
+
+class LinkForm(_TwoPasswords, ResetPasswordKeyForm):  # type: ignore[misc]
+    """Password chosen through a link."""
 
 
 class ResetForm(_Labelled, ResetPasswordForm):  # type: ignore[misc]

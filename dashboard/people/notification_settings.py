@@ -15,6 +15,7 @@ from dashboard.requests.concurrency_limits import Busy, acquire
 from experiments.access import visible_experiments, visible_projects
 from experiments.library import PUBLISHED_PROJECT
 from experiments.models import Delivery, Experiment, NoticeChoices, Project, Webhook
+from experiments.models.people.notifications import MOST_ATTEMPTS
 from workers.notifications import outbox
 from workers.notifications.address import Refused, checked, refuse_private
 
@@ -63,7 +64,7 @@ class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
         if not any(cleaned.get(name) for name in ("ended", "failed", "stepped")):
-            self.add_error("ended", "Choose at least one event.")
+            self.add_error("stepped", "Choose at least one event.")
         return cleaned
 
 
@@ -75,6 +76,7 @@ def of_account(user: Any) -> dict[str, Any]:
         "no_mail": outbox.NO_MAIL,
         "no_address": outbox.NO_ADDRESS,
         "deliveries": last_deliveries(user, user=user),
+        "most_attempts": MOST_ATTEMPTS,
     }
 
 
@@ -84,6 +86,7 @@ def of_project(project: Project, user: Any) -> dict[str, Any]:
         "webhooks": project.webhooks.all(),
         "webhook_form": WebhookForm(prefix="webhook"),
         "deliveries": last_deliveries(user, webhook__project=project),
+        "most_attempts": MOST_ATTEMPTS,
     }
 
 

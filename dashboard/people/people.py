@@ -60,7 +60,7 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         help_text="Without one, the user sees published studies and clusters, and runs nothing.",
     )
     role = forms.ChoiceField(
-        choices=Membership.Role.choices, initial=Membership.Role.SUBMITTER, help_text="In that project."
+        choices=[("", "none"), *Membership.Role.choices], required=False, help_text="In that project."
     )
 
     class Meta:
@@ -86,6 +86,14 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic at r
         if email and filter_users_by_email(email):
             raise forms.ValidationError(EMAIL_TAKEN)
         return email
+
+    def clean(self) -> dict[str, Any]:
+        """Require project and role together: alone, either would be dropped."""
+        cleaned = super().clean() or self.cleaned_data
+        if not self.errors and bool(cleaned["project"]) != bool(cleaned["role"]):
+            at, choice = ("role", "a role in this project") if cleaned["project"] else ("project", "a project")
+            self.add_error(at, f"Choose {choice}, or none for both.")
+        return cleaned
 
     def make(self) -> Any:
         """Create the account without a password, and its membership if a project is given.

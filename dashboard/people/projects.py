@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from analysis import numbers
-from dashboard.people.change_rows import change_row, with_words
+from dashboard.people.change_rows import change_row, with_addresses, with_words
 from dashboard.people.forms import days_field
 from dashboard.people.notification_settings import WebhookForm, of_project, send_test
 from dashboard.requests.lookup import query_value
@@ -360,7 +360,7 @@ def _changes_page(request: HttpRequest, project: Project | None) -> HttpResponse
     context = {
         "place": "projects",
         "project": project,
-        "rows": [change_row(entry) for entry in page],
+        "rows": with_addresses([change_row(entry) for entry in page], of_users=project is None),
         "page": page,
         "words": words,
     }

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django import template
-from django.forms import BoundField
+from django.forms import BaseForm, BoundField
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -110,6 +110,11 @@ IN_SENTENCES: Final = {
     "check.offloads": r"\boffloads\b",
     "check.path-mtu": r"\bpath MTU\b",
     "link.mtu": r"\bMTU\b",
+    "jump-host": r"\bjump host\b",
+    "task-plugin": r"\bTaskPlugin\b",
+    "pmi": r"\bPMI(?:x|-?2)\b",
+    "pals": r"\bPALS\b",
+    "netem": r"\bnetem\b",
     "verbs-device": r"\b(?:InfiniBand or RoCE|EFA or verbs|Omni-Path|Slingshot) \(\w+\)",
     "shared-memory": r"shared memory \([\w ]+\)",
     "open-mpi-layer": r"Open MPI's \w+",
@@ -119,6 +124,12 @@ IN_SENTENCES: Final = {
 """Id of a metric or of docs/reference/terms.md -> the words of sentences that it defines."""
 _PHRASES: Final = re.compile("|".join(f"({words})" for words in IN_SENTENCES.values()), re.IGNORECASE)
 _TERMS: Final = tuple(IN_SENTENCES)
+
+
+@register.simple_tag(takes_context=True)
+def explain_checks(context: Mapping[str, Any], names: str) -> SafeString:
+    """Return the steps of a check ("Link, Clocks"), each with its definition."""
+    return format_html_join(", ", "{}", ((explain(context, name, check_term(name)),) for name in names.split(", ")))
 
 
 @register.simple_tag(takes_context=True)
@@ -389,6 +400,20 @@ def styled(field: BoundField) -> SafeString:
     if str(field.field.widget.attrs.get("placeholder", "")).lower() in str(field.label).lower():
         attributes["placeholder"] = False
     return field.as_widget(attrs=attributes)
+
+
+@register.simple_tag(takes_context=True)
+def not_saved(context: Mapping[str, Any]) -> SafeString:
+    """Return a summary of the page's refused forms, with a link to each wrong field."""
+    values = context.flatten() if hasattr(context, "flatten") else context
+    if values["request"].method != "POST" or not values["user"].is_authenticated:
+        return SafeString("")
+    bound = [form for form in values.values() if isinstance(form, BaseForm) and form.is_bound]
+    wrong = {field.auto_id: field.label for form in bound for field in form if field.errors}
+    wrong |= {field.element: field.label for field in values.get("refused_fields", ())}
+    links = format_html_join(", ", '<a href="#{}">{}</a>', wrong.items())
+    summary = '<p class="note bad mb-3" role="alert" data-refused>Not saved. Correct: {}.</p>'
+    return format_html(summary, links) if wrong else SafeString("")
 
 
 @register.filter

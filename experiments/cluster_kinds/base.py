@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 from pydantic import ValidationError
 
 from experiments.cluster_kinds import machines
-from experiments.cluster_kinds.settings import Settings
+from experiments.cluster_kinds.settings import Settings, why_no_command
 from experiments.common.processors import usable_cores
 from experiments.errors import FieldError, InvalidSettings
 from experiments.specification.parameters import Link, sentence
@@ -84,9 +84,11 @@ class ClusterKind(ABC):
         """Return settings that cannot work, which a form refuses; stored ones stay valid."""
         keys = {"key": settings.get("key"), "login.key": (settings.get("login") or {}).get("key")}
         why = "must be a full path, such as ~/.ssh/id_ed25519: the worker runs in a directory of its own"
-        return [
+        errors = [
             FieldError(path, why) for path, key in keys.items() if key and re.match(r"(?!.*-----BEGIN)[^/~%$]", key)
         ]
+        commands = {path: settings.get(path) or () for path in ("python", "capture_command", "offload_command")}
+        return errors + [FieldError(path, why) for path, words in commands.items() if (why := why_no_command(words))]
 
     def _at_its_field(self, error: Any) -> FieldError:
         """Report an error of a list entry at the list: a form shows no entry numbers."""

@@ -57,6 +57,8 @@ class StatedFacts(BaseModel):
     """A sign or a short word: $, EUR."""
     watts: Power | None = Field(None, title="Power")
     """Power of the whole cluster under load, with its unit: 900 W."""
+    idle_watts_per_host: Power | None = Field(None, title="Idle power")
+    """Power of a host's processors and memory without a trial, such as 40 W; a check of the cluster measures it."""
     years_of_use: Positive | None = Field(None, title="Years of use")
     """The price is spread evenly over them."""
     price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")
@@ -65,9 +67,6 @@ class StatedFacts(BaseModel):
     """Price of electrical energy."""
     link_bandwidth_bps: Bandwidth | None = Field(None, title="Bandwidth")
     """Bandwidth of a host's link, with its unit: 10 Gbit/s."""
-
-    idle_watts_per_host: Power | None = Field(None, title="Idle power")
-    """Power of a host's processors and memory without a trial, such as 40 W; a check of the cluster measures it."""
     mtu: int | None = Field(None, ge=68, le=65_536, title="MTU")
     """Largest packet of the hosts, in bytes; a check of the cluster finds it."""
     offloads: str | None = Field(None, max_length=80, title="Offloads")

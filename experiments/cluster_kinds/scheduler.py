@@ -30,7 +30,7 @@ class SchedulerSettings(HostSettings):
     """Limit of one job, as the scheduler writes it: 24:00:00, for LSF 24:00, for Flux 24h."""
     options: tuple[Word, ...] = stated((), "Further options", "Queue")
     """More words for the command that submits."""
-    pending_limit_s: float = stated(86400.0, "Longest wait for nodes", "Queue", gt=0, allow_inf_nan=False)
+    pending_limit_s: float = stated(86400.0, "Longest wait for nodes, s", "Queue", gt=0, allow_inf_nan=False)
     """In seconds; a trial fails after it."""
     allocation: Literal["per size", "per experiment"] = stated("per size", "Allocation", "Queue")
     """One job holds its nodes for successive trials of equal size, or for a whole experiment, which waits in the queue once."""
@@ -99,13 +99,13 @@ class SlurmSettings(SchedulerSettings):
 
     launcher_choices: ClassVar[tuple[Launcher, ...]] = (MPIRUN, "srun-pmix", "srun-pmi2")
     partition: Name | None = stated(None, "Partition", "Queue", first=True, usual="Slurm's default")
-    """Partition of the jobs (sbatch --partition)."""
+    """Partition of the jobs (sbatch --partition), such as compute."""
     account: Name | None = stated(None, "Account", "Queue", first=True)
-    """Account that is charged (sbatch --account)."""
+    """Account that is charged (sbatch --account), such as physics."""
     qos: Name | None = stated(None, "Quality of service", "Queue")
     """Name of a QOS (sbatch --qos)."""
     constraint: Word | None = stated(None, "Constraint", "Queue")
-    """Features that nodes must have (sbatch --constraint)."""
+    """Features that nodes must have (sbatch --constraint), such as icelake&ib."""
     reservation: Name | None = stated(None, "Reservation", "Queue")
     """Reservation whose nodes are used (sbatch --reservation)."""
 

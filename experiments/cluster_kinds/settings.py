@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
@@ -44,6 +45,22 @@ def _as_launch_command(text: str) -> str:
         sign = odd[0] if odd[0].strip() else "a space"
         raise ValueError(f"{text[:80]!r} has {sign}: no shell runs it. Give the name or path of one program")
     return text
+
+
+def why_no_command(words: str | Sequence[str]) -> str:
+    """Return why a program, or a command that ends in one, cannot run; '' if it can."""
+    if isinstance(words, str):
+        words = [words]
+    elif odd := next((word for word in words if re.search(r"^[^\s]*[;&|<>`][^\s]*$", word)), None):
+        return f"{odd[:80]!r} is for a shell: no shell runs it. Write one command"
+    elif words and not re.fullmatch(r"(.*/)?[\w.+][\w.+-]*", words[-1]):
+        return f"{words[-1][:80]!r} is not the name or path of a program"
+    try:
+        for word in (*words[:1], *words[1:][-1:]):
+            _as_launch_command(word)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _as_filter(text: str) -> str:
@@ -119,7 +136,7 @@ class HostSettings(Settings):
     mpi: Literal["auto", "openmpi", "mpich", "intelmpi", "mvapich2"] = stated("auto", "MPI library", "MPI")
     """Library of the launch command. If chosen here, it holds for all programs, which must be built for it."""
     launcher: Launcher = stated(MPIRUN, "Launcher", "MPI")
-    """Starts the ranks: mpirun of the MPI library, or a command of the batch system."""
+    """Starts the ranks: mpirun, or a command of the batch system: srun over PMIx or PMI-2, flux, mpiexec of PALS."""
     mpirun: LaunchCommand | None = stated(None, "Launch command", "MPI", usual="of the program's library")
     """Its name in PATH or its full path, the same on every host."""
     transport: TransportText = stated(NATIVE, "Transport", "MPI")

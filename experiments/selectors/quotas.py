@@ -12,12 +12,14 @@ from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from analysis.numbers import grouped, plural
+from analysis.numbers import grouped, plural, significant
 from experiments.errors import FieldError, InvalidSpec
 from experiments.models import Artifact, Project, State, Trial
 from experiments.models.usage import machine_hours
 
 GIB: Final = 1 << 30
+_LITTLE: Final = 10
+"""Use below it is shown with decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Quota:
     @property
     def words(self) -> str:
         """Return text such as ``1 200 of 20 000 trials``."""
-        used = grouped(round(self.used))
+        used = significant(self.used, 2) if self.used < _LITTLE else grouped(round(self.used))
         return f"{used} of {grouped(self.most)} {self.unit}" if self.most else f"{used} {self.unit}, without limit"
 
 

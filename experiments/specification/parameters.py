@@ -328,7 +328,8 @@ def sentence(error: Any, name: str = "") -> str:
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
     if kind in _SENTENCES:
         text = _SENTENCES[kind]
-        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_quoted(value)}"
+        comma = "; write a point, not a comma" if re.fullmatch(r"\d+,\d+", str(value).strip()) else ""
+        return text if kind in {"missing", "extra_forbidden"} else f"{text}, not {_quoted(value)}{comma}"
     if kind == "value_error":
         return str(context["error"])
     name = name or ".".join(map(str, error["loc"]))

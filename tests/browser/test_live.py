@@ -79,6 +79,34 @@ def test_what_starts_is_seen_on_home_and_in_the_header_without_loading_anew(page
     assert page_errors == []
 
 
+@pytest.mark.parametrize("width", [1600, 1441, 1280, 1201, 1024, 390])
+def test_progress_in_the_header_covers_nothing(page, person, width):
+    for name in ("First", "Second"):
+        spec = parse({"name": name, "workload": "water", "sweep": {"hosts": [1, 2]}, "repetitions": 3})
+        Experiment.submit(spec, project=Project.objects.get(slug=DEFAULT_PROJECT), owner=person)
+    claimed()
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto("/")
+    expect(page.locator(".bezel .pulse")).to_contain_text("1 running")
+    page.locator(".bezel .pulse-left").evaluate(  # the longest words
+        """left => left.innerHTML = "<span class='pulse-over'>12 of 135 trials<span class='pulse-of'> of 12 experiments</span>,"
+            + " 3 repeated, </span>1 h 40 min left" """
+    )
+    wrong = page.evaluate(
+        """() => {
+            const boxes = [...document.querySelectorAll(".bezel .wrap > *")].filter(e => e.checkVisibility())
+                .sort((a, b) => a.getBoundingClientRect().left - b.getBoundingClientRect().left);
+            const rights = boxes.map(e => Math.max(e.getBoundingClientRect().right,
+                ...[...e.querySelectorAll(".pulse-left")].map(part => part.getBoundingClientRect().right)));
+            const rows = boxes.map(e => Math.round(e.getBoundingClientRect().y + e.getBoundingClientRect().height / 2));
+            return boxes.slice(1).filter((e, i) => Math.abs(rows[i] - rows[i + 1]) > 12
+                || rights[i] > e.getBoundingClientRect().left + 1).map(e => e.outerHTML.slice(0, 80))
+                .concat(rights.some(right => right > innerWidth) ? [`beyond ${innerWidth}: ${rights}`] : []);
+        }"""
+    )
+    assert wrong == []
+
+
 def test_a_refresh_of_the_server_status_keeps_its_fold_open(page, person, page_errors):
     Heartbeat.record("worker", "second@n2")
     Heartbeat.record("worker", "first@n1")

@@ -77,6 +77,7 @@ def header_of(user: Any) -> dict[str, Any]:
         running=Count("pk", filter=Q(state__in=ACTIVE)),
         queued=Count("pk", filter=Q(state=State.QUEUED)),
         current=Count("pk", filter=Q(superseded=False, configuration__in_design=True)),
+        repeated=Count("pk", filter=Q(superseded=False, configuration__in_design=True, attempt__gt=1)),
         newest=Max("pk"),
     )
     current = {row["experiment_id"]: row["current"] for row in rows}
@@ -89,7 +90,18 @@ def header_of(user: Any) -> dict[str, Any]:
     ahead = _ahead_of(current.keys())
     total = sum(ahead.trials.get(pk, 0) for pk in current)
     over = max(0, total - sum(current.values()))
-    return {**header, "total": total, "over": over, "experiments": len(current), "left_s": ahead.latest_s(current)}
+    left_s = ahead.latest_s(current)
+    if queued and left_s is not None and left_s < 1:  # later than expected: trials that wait are not finishing
+        left_s = None
+    repeated = sum(row["repeated"] for row in rows)
+    return {
+        **header,
+        "total": total,
+        "over": over,
+        "repeated": repeated,
+        "experiments": len(current),
+        "left_s": left_s,
+    }
 
 
 def ended_among(user: Any, slugs: Sequence[str]) -> list[dict[str, str]]:

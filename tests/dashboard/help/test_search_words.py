@@ -14,6 +14,9 @@ from tests.experiments import factories
 
 FIRST_HITS = {
     "regression": "follow-histories",
+    "how do I invite a colleague": "work-in-projects#invite-a-user",
+    "RAPL": "let-users-read-rapl",
+    "pin ranks": "bind-ranks",
     "speedup": "terms#speed-up",
     "upgrade": "upgrade",
     "slow node": "add-a-cluster#check-the-cluster",

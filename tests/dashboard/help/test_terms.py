@@ -94,6 +94,10 @@ def test_the_terms_are_a_guide_of_their_own() -> None:
             ["ideal-time", "waiting-for-core"],
         ),
         ("Ideal from 1 host", ["ideal-time"]),
+        (
+            "Set TaskPlugin; PMIx, PALS and netem over a jump host.",
+            ["task-plugin", "pmi", "pals", "netem", "jump-host"],
+        ),
         ("Ranks were <descheduled> for 20 % of the time on an ideal network.", ["descheduled"]),
         ("2 hosts & 4 hosts are equal.", []),
     ],

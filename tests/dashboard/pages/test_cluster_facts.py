@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from experiments.cluster_kinds import facts as cluster_facts
 from experiments.models import Cluster
 from tests.dashboard.texts import text_of
 
@@ -49,6 +50,7 @@ def test_form_shows_stored_facts(maintainer):
     ("name", "wrong", "words"),
     [
         ("hosts", "2.5", "must be a whole number"),
+        ("price_per_kwh", "0,30", "must be a number, not &#x27;0,30&#x27;; write a point, not a comma"),
         ("hosts", "0", "greater than or equal to 1"),
         ("clock_hz", "fast", "write for example"),
         ("clock_hz", "3 parsec", "unknown unit"),
@@ -76,3 +78,13 @@ def test_facts_without_a_form_field_stay(maintainer):
     Cluster.objects.get(slug="testbed").describe({"room": "B 12", "hosts": 3})
     maintainer.post(ADDRESS, {"hosts": ""})
     assert stored() == {"room": "B 12"}
+
+
+def test_the_form_shows_every_fact_and_saving_it_loses_none(maintainer):
+    facts = {"idle_watts_per_host": 40.0, "mtu": 9000, "offloads": "tso"}
+    Cluster.objects.get(slug="testbed").describe(facts)
+    form = maintainer.get(ADDRESS)
+    fields = [field for _, _, group in form.context["groups"] for field in group]
+    assert {field.path for field in fields} == set(cluster_facts.fields())
+    maintainer.post(ADDRESS, {field.path: field.value for field in fields})
+    assert stored() == facts

@@ -97,6 +97,7 @@ def test_home_is_refreshed_when_a_trial_ends_and_another_is_queued(page: Client,
     last.save()
     response = page.get(reverse("pulse"), {"seen": before})
     assert (response.context["running"], response.context["queued"]) == (0, 2)
+    assert response.context["repeated"] == 1, "the reason for less progress than before"
     assert "rankwire:work" in response.headers["HX-Trigger"]
 
 

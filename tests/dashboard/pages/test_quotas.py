@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from experiments.models import Experiment, Project
 from experiments.models.states import Priority
+from experiments.selectors.quotas import Quota
 from tests.dashboard.api.clients import EXPERIMENTS, client_of
 from tests.dashboard.reader import Reader
 from tests.experiments import factories
@@ -41,6 +42,14 @@ def test_little_usage_is_near_to_no_quota(experiment: Experiment, settings) -> N
     assert page.get(reverse("quotas")).context["answer"] == "No quota is used up: all usage is below 1 %."
     settings.QUOTA_QUEUED_TRIALS = 5
     assert "is nearest to one with 4 of 5 trials" in page.get(reverse("quotas")).context["answer"]
+
+
+@pytest.mark.parametrize(
+    ("used", "words"),
+    [(0.1357, "0.14 of 250 GiB"), (0.0, "0 of 250 GiB"), (4, "4 of 250 GiB"), (12.6, "13 of 250 GiB")],
+)
+def test_little_usage_is_not_shown_as_none(used: float, words: str) -> None:
+    assert Quota("capture_gib", "Captures", "GiB", "capture", used, 250).words == words
 
 
 def test_superusers_are_led_from_quotas_to_the_projects_that_hold_them(experiment: Experiment) -> None:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from dashboard.pages import server
 from experiments.models import BackgroundTask, Cluster, Experiment, Heartbeat, Project, Trial
+from experiments.selectors.queue_forecast import Outlook
 from tests.dashboard.texts import text_of
 
 SERVER = reverse("server")
@@ -83,6 +84,10 @@ def test_it_counts_the_queue_of_each_cluster_with_its_end(maintainer, submit, ru
     assert (rows["testbed"]["row"].active, rows["testbed"]["row"].queued) == (1, trials - 1)
     assert rows["testbed"]["ends_in_s"] == pytest.approx(10 * trials, abs=2)
     assert (rows["local"]["row"].queued, rows["local"]["ends_in_s"]) == (0, None)
+    rows = [{"cluster_id": entry["row"].cluster.pk, "experiment_id": pk, "count": 1, "since": timezone.now()}
+            for entry in maintainer.get(SERVER).context["clusters"] for pk in (1, 2)]  # fmt: skip
+    (first, *_) = server._clusters(rows, [], {1: Outlook(left_s=74), 2: Outlook()})
+    assert (first["ends_in_s"], first["has_unknown_end"]) == (74, True), "later than this"
     page = maintainer.get(SERVER)
     assert [row["trial"].pk for row in page.context["running"]] == [trial.pk]
     assert f'href="{trial.get_absolute_url()}"' in page.content.decode()

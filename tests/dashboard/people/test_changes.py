@@ -83,12 +83,20 @@ def test_a_changed_setting_of_a_cluster_is_named_with_its_values(library: Projec
     many = dict.fromkeys(("A", "B", "C"), "x" * 100)
     rack = Cluster.objects.create(slug="rack", name="Rack", kind="ssh", settings={"hosts": ["n1"], "environment": many})
     rack.set_up(name="Rack", settings={"hosts": ["n1"], "environment": many, "key": "/srv/new"}, enabled=False)
-    fields = root.get("/changes/").context["rows"][0]["fields"]
+    rack.set_up(name="Rack", settings=rack.settings | {"offloads": "off"}, enabled=False)
+    log = root.get("/changes/").context["rows"]
+    assert log[0]["fields"] == [("Offloads", "not set", "off while trials run")]
+    fields = log[1]["fields"]
     assert ("Private key", "not set", "/srv/new") in fields
     assert sorted(label for label, _, _ in fields) == ["Private key", "accepts experiments"]
-    rack.set_up(name="Rack", settings={"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False)
-    rack.describe({"clock_hz": 3e9})
-    fields = [field for row in root.get("/changes/").context["rows"][:2] for field in row["fields"]]
+    rack.set_up(
+        name="Rack", settings=rack.settings | {"hosts": ["n1", "n2"], "environment": {**many, "B": "y"}}, enabled=False
+    )
+    rack.describe({"clock_hz": 3e9, "offloads": "off"})
+    rows = root.get("/changes/").context["rows"][:2]
+    assert [row["address"] for row in rows] == ["/clusters/rack/", "/clusters/rack/"]
+    fields = [field for row in rows for field in row["fields"]]
+    assert ("Offloads", "not set", "off") in fields, "a fact has no choices"
     assert ("Hosts", "n1", "n1, n2") in fields
     assert ("environment: B", "x" * 100, "y") in fields
     assert ("Clock", "not set", "3 GHz") in fields

@@ -81,6 +81,22 @@ def test_a_new_account_gets_its_password_from_whom_the_link_is_given_to(root: Cl
         assert (again.status_code, list(again.context["form"].errors)) == (422, ["username"])
 
 
+@pytest.mark.parametrize(("half", "at"), [({"role": "maintainer"}, "project"), ({"project": "default"}, "role")])
+def test_a_new_account_with_half_a_membership_is_refused(root: Client, half: dict[str, str], at: str) -> None:
+    answer = root.post(LIST, {"username": "lise", "email": "", **half})
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, [at])
+    assert not User.objects.filter(username="lise").exists()
+
+
+def test_a_first_password_names_the_account_and_speaks_of_no_tokens(root: Client, client: Client) -> None:
+    [link] = re.findall(r'id="key">(http[^<]+)<', root.post(LIST, {"username": "lise"}).content.decode())
+    form = client.get(link, follow=True)
+    assert "You sign in as <b>lise</b>" in text_of(form)
+    assert "tokens" not in text_of(form).partition("<main")[2]
+    wrong = client.post(form.redirect_chain[-1][0], {"password1": "short", "password2": "other"})
+    assert list(wrong.context["form"].errors) == ["password1", "password2"]
+
+
 def test_too_many_wrong_passwords_are_shown_and_forgiven(root: Client, client: Client, person: User) -> None:
     person.set_password("correct horse")
     person.save()
@@ -137,11 +153,11 @@ def test_rights_of_another_superuser_are_removed_after_a_dialog(root: Client, pe
 
 def test_a_new_account_needs_an_e_mail_address_of_its_own(root: Client) -> None:
     User.objects.filter(username="root").update(email="root@example.org")
-    answer = root.post(LIST, {"username": "lise", "email": "Root@example.org", "role": "submitter"})
+    answer = root.post(LIST, {"username": "lise", "email": "Root@example.org"})
     assert answer.status_code == 422
     assert "Another account has this e-mail address." in answer.content.decode()
     for name in ("lise", "otto"):  # without an address
-        assert root.post(LIST, {"username": name, "email": "", "role": "submitter"}).status_code == 200
+        assert root.post(LIST, {"username": name, "email": ""}).status_code == 200
 
 
 def test_personal_data_of_a_closed_account_are_removed_and_its_experiments_stay(root: Client, person: User) -> None:

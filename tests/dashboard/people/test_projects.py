@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from lxml.html import fromstring
 
 from experiments.models import ApiToken, Invitation, Membership, Project, Webhook
 from tests.dashboard.api.clients import client_of
@@ -127,3 +128,46 @@ def test_a_token_below_maintaining_gives_no_roles(optics: Project, mia: Any) -> 
     address = "/api/v1/projects/optics/members/ada/"
     assert api.put(address, {"role": "viewer"}, content_type="application/json").status_code == 403
     assert not Membership.objects.filter(user__username="ada").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "data", "links"),
+    [
+        ("/projects/optics/settings/", {"settings-name": "O", "settings-most_queued_trials": "x"},
+         ["#id_settings-most_queued_trials"]),
+        ("/projects/optics/members/", {"member-name": "ghost", "member-role": "viewer"}, ["#id_member-name"]),
+        ("/people/", {"username": "a b", "email": "x"}, ["#id_username", "#id_email"]),
+        ("/account/tokens/", {"name": ""}, ["#id_name"]),
+        ("/clusters/testbed/facts/", {"cores_per_host": "many"}, ["#f-cores_per_host"]),
+    ],
+)  # fmt: skip
+def test_a_refused_form_is_summed_up_with_links_to_its_fields(
+    optics: Project, address: str, data: dict[str, str], links: list[str]
+) -> None:
+    browser = Client()
+    browser.force_login(factories.person("root", "maintainer", is_superuser=True))
+    answer = browser.post(address, data)
+    assert answer.status_code == 422
+    page = fromstring(answer.content.decode())
+    (summary,) = page.xpath("//p[@data-refused]")
+    assert set(links) <= set(summary.xpath(".//a/@href"))
+    assert all(page.xpath(f"//*[@id='{link[1:]}']/@aria-invalid") for link in links)
+
+
+def test_superusers_see_closed_accounts_among_members_and_reach_them(optics: Project, mia: Any) -> None:
+    factories.person("gone", "viewer", optics, is_active=False)
+    browser = Client()
+    browser.force_login(factories.person("root", is_superuser=True))
+    rows = fromstring(browser.get("/projects/optics/").content.decode()).xpath("//section[1]//tbody/tr/th")
+    assert [("closed account" in row.text_content(), row.xpath("./a/@href")) for row in rows] == [
+        (member.user.get_username() == "gone", [f"/people/{member.user.pk}/"])
+        for member in optics.memberships.order_by("role")
+    ]
+
+
+def test_a_valid_token_has_a_name_of_its_own(browser: Client, mia: Any) -> None:
+    ApiToken.issue(mia, "laptop")
+    answer = browser.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": 9})
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["name"])
+    mia.api_tokens.update(expires_at=mia.date_joined)
+    assert browser.post("/account/tokens/", {"name": "laptop", "scope": "read", "days": 9}).status_code == 200

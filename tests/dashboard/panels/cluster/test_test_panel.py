@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from lxml.html import fromstring
 
 from experiments.models import Cluster, ClusterTest, Experiment, Project
 from tests.dashboard.texts import text_of
@@ -107,6 +108,8 @@ def test_steps_that_were_not_tried_for_one_reason_are_one_row(page: Client, rack
     response = page.get(reverse("cluster", args=["rack"]))
     assert [step["name"] for step in response.context["steps"]] == [*3 * ["Reach"], "Link, Clocks", "GPU"]
     assert response.context["counts"] == [("problem", "3 problems"), ("skipped", "3 without result")]
+    terms = fromstring(response.content.decode()).xpath("//ol[@class='test-steps']/li/div/b/a/@href")
+    assert [address.partition("#")[2] for address in terms] == [*3 * ["check.reach"], "check.link", "check.clocks"]
 
 
 def test_waiting_check_names_the_other_cluster_of_the_trial(page: Client, rack: Cluster) -> None:

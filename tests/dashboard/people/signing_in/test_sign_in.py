@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.cache import caches
 from django.test import Client
+from lxml.html import fromstring
 
 from experiments.models import ApiToken
 from tests.dashboard.people.signing_in.second_factor import FACTOR, PERSON, code_now
@@ -45,6 +46,13 @@ def test_a_second_factor_is_asked_after_the_password(signed_in: Client, person: 
     caches["default"].clear()  # the code that activated it would be one that was used
     assert signed_in.post(f"{FACTOR}authenticate/", {"code": code_now(secret[1])}).status_code == 302
     assert signed_in.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize(("host", "disabled"), [("127.0.0.1:8000", ["disabled"]), ("localhost:8000", [])])
+def test_a_key_is_added_only_at_an_address_with_a_name(signed_in: Client, host: str, disabled: list[str]) -> None:
+    page = signed_in.get(f"{FACTOR}webauthn/add/", headers={"host": host}).content.decode()
+    assert fromstring(page).xpath("//button[@id='mfa_webauthn_add']/@disabled") == disabled
+    assert ("Keys need a host name" in page) == bool(disabled)
 
 
 def test_passkeys_begin_with_a_challenge_and_what_they_need_is_served(person: User, client: Client) -> None:
