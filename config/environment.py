@@ -254,6 +254,7 @@ class Environment(BaseModel):
     RANKWIRE_ADDRESS: Address = setting(
         "http://127.0.0.1:8000",
         "Address without a path, with which links in mails, webhooks and exports begin; see [Notices](../how-to/get-notified.md)",
+        default_text="address of `script/server`",
     )
     RANKWIRE_NAME: str = setting(
         "",

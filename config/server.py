@@ -58,7 +58,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def serve(host: str, port: int, *, demo: bool) -> None:
     installation = Installation.of_environment()
     with listen(host, port) as listener, embedded_services(installation, meanwhile=load_libraries) as lease:
-        environment = web_environment(installation, lease, host)
+        environment = web_environment(installation, lease, host, listener)
         load(environment)
         set_up(environment, *([] if demo else ["--no-demo"]), meanwhile=["config.wsgi", "config.gunicorn"])
         with Supervisor(installation, environment) as supervisor:
@@ -88,10 +88,15 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def web_environment(installation: Installation, lease: Lease, host: str) -> dict[str, str]:
-    """Return the environment; a public `host` allows this machine's names."""
+def web_environment(installation: Installation, lease: Lease, host: str, listener: socket.socket) -> dict[str, str]:
+    """Return the environment; a public `host` allows this machine's names.
+
+    Links begin with the listening address, unless a setting names another.
+    """
     environment = child_environment(installation, lease.state)
     settings = Environment.load(ROOT / ".env")
+    if "RANKWIRE_ADDRESS" not in settings.model_fields_set:
+        environment["RANKWIRE_ADDRESS"] = address_of(listener)
     if not _is_loopback(host):
         allowed = [*settings.RANKWIRE_ALLOWED_HOSTS, *machine_names(host)]
         environment["RANKWIRE_ALLOWED_HOSTS"] = ",".join(dict.fromkeys(allowed))
@@ -111,15 +116,19 @@ def machine_names(host: str) -> list[str]:
     return [*named, socket.gethostname(), socket.getfqdn(), *literals]
 
 
-def banner(listener: socket.socket, var: Path) -> str:
+def address_of(listener: socket.socket) -> str:
+    """Return "http://HOST:PORT", with the host name if it listens on all addresses."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host).is_unspecified:
         host = socket.gethostname()
-    literal = f"[{host}]" if ":" in host else host
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def banner(listener: socket.socket, var: Path) -> str:
     prefix = Environment.load(ROOT / ".env").RANKWIRE_PREFIX
     directory = os.path.relpath(var) if var.is_relative_to(ROOT) else str(var)
     return (
-        f"Rankwire runs at http://{literal}:{port}{prefix}\n"
+        f"Rankwire runs at {address_of(listener)}{prefix}\n"
         f"sign in as admin; the first password is in {directory}/admin-password\n"
         f"logs are in {directory}/log; Ctrl-C stops everything"
     )

@@ -132,5 +132,5 @@ class ExploreExportView(APIView):
             raise NotFound(f"There is no export {form}; there are {', '.join(FORMATS)}.")
         refuse_unknown(request, NAMES | {"rows", "every"})
         refuse_empty(request, ConfigurationFilter)
-        made = exported(request.user, request._request.GET, form)
+        made = exported(request.user, request._request.GET, form, request.build_absolute_uri("/").rstrip("/"))
         return accepted(made, request) if isinstance(made, BackgroundTask) else made

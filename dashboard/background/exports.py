@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -30,12 +30,13 @@ _STEP_ROWS: Final = 500
 _SLUG: Final = re.compile(r"[-\w]{1,100}", re.ASCII)
 
 
-def exported(user: Any, query: QueryDict, form: str) -> StreamingHttpResponse | BackgroundTask:
+def exported(user: Any, query: QueryDict, form: str, address: str) -> StreamingHttpResponse | BackgroundTask:
     """Return a small table as a stream, otherwise the task that makes it.
 
+    Links of a stream begin with ``address``, that of the request; those of a task with the address of the settings.
     Raise CannotExplore, or Busy if too many tasks wait.
     """
-    table = Export.of(user, query, form)
+    table = replace(Export.of(user, query, form), address=address)
     if form != "csvm" and table.total > settings.DIRECT_EXPORT_ROWS:
         return _task(user, query, form, table)
     try:
@@ -64,6 +65,8 @@ class Export:
     scope: str
     total: int
     """Number of configurations or trials."""
+    address: str
+    """Address with which links begin."""
 
     @classmethod
     def of(cls, user: Any, query: QueryDict, form: str) -> Export:
@@ -72,13 +75,14 @@ class Export:
         matching = table_of(question)
         counted = question.configurations.order_by()
         total = (counted if rows.kind == ROWS[0] else trials_of(counted, every=rows.every)).count()
-        return cls(rows, form, matching, question.look.columns, question.query.scope, total)
+        return cls(rows, form, matching, question.look.columns, question.query.scope, total, settings.PUBLIC_ADDRESS)
 
     def body(self) -> Iterator[bytes]:
         """Yield the bytes of the file, a piece per ``step`` rows."""
         if self.rows.kind == ROWS[0]:
             return self._of_configurations()
-        table = TrialTable(trials_of(self.matching, every=self.rows.every), long=self.rows.kind == "measurements")
+        trials = trials_of(self.matching, every=self.rows.every)
+        table = TrialTable(trials, long=self.rows.kind == "measurements", address=self.address)
         if self.form == "csvm":
             return iter([json.dumps(dimensions(table.columns), indent=1).encode()])
         return frames.WRITERS[self.form](table.pieces(), table.columns)
@@ -94,7 +98,7 @@ class Export:
         if self.form == "csvm":
             columns = configurations.described_columns(parameters, self.metrics)
             return iter([json.dumps(dimensions(columns), indent=1).encode()])
-        rows = configurations.rows(self.matching, parameters, self.metrics, self.scope)
+        rows = configurations.rows(self.matching, parameters, self.metrics, self.scope, self.address)
         return configurations.WRITERS[self.form](rows, configurations.columns(parameters, self.metrics))
 
 

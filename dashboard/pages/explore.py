@@ -179,7 +179,7 @@ def export(request: HttpRequest, form: str) -> HttpResponse | StreamingHttpRespo
     if form not in FORMATS:
         raise Http404
     try:
-        made = exported(request.user, request.GET, form)
+        made = exported(request.user, request.GET, form, request.build_absolute_uri("/").rstrip("/"))
     except CannotExplore as error:
         return render(request, "explore/wrong.html", {"place": "explore", "why": str(error)}, status=400)
     return redirect(made) if isinstance(made, BackgroundTask) else made

@@ -43,6 +43,7 @@ from experiments.models.experiment import cluster_for, require_offered
 from experiments.revision import Revision, preview_of
 from experiments.selectors.diagnosis import answers_of, diagnosis_of
 from experiments.specification import ExperimentSpec, design, parse
+from experiments.specification.goal import Budget
 from experiments.specification.network_study import expanded
 from experiments.specification.parameters import CLUSTER_PARAMETERS, LAUNCH_PARAMETERS
 from experiments.specification.yaml_lines import YamlDocument
@@ -176,8 +177,10 @@ def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
             name: sorted(more.union(measured.get(name, ()))) if (more := sizes.get(name)) else values
             for name, values in draft["sweep"].items()
         }
-    if "goal" in draft:  # its question is of all sizes, and its rounds choose the repetitions
-        return {**draft, "name": name}
+    if "goal" in draft:  # its question is of all sizes, and its rounds choose the repetitions in a larger budget
+        more = Budget(trials=sum(count for _, count in suggested))
+        budget = Budget(**draft["goal"]["budget"]).extended(more).model_dump(exclude_none=True)
+        return {**draft, "name": name, "goal": {**draft["goal"], "budget": budget}}
     return {**draft, "name": name, "repetitions": max(count for _, count in suggested)}
 
 

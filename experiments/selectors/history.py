@@ -12,7 +12,7 @@ from analysis.statistics import History, HistoryPoint, detect_changes
 from experiments.access import visible_experiments, visible_trials
 from experiments.common.facts import by_dotted_name
 from experiments.models import Cluster, Configuration, Environment, ExpectedChange, HistoryPart, Measurement, Trial
-from experiments.models.states import measured
+from experiments.models.states import excluded_as_disturbed, measured
 from experiments.traffic import in_statistics
 
 MOST_TRIALS: Final = 300
@@ -93,7 +93,7 @@ def history_of(user: Any, configuration: str, cluster: str, metric: str) -> Conf
 def with_value(user: Any, configuration: str, cluster: str, metric: str) -> QuerySet[Trial]:
     """Return the newest measured trials with their ``value`` of a metric or None.
 
-    One more than are read, newest first.
+    Trials that other load slowed are excluded, as in statistics. One more than are read, newest first.
     """
     there = Subquery(Cluster.objects.filter(slug=cluster).values("pk"))
     seen = Subquery(visible_experiments(user).filter(pk=OuterRef("experiment")).order_by().values("pk"))
@@ -101,7 +101,8 @@ def with_value(user: Any, configuration: str, cluster: str, metric: str) -> Quer
     parts = HistoryPart.objects.alias(seen=seen).filter(hash=configuration, cluster=there, seen__isnull=False)
     # Each part has at least one trial: the newest n trials are in the newest n parts.
     parts = parts.order_by("-newest_at")[: MOST_TRIALS + 1]
-    trials = Trial.objects.filter(measured(), configuration__in=parts.values("configuration"), cluster=there)
+    clean = measured() & ~excluded_as_disturbed()
+    trials = Trial.objects.filter(clean, configuration__in=parts.values("configuration"), cluster=there)
     newest = trials.filter(ended_at__isnull=False).order_by("-ended_at", "-pk").values("pk")[: MOST_TRIALS + 1]
     value_row = FilteredRelation("measurements", condition=Q(measurements__metric=metric, measurements__scope="all"))
     # first the trials, then their values: a history may be much longer

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Callable
 from http.cookiejar import CookieJar
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
@@ -17,7 +19,8 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import psutil
 import pytest
 
-from config.server import machine_names
+from config.server import address_of, machine_names, web_environment
+from config.services.lease import Installation
 from tests.config.processes import called, process_of, processes_of, wait_for, wait_until_gone
 from tests.script.programs import Script
 
@@ -111,6 +114,18 @@ def test_it_answers_to_the_names_of_this_machine_when_it_is_opened_to_others() -
     assert "127.0.0.1" in names
     assert "0.0.0.0" not in names
     assert machine_names("lab.example.org")[0] == "lab.example.org"
+
+
+def test_links_begin_with_the_listening_address_unless_a_setting_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    installation = Installation.of_environment()
+    lease: Any = SimpleNamespace(state=SimpleNamespace(database_url="", redis_url=""))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.delenv("RANKWIRE_ADDRESS", raising=False)
+        made = web_environment(installation, lease, "127.0.0.1", listener)
+        assert made["RANKWIRE_ADDRESS"] == address_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+        monkeypatch.setenv("RANKWIRE_ADDRESS", "https://lab.example.org")
+        made = web_environment(installation, lease, "127.0.0.1", listener)
+        assert made["RANKWIRE_ADDRESS"] == "https://lab.example.org"
 
 
 def test_a_killed_service_host_and_a_killed_beat_are_restarted(start: Callable[..., Script], var: Path) -> None:

@@ -13,7 +13,7 @@ from analysis.conclusions.wording import point_words
 from analysis.statistics import HistoryPoint, detect_changes
 from analysis.statistics.changes import SHORTEST
 from experiments.models import Event, ExpectedChange, Experiment, HistoryPart, Trial
-from experiments.models.states import measured
+from experiments.models.states import excluded_as_disturbed, measured
 from experiments.selectors.history import MOST_TRIALS
 from experiments.selectors.history_list import FEWEST, METRIC
 from experiments.selectors.question import question_of
@@ -54,9 +54,8 @@ def newest_trials(parts: QuerySet[HistoryPart], cluster: int | None) -> list[tup
     """
     newest = parts.order_by("-newest_at").values("configuration")[:MOST_TRIALS]
     of_metric = {"measurements__metric": METRIC, "measurements__scope": "all"}
-    trials = Trial.objects.filter(
-        measured(), configuration__in=newest, cluster=cluster, ended_at__isnull=False, **of_metric
-    )
+    clean = measured() & ~excluded_as_disturbed()
+    trials = Trial.objects.filter(clean, configuration__in=newest, cluster=cluster, ended_at__isnull=False, **of_metric)
     rows = trials.order_by("-ended_at", "-pk").values_list("pk", "measurements__value", "experiment", "ended_at")
     newest_first = cast(list[tuple[int, float, int, datetime]], list(rows[:MOST_TRIALS]))
     return newest_first[::-1]

@@ -34,8 +34,9 @@ def answer_scale(question: ExperimentQuestion) -> Answer:
         return _no_difference(curve)
     why = Explanation()
     if last not in as_good:
-        why = explained(question, curve.points[best], curve.points[-1])
-        sentence = words.stop(curve, why.because)
+        worse = as_good[-1] + 1
+        why = explained(question, curve.points[best], curve.points[worse])
+        sentence = words.stop(curve, worse, why.because)
     elif 0 in as_good:
         sentence = words.between_worse(curve)
     else:

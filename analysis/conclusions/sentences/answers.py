@@ -234,10 +234,11 @@ def one_size(curve: SizeGrid) -> str:
     return f"Not enough data yet: only {size} finished, and a second size is needed."
 
 
-def stop(curve: SizeGrid, because: str) -> str:
-    """Return the sentences of a largest size that is measurably worse than the best."""
+def stop(curve: SizeGrid, worse: int, because: str) -> str:
+    """Return the sentences of the first size from which on all are measurably worse than the best."""
     head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {size_of(curve, curve.best)}")
-    return f"{head} {first_up(_against_best(curve, len(curve.points) - 1))}{because}."
+    few = "" if curve.claims.printed or len(curve.question.values(curve.points[worse])) > 1 else ", in one trial"
+    return f"{head} {first_up(_against_best(curve, worse))}{few}{because}."
 
 
 def still_gains(curve: SizeGrid, efficiency: float, because: str) -> str:

@@ -359,7 +359,7 @@ def cache_misses_grow(change: float) -> str:
 
 
 def bursts_reach(peak: float, link: str) -> str:
-    return f"all of {link}" if peak >= 1 else f"{percent(peak)} of {link}"
+    return f"all of {link}" if percent(peak) == percent(1.0) else f"{percent(peak)} of {link}"
 
 
 def retransmission_cost(bounds_s: tuple[float, float] | None, elapsed_s: float) -> tuple[str, str]:

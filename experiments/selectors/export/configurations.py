@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any, Final
 
 import polars as pl
-from django.conf import settings
 
 from experiments.metrics import described
 from experiments.models import Configuration
@@ -49,13 +48,19 @@ def described_columns(parameters: Sequence[str], metrics: Sequence[str]) -> list
     return described_names
 
 
-def rows(matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str) -> Iterator[list[Row]]:
-    """Yield the table in pieces; ``matching`` is an ordered query of configurations."""
+def rows(
+    matching: Any, parameters: Sequence[str], metrics: Sequence[str], scope: str, address: str
+) -> Iterator[list[Row]]:
+    """Yield the table in pieces; ``matching`` is an ordered query of configurations.
+
+    Links begin with ``address``.
+    """
     everything = iter(matching.iterator(chunk_size=_PIECE))
     while piece := list(islice(everything, _PIECE)):
         standing_of = certificate_statuses([configuration.pk for configuration in piece])
         yield [
             _row(row, parameters, metrics, standing_of.get(row.configuration.pk, _UNMEASURED))
+            | {"url": address + row.configuration.experiment.get_absolute_url()}
             for row in table_rows(piece, metrics, scope)
         ]
 
@@ -71,7 +76,6 @@ def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], 
         "project": experiment.project.slug,
         "configuration": configuration.pk,
         "hash": configuration.hash,
-        "url": settings.PUBLIC_ADDRESS + experiment.get_absolute_url(),
     }
     named = {"hosts": configuration.hosts, "ranks": configuration.ranks, **configuration.parameters}
     row |= {f"parameter.{name}": named.get(name) for name in parameters}

@@ -7,13 +7,13 @@ from collections.abc import Sequence, Set
 from typing import Any, Final
 
 import polars as pl
-from django.conf import settings
 from django.db import connection
 from django.urls import reverse
 
+from analysis.scaling import DISTURBED
 from experiments.common.sent_arrays import keys_text
-from experiments.models import Configuration, Experiment
-from experiments.models.states import Kind, State
+from experiments.models import Configuration, Experiment, Trial
+from experiments.models.states import Kind, State, excluded_as_disturbed
 from experiments.selectors.certificates import QUANTITIES
 from experiments.selectors.export.arrays import ExportedTrials, Keys
 from experiments.selectors.export.columns import Column
@@ -81,12 +81,15 @@ _CONFIGURATION: Final = ("pk", "hash", "in_design", "hosts", "ranks", "parameter
 
 
 class Facts:
-    """The facts of trials; ``parameters`` are those of any of their configurations."""
+    """The facts of trials; ``parameters`` are those of any of their configurations.
 
-    def __init__(self, chosen: ExportedTrials) -> None:
+    Links begin with ``address``.
+    """
+
+    def __init__(self, chosen: ExportedTrials, address: str) -> None:
         self.parameters = _parameters(chosen.configurations)
         self._experiments: dict[int, tuple[str, ...]] = {}
-        self._page = settings.PUBLIC_ADDRESS + reverse("trial", args=[0]).removesuffix("0/")
+        self._page = address + reverse("trial", args=[0]).removesuffix("0/")
 
     def of(self, trials: Keys) -> pl.DataFrame:
         """Return the columns of these trials, by key."""
@@ -98,10 +101,10 @@ class Facts:
             _configurations(rows["configuration"], self.parameters), on="configuration", maintain_order="left"
         )
         rows = rows.join(self._of_experiments(rows["experiment_id"]), on="experiment_id", maintain_order="left")
-        counts = pl.col("state").eq(State.FINISHED) & pl.col("kind").eq(Kind.MEASURED) & pl.col("superseded").eq(0)
+        rows = rows.with_columns(_excluded(rows["trial"]).alias("excluded"))
         return rows.with_columns(
             pl.format(f"{self._page}{{}}/", "trial").alias("url"),
-            (counts & pl.col("in_design")).alias("counts"),
+            pl.col("excluded").is_null().alias("counts"),
             pl.col("link_kept").cast(_YES),
             *(pl.col(name).cast(pl.Datetime("us", "UTC")) for name in _TIMES),
         )
@@ -116,6 +119,23 @@ class Facts:
         schema = {"experiment_id": _WHOLE, "experiment": _TEXT, "name": _TEXT, "project": _TEXT, "workload": _TEXT}
         rows = [(key, *self._experiments[key]) for key in distinct if key in self._experiments]
         return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _excluded(trials: pl.Series) -> pl.Expr:
+    """Return the reason why statistics exclude a trial, null if they use it."""
+    slowed = Trial.objects.filter(excluded_as_disturbed(), pk__in=trials.to_list()).values_list("pk", flat=True)
+    return (
+        pl.when(pl.col("state") != State.FINISHED)
+        .then(pl.col("state"))
+        .when(pl.col("kind") != Kind.MEASURED)
+        .then(pl.col("kind"))
+        .when(pl.col("superseded") == 1)
+        .then(pl.lit("replaced"))
+        .when(~pl.col("in_design"))
+        .then(pl.lit("not in the design"))
+        .when(pl.col("trial").is_in(list(slowed)))
+        .then(pl.lit(DISTURBED))
+    )
 
 
 def _configurations(keys: pl.Series, parameters: Sequence[Column]) -> pl.DataFrame:

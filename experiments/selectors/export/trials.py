@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from django.conf import settings
 from django.db.models import QuerySet
 
 from experiments.common import budget
@@ -51,6 +52,7 @@ _FIXED: Final = (
     _column("version", _WHOLE, "Version of its specification."),
     _column("state", _TEXT, f"State: {', '.join(State.values)}."),
     _column("counts", _YES, "True if the trial is in statistics."),
+    _column("excluded", _TEXT, "Reason why statistics exclude the trial; empty if they use it."),
     _column("queued_at", _TIME, "Time at which it was queued."),
     _column("running_at", _TIME, "Time at which its program was launched."),
     _column("ended_at", _TIME, "Time at which it ended."),
@@ -75,6 +77,7 @@ _NAMES: Final = [
     "kind",
     "repetition",
     "counts",
+    "excluded",
     "trust",
     "link_kept",
 ]
@@ -97,13 +100,14 @@ def trials_of(configurations: QuerySet[Configuration], *, every: bool) -> QueryS
 class TrialTable:
     """The table of trials: one row per trial, or (``long``) per measurement.
 
-    ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys.
+    ``columns`` describe the columns of the frames that ``pieces`` yields, in order of trial keys. Links begin with ``address``, by default
+    that of the settings.
     """
 
-    def __init__(self, trials: QuerySet[Trial], *, long: bool = False) -> None:
+    def __init__(self, trials: QuerySet[Trial], *, long: bool = False, address: str = "") -> None:
         chosen = ExportedTrials.of(trials)
         self._trials, self._long = chosen.trials, long
-        self._facts, self._arrays = Facts(chosen), Arrays(chosen)
+        self._facts, self._arrays = Facts(chosen, address or settings.PUBLIC_ADDRESS), Arrays(chosen)
         measured = (_metric(*name) for name in self._arrays.measured)
         parameters = self._facts.parameters
         self.columns: tuple[Column, ...] = (

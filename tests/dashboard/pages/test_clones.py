@@ -74,7 +74,7 @@ def test_a_clone_with_a_goal_adds_recommended_sizes_to_its_design(
     suggested = diagnosis_of(original).suggested
     draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
     assert draft["sweep"]["hosts"] == sorted({1, 2, 4}.union(parameters["hosts"] for parameters, _ in suggested))
-    assert draft["goal"] == original.specification["goal"]
+    assert draft["goal"]["budget"] == {"trials": 12 + sum(count for _, count in suggested)}
 
 
 @pytest.mark.parametrize("explores", [False, True])
@@ -87,9 +87,7 @@ def test_a_clone_to_run_recommended_trials_keeps_the_goal_and_the_sizes_of_its_q
     suggested = SimpleNamespace(suggested=[({"hosts": 3}, 4)])
     monkeypatch.setattr("dashboard.pages.new.diagnosis_of", lambda _: suggested)
     draft = page.get(reverse("new"), {"from": original.slug, "next": "1"}).context["form"].draft
-    assert (draft["goal"], draft["repetitions"]) == (
-        original.specification["goal"],
-        original.specification["repetitions"],
-    )
+    larger = {**original.specification["goal"], "budget": {"trials": 16}}
+    assert (draft["goal"], draft["repetitions"]) == (larger, original.specification["repetitions"])
     spec = parse(draft)
     assert (spec.explores, list(spec.values()["hosts"])) == (explores, [1, 2, 3, 4])

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -75,7 +74,7 @@ def test_every_trial_leaves_with_all_its_parameters_and_measurements(page: Clien
         assert row["parameter.hosts"] == trial.configuration.hosts
         assert (row["experiment"], row["hash"], row["counts"]) == (measured.slug, trial.configuration.hash, True)
         assert row["ended_at"] == trial.ended_at
-        assert row["url"] == f"{settings.PUBLIC_ADDRESS}{trial.get_absolute_url()}"
+        assert row["url"] == f"http://testserver{trial.get_absolute_url()}"
     assert tables["json"] == tables["jsonl"]
     names = list(rows[0])
     assert [list(table[0]) for table in tables.values()] == [names] * 4
@@ -101,6 +100,20 @@ def test_export_has_excluded_trials_only_on_request(page: Client, measured: Expe
     assert all(row["counts"] for row in some)
     refused = page.get("/explore/export.csv", {"every": "true"})
     assert (refused.status_code, b"rows=trials" in refused.content) == (400, True)
+
+
+def test_export_has_the_reason_of_each_excluded_trial(page: Client, measured: Experiment) -> None:
+    slowed, used, failed, replaced = measured.trials.counted().order_by("configuration", "pk")[:4]
+    slowed.conditions["disturbances"] = ["other load"]
+    Trial.objects.filter(pk=slowed.pk).update(trust="degraded", conditions=slowed.conditions)
+    Trial.objects.filter(pk=failed.pk).update(state="failed")
+    Trial.objects.filter(pk=replaced.pk).update(superseded=True)
+    rows = {row["trial"]: row for row in as_rows("json", exported(page, "json", rows="trials", every="true"))}
+    reasons = [rows[trial.pk]["excluded"] for trial in (slowed, failed, replaced, used)]
+    assert reasons == ["disturbed by other load", "failed", "replaced", None]
+    counted = set(measured.trials.counted().values_list("pk", flat=True))
+    assert {key for key, row in rows.items() if row["excluded"] is None} == counted
+    assert {key for key, row in rows.items() if row["counts"]} == counted
 
 
 def test_csvm_defines_the_columns(page: Client, measured: Experiment) -> None:
@@ -153,7 +166,10 @@ def test_rest_export_has_only_visible_trials(page: Client, person: User, measure
     assert (wrong.status_code, wrong.json()["errors"][0]["path"]) == (400, "rows")
 
 
-def test_the_command_line_writes_the_same_file(page: Client, measured: Experiment, tmp_path: Path) -> None:
+def test_the_command_line_writes_the_same_file(
+    page: Client, measured: Experiment, tmp_path: Path, settings: Any
+) -> None:
+    settings.PUBLIC_ADDRESS = "http://testserver"
     file = tmp_path / "trials.csv"
     call_command("export", str(file), "where=hosts = 1", f"experiment={measured.slug}")
     assert file.read_bytes() == exported(page, "csv", rows="trials", where="hosts = 1", experiment=measured.slug)

@@ -50,6 +50,15 @@ def test_it_finds_a_step_and_explains_it(stepped, page, person):
     assert len(data["trials"]) == 12
 
 
+def test_a_history_has_no_step_of_trials_that_other_load_slowed(stepped, page, person):
+    later = sorted(stepped.trials.values_list("pk", flat=True))[6:]
+    Trial.objects.filter(pk__in=later).update(trust="degraded", conditions={"disturbances": ["other load"]})
+    record = page.get(address(stepped)).context["found"]
+    assert (len(record.entries), list(record.history.changes)) == (6, [])
+    (listed,) = client_of(person).get("/api/v1/history/").json()["results"]
+    assert listed["steps"] == 0
+
+
 def test_a_history_does_not_mix_transports(submit, page, person):
     submit(name="Nightly", repetitions=8, sweep={"hosts": [2]})
     for number in range(8):

@@ -24,6 +24,20 @@ def test_it_stops_at_the_knee_and_names_the_largest_part_of_the_loss():
     assert result.causes[0].part == "off_cpu"
 
 
+def test_it_compares_the_next_size_and_names_a_single_trial():
+    question = asks([HOSTS], {1: 10.0, 2: 6.0, 3: 8.0, 4: 20.0})
+    result = checked(question)
+    assert "3 hosts take 1.33 times" in plain(result.sentence)
+    assert "one trial" not in result.sentence
+    points = [
+        replace(point, values={name: values[:1] for name, values in point.values.items()})
+        if point.parameters["hosts"] == 3
+        else point
+        for point in question.points
+    ]
+    assert "as long as 2 hosts, in one trial" in plain(answer(replace(question, points=points)).sentence)
+
+
 def test_the_smallest_of_equal_sizes_is_enough():
     result = checked(asks([HOSTS], {1: 10.0, 2: 5.02, 4: 5.0, 8: 7.0}))
 
