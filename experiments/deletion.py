@@ -13,9 +13,10 @@ from typing import Any, Final
 import psycopg
 import structlog
 import zstandard
+from django.apps import apps
 from django.conf import settings
 from django.db import Error, connection, transaction
-from django.db.models import CASCADE, Model, Sum
+from django.db.models import CASCADE, SET_NULL, ForeignKey, Model, Sum
 from django.db.models.functions import Now
 
 from experiments import store
@@ -181,7 +182,30 @@ def _restore(deleted: Deleted) -> None:
             with cursor.copy(f"COPY {connection.ops.quote_name(table)} ({listed}) FROM STDIN") as copy:
                 for data in pieces:
                     copy.write(zstandard.decompress(data))
+        _release_missing(cursor, tables)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # violations raise here
+
+
+def _release_missing(cursor: Any, tables: Iterable[str]) -> None:
+    """Apply on_delete of rows that were deleted after these: a clone's original, a user.
+
+    ``tables`` has parents first. Constraints are deferred, so that only restored rows can violate one.
+    """
+    quoted = connection.ops.quote_name
+    models = [model for table in tables for model in apps.get_models() if model._meta.db_table == table]
+    for model in models:
+        for field in model._meta.concrete_fields:
+            rule = field.remote_field.on_delete if isinstance(field, ForeignKey) else None
+            parent = field.related_model
+            if rule is not SET_NULL and (rule is not CASCADE or parent in models):
+                continue
+            table, column = quoted(model._meta.db_table), quoted(_column(field))
+            act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"
+            key, of = quoted(_column(parent._meta.pk)), quoted(parent._meta.db_table)  # type: ignore[union-attr]
+            cursor.execute(
+                f"{act} WHERE {column} IS NOT NULL"  # noqa: S608 - own names
+                f" AND NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"
+            )
 
 
 def _data(deleted: Deleted, table: str) -> list[bytes]:

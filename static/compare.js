@@ -9,9 +9,9 @@
 
   function show() {
     const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean), isAsked = asked.length > 0 || only.checked;
+    const isNamed = name => asked.every(word => ` ${name.toLowerCase().replace(/[\s_.,(–-]+/g, " ")}`.includes(` ${word}`));
     for (const row of rows) {
-      const name = `${row.querySelector("th").textContent} ${row.dataset.metric ?? ""}`.toLowerCase();
-      row.hidden = !asked.every(word => name.includes(word)) || (only.checked && "same" in row.dataset);
+      row.hidden = !isNamed(`${row.querySelector("th").textContent} ${row.dataset.metric ?? ""}`) || (only.checked && "same" in row.dataset);
     }
     const shown = rows.filter(row => !row.hidden);
     for (const fold of folds) {
@@ -20,10 +20,9 @@
     }
     for (const section of sections) section.hidden = isAsked && !shown.some(row => section.contains(row));
     for (const chart of charts) {
-      const title = chart.querySelector("h3").textContent.toLowerCase();
-      chart.hidden = !asked.every(word => title.includes(word));
+      chart.hidden = !isNamed(chart.querySelector("h3").textContent) || (only.checked && !shown.length);
     }
-    const none = shown.length ? "" : only.checked ? ": no difference has this name" : ": no setting, fact or metric has this name";
+    const none = shown.length ? "" : only.checked ? ": no difference has this name" : ": no setting, fact or metric at this point has this name";
     form.querySelector("output").textContent = isAsked ? `${shown.length} of ${rows.length} rows${none}` : "";
   }
 

@@ -109,9 +109,11 @@ def answer(compared: Compared) -> Answer:
     over = {member.label: _over_points(compared, member, metric) for member in others}
     if len(others) == 1:
         alone = others[0]
-        sentences = [_chosen_point(compared, alone, metric)] if len(compared.points) > 1 else []
+        verdict, sentences = _verdict(compared, alone, metric, over[alone.label])
+        if len(compared.points) > 1:
+            sentences.append(_chosen_point(compared, alone, metric))
         against = [Against(alone, sentences, _counted(compared, alone))]
-        return Answer(over[alone.label], against, _strength(compared, alone), caution)
+        return Answer(verdict, against, _strength(compared, alone), caution)
     details = [
         Against(member, [over[member.label]], _counted(compared, member), _strength(compared, member))
         for member in others
@@ -175,14 +177,39 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
     'Against A, elapsed time of B is lower at 2 of 3 common points (−17 % to −8.8 %; 95 % intervals −19 % to −7
     %), ...'
     """
-    number = compared.members.index(member)
-    changed = [c for changes in compared.changed.values() if (c := changes[number]) is not None]
+    changed = _changed(compared, member)
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(compared.points) == 1:
         return _at_one_point(changed[0], metric)
-    subject = f"Against {compared.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
-    return f"{subject} {_at_points(changed, len(compared.points))}."
+    return f"{_subject(compared, member, metric)} {_joined(_at_points(changed, len(compared.points)))}."
+
+
+def _changed(compared: Compared, member: Member) -> list[Comparison]:
+    number = compared.members.index(member)
+    return [c for changes in compared.changed.values() if (c := changes[number]) is not None]
+
+
+def _subject(compared: Compared, member: Member, metric: str) -> str:
+    return f"Against {compared.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
+
+
+def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tuple[str, list[str]]:
+    """Return the heading, and its clauses with intervals as sentences if it has more than two.
+
+    'Against A, elapsed time of B is lower at 2 of 6 common points, without a clear change at 4.'
+    """
+    changed, count = _changed(compared, member), len(compared.points)
+    clauses = _at_points(changed, count) if count > 1 else []
+    if len(clauses) <= 2:
+        return over, []
+    verdicts = Counter(c.verdict for c in changed)
+    clear = {word: number for word in ("lower", "higher") if (number := verdicts[word])}
+    parts = [f"is {word} at {number} of {count} common points" for word, number in clear.items()]
+    if unclear := count - sum(clear.values()):
+        parts.append(f"shows no clear change at {unclear if parts else _of_points(unclear, count)}")
+    heading = f"{_subject(compared, member, metric)} {_joined(parts)}."
+    return heading, [f"{first_up(clause)}." for clause in clauses]
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
@@ -195,7 +222,7 @@ def _at_one_point(c: Comparison, metric: str) -> str:
     return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
 
 
-def _at_points(changed: Sequence[Comparison], count: int) -> str:
+def _at_points(changed: Sequence[Comparison], count: int) -> list[str]:
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
@@ -217,7 +244,7 @@ def _at_points(changed: Sequence[Comparison], count: int) -> str:
             clauses.append(words.format(points=points, changes=_changes(changes_of_member)))
     if len(changed) < count:
         clauses.append(f"was not measured on both sides at {numbers.plural(count - len(changed), 'point')}")
-    return _joined(clauses)
+    return clauses
 
 
 def _may_be_none(c: Comparison) -> bool:

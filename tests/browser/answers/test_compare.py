@@ -50,8 +50,10 @@ def test_search_shows_rows_by_name_and_differences_only(page: Page, address: str
     search.fill("nothing of this name")
     expect(rows).to_have_count(0)
     expect(page.locator("#metrics")).to_be_hidden()
-    expect(page.locator("#find output")).to_contain_text("no setting, fact or metric has this name")
+    expect(page.locator("#find output")).to_contain_text("no setting, fact or metric at this point has this name")
     expect(page.locator("section[id^='c-']:visible")).to_have_count(0)
+    search.fill("lap")  # not within "elapsed"
+    expect(page.get_by_role("row", name="Elapsed time")).to_be_hidden()
     search.fill("")
     expect(rows).to_have_count(before)
     page.get_by_label("Differences only").check()

@@ -294,3 +294,23 @@ def test_pages_of_deleted_experiments_query_roles_once_for_all_rows(client: Clie
             for experiment in experiments[1:]:
                 deletion.delete(Experiment.objects.get(pk=experiment.pk), by=person)
     assert {address: later - first for address, (first, later) in counts.items()} == dict.fromkeys(counts, 0)
+
+
+def test_restored_experiment_outlives_rows_that_it_refers_to(
+    measured: Experiment, person: User, submit: Any, run: Any
+) -> None:
+    """The original of a clone and the account of its owner may be deleted by then."""
+    clone = submit()
+    run()
+    clone.cloned_from = measured
+    clone.owner = User.objects.create_user("former")
+    clone.save()
+    former, slug = clone.owner, clone.slug
+    for experiment in (clone, measured):
+        deletion.delete(experiment, by=person)
+    former.delete()
+    restored = deletion.restore_deleted(Deleted.objects.get(uid=clone.uid))
+    connection.check_constraints()
+    assert (restored.slug, restored.cloned_from, restored.owner) == (slug, None, None)
+    assert deletion.restore_deleted(Deleted.objects.get(uid=measured.uid)).trials.count() == 6
+    connection.check_constraints()

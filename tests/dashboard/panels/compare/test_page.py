@@ -353,6 +353,25 @@ def test_an_interval_with_no_change_from_too_few_trials_is_no_difference(library
     assert verdict.endswith("from too few trials for a test.")
 
 
+def test_a_heading_of_many_verdicts_counts_points_and_lists_intervals_below(library, page):
+    """Two sizes changed clearly, in both directions; a third did not."""
+    noise = itertools.cycle((1.0, 1.01, 0.99, 1.02, 0.98))
+    factors = {"One": {}, "Two": {1: 0.5, 2: 2.0}}
+    sizes = {**WATER, "sweep": {"hosts": [1, 2, 3]}}
+    one, two = (
+        measured(
+            library, {"name": name, **sizes}, lambda p, of=of: {"elapsed_s": next(noise) * of.get(p["hosts"], 1.0)}
+        )
+        for name, of in factors.items()
+    )
+    answer = opened(page, *tokens(one, two)).context["answer"]
+    assert answer.verdict.endswith(
+        "is lower at 1 of 3 common points, is higher at 1 of 3 common points, and shows no clear change at 1."
+    )
+    *clauses, chosen = answer.against[0].sentences
+    assert [clause.split(" at ")[0] for clause in clauses] == ["Is lower", "Is higher", "Shows no clear change"]
+
+
 def test_shares_of_kinds_of_calls_have_no_better_direction():
     kinds = [metric for metric in METRICS.values() if metric.id in CLASS_METRICS.values()]
     assert {metric.direction for metric in kinds} == {"neutral"}
