@@ -200,12 +200,10 @@ def _release_missing(cursor: Any, tables: Iterable[str]) -> None:
             if rule is not SET_NULL and (rule is not CASCADE or parent in models):
                 continue
             table, column = quoted(model._meta.db_table), quoted(_column(field))
-            act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"
             key, of = quoted(_column(parent._meta.pk)), quoted(parent._meta.db_table)  # type: ignore[union-attr]
-            cursor.execute(
-                f"{act} WHERE {column} IS NOT NULL"  # noqa: S608 - own names
-                f" AND NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"
-            )
+            act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"  # noqa: S608 - own names
+            is_orphan = f"NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"  # noqa: S608 - own names
+            cursor.execute(f"{act} WHERE {column} IS NOT NULL AND {is_orphan}")
 
 
 def _data(deleted: Deleted, table: str) -> list[bytes]:
