@@ -202,7 +202,7 @@ def _release_missing(cursor: Any, tables: Iterable[str]) -> None:
             table, column = quoted(model._meta.db_table), quoted(_column(field))
             key, of = quoted(_column(parent._meta.pk)), quoted(parent._meta.db_table)  # type: ignore[union-attr]
             act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"  # noqa: S608 - own names
-            is_orphan = f"NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"  # noqa: S608 - own names
+            is_orphan = f"NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"
             cursor.execute(f"{act} WHERE {column} IS NOT NULL AND {is_orphan}")
 
 
