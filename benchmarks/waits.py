@@ -44,7 +44,7 @@ SHORT: Final[dict[str, Any]] = {
 WATER: Final[dict[str, Any]] = {
     "name": "Water",
     "workload": "water",
-    "parameters": {"molecules": 512, "steps": 1500},
+    "parameters": {"molecules": 512, "steps": 300},
     "sweep": {"hosts": [4]},
     "cluster": "testbed",
     "repetitions": 2,

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ QUIET_S = 0.05  # the ranks are gone by then: only the kernel's last acknowledge
 POLL_S = 0.02
 SETTLE_LIMIT_S = 2.0
 END_LIMIT_S = 20.0
+Bytes = bytes | memoryview
 COMPRESSION_LEVEL = 1
 MOST_THREADS = 4
 CHUNK_BYTES = 1 << 20
@@ -143,7 +144,7 @@ class Capture:
     def save(self, path: Path) -> Path:
         """Write the ended recording to `path`, if cut off too. Raises TrialFailed."""
         with self.file.open("rb") as packets:
-            store(iter(partial(packets.read, CHUNK_BYTES), b""), path)
+            store(compressed(iter(partial(packets.read, CHUNK_BYTES), b""), compressor()), path)
         return path
 
     def close(self) -> None:
@@ -185,10 +186,14 @@ class Capture:
                 break
             if now - self._changed >= max(STILL_S, quiet_s):
                 break
+            self._use_wait()
             remaining_s = self._sent + quiet_s - time.monotonic()
             if self._process.wait(min(POLL_S, remaining_s) if remaining_s > 0 else POLL_S) is not None:
                 return False
         return True
+
+    def _use_wait(self) -> None:
+        """Work on what is recorded while no packet comes."""
 
     def _has_reported(self, limit_s: float) -> bool:
         """Wait until the tool, which is ending, has reported its counts."""
@@ -228,20 +233,24 @@ class Capture:
         return CaptureReport(captured, received, dropped, died and not limit_reached, limit_reached)
 
 
-def store(pieces: Iterable[bytes | memoryview[int]], path: Path) -> None:
-    """Write a compressed recording. Raises TrialFailed.
+def compressor() -> zstandard.ZstdCompressionObj:
+    """Return a stream whose threads compress while the next piece is made."""
+    threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    return zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True, threads=threads).compressobj()
 
-    Threads compress while the next piece is made.
-    """
+
+def compressed(pieces: Iterable[Bytes], stream: zstandard.ZstdCompressionObj) -> Iterator[bytes]:
+    """Compress all pieces, and end the stream."""
+    yield from map(stream.compress, pieces)
+    yield stream.flush()
+
+
+def store(parts: Iterable[Bytes], path: Path) -> None:
+    """Write the parts of a compressed recording. Raises TrialFailed."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as target:
-            threads = min(len(os.sched_getaffinity(0)), MOST_THREADS)
-            compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_checksum=True, threads=threads)
-            stream = compressor.compressobj()
-            for piece in pieces:
-                target.write(stream.compress(piece))
-            target.write(stream.flush())
+            target.writelines(parts)
             target.flush()
             os.fsync(target.fileno())
         part.replace(path)

@@ -7,11 +7,24 @@ import mmap
 import os
 import time
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import zstandard
+
 from workers.agent.process_table import available_memory_bytes
-from workers.capture.dumpcap import DEFAULT_SNAP_LENGTH, QUIET_S, Capture, CaptureReport, store
+from workers.capture.dumpcap import (
+    DEFAULT_SNAP_LENGTH,
+    QUIET_S,
+    Bytes,
+    Capture,
+    CaptureReport,
+    compressed,
+    compressor,
+    store,
+)
 from workers.capture.packet_slots import file_header, packet_blocks, wire_bytes
 from workers.capture.slot_memory import SlotMemory, filled_bytes
 from workers.capture.start import Start, reason, start
@@ -46,9 +59,11 @@ class RingCapture(Capture):
         self._is_filtered = is_filtered
         self._memory = memory
         self._slots = slots
-        self._snap_length = snap_length
         self._slot_bytes = recorder.slot_bytes(snap_length)
-        self._tallied = self._wire_bytes = 0
+        self._header = [file_header(interface, snap_length)]
+        self._packed: list[bytes] = []
+        """Compressed while no packet came, an eighth of the slots."""
+        self._taken = self._tallied = self._wire_bytes = 0
         super().__init__(agent, program.process, interface, program.files, program.baseline, limit)
 
     @classmethod
@@ -103,16 +118,26 @@ class RingCapture(Capture):
     def stop(self, quiet_s: float = QUIET_S) -> CaptureReport:
         return super().stop(min(quiet_s, LOOPBACK_QUIET_S) if self._interface == recorder.LOOPBACK else quiet_s)
 
+    @cached_property
+    def _stream(self) -> zstandard.ZstdCompressionObj:
+        return compressor()
+
     def save(self, path: Path) -> Path:
-        store(self._pieces(), path)
+        store(chain(self._packed, compressed(self._new_pieces(), self._stream)), path)
         return path
 
-    def _pieces(self) -> Iterator[bytes | memoryview[int]]:
-        """Yield the pcapng file."""
-        yield file_header(self._interface, self._snap_length)
-        end = self._recorded() * self._slot_bytes
-        for at in range(0, end, SLOTS_AT_ONCE * self._slot_bytes):
-            slots = os.pread(self._slots, min(SLOTS_AT_ONCE * self._slot_bytes, end - at), at)
+    def _use_wait(self) -> None:
+        self._packed += map(self._stream.compress, self._new_pieces())
+
+    def _new_pieces(self) -> Iterator[Bytes]:
+        """Yield what the pcapng file has for the slots that were filled since the last call."""
+        while self._header:
+            yield self._header.pop()
+        end = self._recorded()
+        while self._taken < end:
+            count = min(SLOTS_AT_ONCE, end - self._taken)
+            slots = os.pread(self._slots, count * self._slot_bytes, self._taken * self._slot_bytes)
+            self._taken += count
             yield packet_blocks(slots, self._slot_bytes).data
 
     def close(self) -> None:
