@@ -174,7 +174,10 @@ def _choices() -> dict[str, dict[str, str]]:
 
 
 def with_addresses(rows: list[dict[str, Any]], *, of_users: bool) -> list[dict[str, Any]]:
-    """Add the address of the changed cluster, project or account, if it still exists; at most two queries."""
+    """Add the addresses of existing clusters, projects and accounts.
+
+    At most two queries.
+    """
     keys = {kind: {row["entry"].object_pk for row in rows if row["kind"] == kind} for kind in ("cluster", "project")}
     models = {"cluster": Cluster, "project": Project}
     slugs = {(kind, str(pk)): slug for kind, pks in keys.items() if pks

@@ -54,7 +54,7 @@ class _Labelled:
 
 
 class _TwoPasswords:
-    """Mixin that shows errors of both passwords together, and the rules that hold for the user."""
+    """Mixin that shows errors of both passwords, and the rules for the user."""
 
     fields: dict[str, Any]
 
