@@ -178,8 +178,8 @@ def _with_next_trials(experiment: Experiment) -> dict[str, Any]:
             for name, values in draft["sweep"].items()
         }
     if "goal" in draft:  # its question is of all sizes, and its rounds choose the repetitions in a larger budget
-        more = Budget(trials=sum(count for _, count in suggested))
-        budget = Budget(**draft["goal"]["budget"]).extended(more).model_dump(exclude_none=True)
+        recommended = Budget(trials=sum(count for _, count in suggested))
+        budget = Budget(**draft["goal"]["budget"]).extended(recommended).model_dump(exclude_none=True)
         return {**draft, "name": name, "goal": {**draft["goal"], "budget": budget}}
     return {**draft, "name": name, "repetitions": max(count for _, count in suggested)}
 

@@ -176,13 +176,18 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
     %), ...'
     """
     number = compared.members.index(member)
-    changed = [c for changes in compared.changed.values() if (c := changes[number]) is not None]
+    by_point = {point: c for point, changes in compared.changed.items() if (c := changes[number]) is not None}
+    changed = list(by_point.values())
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(compared.points) == 1:
         return _at_one_point(changed[0], metric)
     subject = f"Against {compared.baseline.label}, {lower_first(described(metric).label)} of {member.label}"
-    return f"{subject} {_at_points(changed, len(compared.points))}."
+    names = {
+        id(c): parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names)
+        for point, c in by_point.items()
+    }
+    return f"{subject} {_at_points(changed, names, len(compared.points))}."
 
 
 def _at_one_point(c: Comparison, metric: str) -> str:
@@ -195,7 +200,8 @@ def _at_one_point(c: Comparison, metric: str) -> str:
     return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
 
 
-def _at_points(changed: Sequence[Comparison], count: int) -> str:
+def _at_points(changed: Sequence[Comparison], names: Mapping[int, str], count: int) -> str:
+    """Return clauses by verdict; ``names`` are those of the points, by id of their comparison."""
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
@@ -210,7 +216,9 @@ def _at_points(changed: Sequence[Comparison], count: int) -> str:
     ):
         if changes_of_member := by_verdict.get(verdict):
             points = (
-                _of_points(len(changes_of_member), count)
+                names[id(changes_of_member[0])]
+                if len(changes_of_member) == 1
+                else _of_points(len(changes_of_member), count)
                 if not clauses
                 else numbers.plural(len(changes_of_member), "point")
             )
