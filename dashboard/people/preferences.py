@@ -40,8 +40,8 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]  # no generic 
 
 
 def _is_new_installation() -> bool:
-    """Return whether no user has ever signed in."""
-    return not get_user_model()._default_manager.filter(last_login__isnull=False).exists()
+    """Return whether `admin` is the only user and has never signed in."""
+    return not get_user_model()._default_manager.exclude(username="admin", last_login__isnull=True).exists()
 
 
 def accounts(request: HttpRequest) -> dict[str, Any]:

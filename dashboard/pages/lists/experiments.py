@@ -150,7 +150,7 @@ def _deletion() -> str:
     until = "at any time"
     if settings.DELETED_DAYS:
         until = f"for {plural(settings.DELETED_DAYS, 'day')}; then the files of their trials are deleted too"
-    return f"This deletes them with their trials and all measurements. They can be restored {until}."
+    return f"Trials and measurements are deleted too. All can be restored {until}."
 
 
 ARCHIVE: Final = ListChange(

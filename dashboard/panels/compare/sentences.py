@@ -181,13 +181,18 @@ def _over_points(compared: Compared, member: Member, metric: str) -> str:
     if not changed:
         return f"{described(metric).label} of {member.label} was not measured at a common point."
     if len(compared.points) == 1:
-        return _at_one_point(changed[0], metric)
+        return _at_one_point(next(iter(changed.values())), metric)
     return f"{_subject(compared, member, metric)} {_joined(_at_points(changed, len(compared.points)))}."
 
 
-def _changed(compared: Compared, member: Member) -> list[Comparison]:
+def _changed(compared: Compared, member: Member) -> dict[str, Comparison]:
+    """Return the comparison at each common point, by the words of the point."""
     number = compared.members.index(member)
-    return [c for changes in compared.changed.values() if (c := changes[number]) is not None]
+    return {
+        parameters_sentence(dict(zip(compared.names, point, strict=True)), compared.names): comparison
+        for point, changes in compared.changed.items()
+        if (comparison := changes[number]) is not None
+    }
 
 
 def _subject(compared: Compared, member: Member, metric: str) -> str:
@@ -203,7 +208,7 @@ def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tupl
     clauses = _at_points(changed, count) if count > 1 else []
     if len(clauses) <= 2:
         return over, []
-    verdicts = Counter(c.verdict for c in changed)
+    verdicts = Counter(c.verdict for c in changed.values())
     clear = {word: number for word in ("lower", "higher") if (number := verdicts[word])}
     parts = [f"is {word} at {number} of {count} common points" for word, number in clear.items()]
     if unclear := count - sum(clear.values()):
@@ -222,11 +227,11 @@ def _at_one_point(c: Comparison, metric: str) -> str:
     return f"{of} is {value}, {that} {base} ({change}), from too few trials for a test."
 
 
-def _at_points(changed: Sequence[Comparison], count: int) -> list[str]:
-    by_verdict: dict[str, list[Comparison]] = {}
-    for comparison in changed:
+def _at_points(changed: Mapping[str, Comparison], count: int) -> list[str]:
+    by_verdict: dict[str, dict[str, Comparison]] = {}
+    for point, comparison in changed.items():
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
-        by_verdict.setdefault("open" if is_open else comparison.verdict, []).append(comparison)
+        by_verdict.setdefault("open" if is_open else comparison.verdict, {})[point] = comparison
     clauses: list[str] = []
     for verdict, words in (
         ("lower", "is lower at {points} ({changes})"),
@@ -237,11 +242,13 @@ def _at_points(changed: Sequence[Comparison], count: int) -> list[str]:
     ):
         if changes_of_member := by_verdict.get(verdict):
             points = (
-                _of_points(len(changes_of_member), count)
+                next(iter(changes_of_member))
+                if len(changes_of_member) == 1
+                else _of_points(len(changes_of_member), count)
                 if not clauses
                 else numbers.plural(len(changes_of_member), "point")
             )
-            clauses.append(words.format(points=points, changes=_changes(changes_of_member)))
+            clauses.append(words.format(points=points, changes=_changes([*changes_of_member.values()])))
     if len(changed) < count:
         clauses.append(f"was not measured on both sides at {numbers.plural(count - len(changed), 'point')}")
     return clauses

@@ -40,6 +40,7 @@ _PANELS: Final = {
 """Panels that show a chart named by a finding, the best first."""
 MOST_FINDINGS: Final = 3
 """Findings on the first screen; the others are folded."""
+_GAPS: Final = "Sizes not measured yet: the answer is about the measured ones"
 _CORES: Final = "oversubscribed"
 _OTHER_LOAD: Final = "other_load"
 _LOSSES: Final = (_CORES, "computation_grows", "packet_step")
@@ -110,6 +111,7 @@ def diagnosis_context(
         "more": more,
         "more_title": _more_title(sum(len(finds) for _, finds in more), parts),
         "parts": parts,
+        "parts_have_intervals": any(part.low_s is not None for part in answer.parts),
         "compared": [first_up(name) for name in answer.compared],
         "key_figures": diagnosis.key_figures,
         "level": percent_level(LEVEL) if diagnosis.answer.scatter is not None else "",
@@ -119,11 +121,12 @@ def diagnosis_context(
             {"point": parameters_sentence(parameters, results.swept or ["hosts"]), "repetitions": more}
             for parameters, more in diagnosis.suggested
         ],
-        "next_title": "Sizes not measured yet" if diagnosis.answer.strength == "firm" else "Recommended next trials",
+        "next_title": _GAPS if diagnosis.answer.strength == "firm" else "Recommended next trials",
         "next": [] if _settle(diagnosis) else _next(study, diagnosis.suggested),
         "next_queued": diagnosis.next_queued,
         "stamp": diagnosis.stamp,
-        "models": _models(study),
+        "models": (models := _models(study)),
+        "predicts": any(fit["chosen"] for model in models for fit in model["fits"]),
         "sizes": _sizes(study),
         "compares": _compares(results, answer),
         "breakdown": breakdown(study),

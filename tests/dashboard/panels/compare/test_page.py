@@ -127,8 +127,8 @@ def test_it_distinguishes_points_of_different_verdicts(library, page):
         library, {"name": "Other", **WATER}, lambda p: {"elapsed_s": 2.0 if p["hosts"] == 2 else 0.5, "packets": 1.0}
     )
     verdict = opened(page, *tokens(first, other)).context["answer"].verdict
-    assert verdict.startswith("Against A, elapsed time of B is lower at 1 of 2 common points (\u221250\u202f%; 95")
-    assert "and shows no clear change at 1 point (0\u202f%; 95" in verdict
+    assert verdict.startswith("Against A, elapsed time of B is lower at 4 hosts (\u221250\u202f%; 95")
+    assert "and shows no clear change at 2 hosts (0\u202f%; 95" in verdict
 
 
 def test_a_point_has_the_same_verdict_in_the_answer_and_in_the_table(library, page):

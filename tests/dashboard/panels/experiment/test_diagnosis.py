@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import pytest
 from django.core.cache import caches
@@ -45,6 +46,21 @@ def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
     assert diagnosis.answer.strength == "firm"
     assert {parameters["hosts"] for parameters, _ in diagnosis.study.suggested} > {3}
     assert {parameters["hosts"] for parameters, _ in diagnosis.suggested} <= {3}
+
+
+def test_the_context_names_gaps_and_missing_intervals(submit, empty_redis):
+    experiment = submit(repetitions=2)
+    for trial in experiment.trials.select_related("configuration"):
+        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
+        elapsed = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
+        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+    diagnosis = diagnosis_of(experiment)
+    context = diagnosis_context(diagnosis, Results(experiment), {})
+    assert context["next_title"].endswith("the answer is about the measured ones")
+    assert context["predicts"] is any(fit["chosen"] for model in context["models"] for fit in model["fits"])
+    parts = tuple(replace(part, low_s=None, high_s=None) for part in diagnosis.answer.parts)
+    without = replace(diagnosis, answer=replace(diagnosis.answer, parts=parts))
+    assert diagnosis_context(without, Results(experiment), {})["parts_have_intervals"] is False
 
 
 def test_control_runs_of_each_repetition_give_the_capture_overhead_an_interval(measured):

@@ -531,3 +531,4 @@ def test_each_program_is_described_before_it_is_chosen(page):
     words = {item.findtext("b"): " ".join(item.text_content().split()) for item in listed.iter("li")}
     for workload in workloads.built_in():
         assert words[workload.title].startswith(f"{workload.title}: {workload.summary}")
+    assert set(words) == set(document.xpath("//input[@name='workload']/following-sibling::label/b/text()"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -40,9 +41,12 @@ def test_sign_up_shows_all_errors_of_the_passwords(library: Project, client: Cli
     assert "tokens" not in text.partition("<main")[2]
 
 
-def test_sign_in_names_the_first_account_until_a_user_signed_in(library: Project, client: Client) -> None:
+@pytest.mark.parametrize("last_login", [None, timezone.now()])
+def test_sign_in_names_the_first_account_until_another_exists(
+    library: Project, client: Client, last_login: datetime | None
+) -> None:
     assert "admin-password" in client.get("/sign-in/").content.decode()
-    User.objects.create_user("ada", last_login=timezone.now())
+    User.objects.create_user("ada", last_login=last_login)
     assert "admin-password" not in client.get("/sign-in/").content.decode()
 
 
