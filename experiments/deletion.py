@@ -200,10 +200,11 @@ def _release_missing(cursor: Any, tables: Iterable[str]) -> None:
             if rule is not SET_NULL and (rule is not CASCADE or parent in models):
                 continue
             table, column = quoted(model._meta.db_table), quoted(_column(field))
-            act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"
+            # Own names alone.
+            act = f"UPDATE {table} SET {column} = NULL" if rule is SET_NULL else f"DELETE FROM {table}"  # noqa: S608
             key, of = quoted(_column(parent._meta.pk)), quoted(parent._meta.db_table)  # type: ignore[union-attr]
             cursor.execute(
-                f"{act} WHERE {column} IS NOT NULL"  # noqa: S608 - own names
+                f"{act} WHERE {column} IS NOT NULL"
                 f" AND NOT EXISTS (SELECT FROM {of} AS parent WHERE parent.{key} = {table}.{column})"
             )
 
