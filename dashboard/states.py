@@ -34,7 +34,7 @@ STRENGTH: Final = {
     "open": ("warn", "Inconclusive"),
 }
 """(Tone, word) of the strength of an answer."""
-BEST: Final = {"firm": "best", "printed": "best"}
+BEST: Final = {"firm": "best", "printed": "best", "moderate": "best median"}
 """Word at the configuration with the best median by the strength of the answer; else only its median is best."""
 
 

@@ -175,7 +175,9 @@ def test_a_hidden_part_links_to_the_trash_for_users_who_may_restore_it(
     page: Client, report: Report, experiment: Experiment, person: User
 ) -> None:
     delete(experiment, by=person)
-    assert 'href="/experiments/deleted/">Restore it' in " ".join(text_of(page.get(f"/reports/{report.pk}/")).split())
+    assert 'href="/experiments/chosen/deleted/">Restore it' in " ".join(
+        text_of(page.get(f"/reports/{report.pk}/")).split()
+    )
     source = Source(User.objects.create_user("stranger"))
     assert {piece.is_in_trash for piece in pieces_of(report.current.text, source, {})} == {False}
 
