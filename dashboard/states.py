@@ -34,8 +34,8 @@ STRENGTH: Final = {
     "open": ("warn", "Inconclusive"),
 }
 """(Tone, word) of the strength of an answer."""
-BEST: Final = {"firm": "best", "printed": "best", "moderate": "best so far"}
-"""Word at the configuration with the best median by the strength of the answer; else it only looks best so far."""
+BEST: Final = {"firm": "best", "printed": "best", "moderate": "best median"}
+"""Word at the configuration with the best median by the strength of the answer; else only its median is best."""
 
 
 def _chip(word: str, tone: Tone, icon: str = "", glyph: str = "") -> Chip:

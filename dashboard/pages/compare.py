@@ -27,12 +27,13 @@ from dashboard.panels.compare.table import stated_by, table
 from dashboard.panels.experiment.list_rows import experiment_rows
 from dashboard.requests.lookup import query_value, requested_comparison, requested_members
 from experiments.access import may_run_more, visible_experiments
-from experiments.errors import CannotCompare
+from experiments.errors import CannotCompare, InvalidSpec
 from experiments.models import Experiment, Measurement, Trial
 from experiments.selectors.compared_members import Member
 from experiments.selectors.comparison import Compared
 from experiments.selectors.diagnosis import answers_of
 from experiments.selectors.differences import Difference
+from experiments.specification import design
 
 MOST_CHOICES: Final = 12
 """Experiments that are offered for a comparison with a single one."""
@@ -117,8 +118,30 @@ def _choices(user: Any, chosen: Experiment) -> dict[str, Any]:
     is_other_work = not of_workload.exists()
     offered = others if is_other_work else of_workload
     ordered = offered.annotate(is_related=ExpressionWrapper(related, BooleanField()))
-    choices = list(ordered.order_by(F("is_related").desc(nulls_last=True), "-created_at", "-pk")[:MOST_CHOICES])
-    return {"chosen": chosen, "is_other_work": is_other_work, "rows": experiment_rows(choices, answers_of(choices))}
+    choices = list(
+        ordered.select_related("cluster").order_by(F("is_related").desc(nulls_last=True), "-created_at", "-pk")[
+            :MOST_CHOICES
+        ]
+    )
+    rows = experiment_rows(choices, answers_of(choices))
+    links = [_link_words(row.experiment) for row in rows]
+    return {
+        "chosen": chosen,
+        "is_other_work": is_other_work,
+        "rows": rows,
+        "choices": list(zip(rows, links, strict=True)),
+    }
+
+
+def _link_words(experiment: Experiment) -> str:
+    """Return the link of all points, or "" if they have several or none is stated."""
+    try:
+        spec = experiment.spec
+    except InvalidSpec:  # published, or of an earlier version
+        return ""
+    if experiment.cluster is None or any(name.startswith("link.") for name in spec.sweep):
+        return ""
+    return experiment.cluster.traits.link_in_words(design.link_of(design.first_point(spec)), brief=True)
 
 
 def _query(compared: Compared, *, baseline: str = "", at: int | None = None, scope: str = "all") -> str:

@@ -24,7 +24,7 @@ from dashboard.reports.markdown import FIELD, TABLES, Part, parts_of
 from dashboard.requests.explore import panels, parse_question
 from dashboard.requests.lookup import requested_comparison
 from dashboard.states import STRENGTH, chip_of
-from experiments.access import visible_experiments
+from experiments.access import visible_deleted, visible_experiments
 from experiments.errors import CannotCompare, CannotExplore, FieldError
 from experiments.metrics import find as describe
 from experiments.metrics import is_metric
@@ -49,6 +49,7 @@ class Source:
     user: Any
     _experiments: dict[str, Experiment] = field(default_factory=dict)
     _slugs: set[str] = field(default_factory=set)
+    _trashed: set[str] | None = None
     _results: dict[int, Results] = field(default_factory=dict)
     _cautions: dict[int, dict[str, str]] = field(default_factory=dict)
     _drawn: dict[tuple[str, str], Drawn | LookupError] = field(default_factory=dict)
@@ -71,6 +72,12 @@ class Source:
         self.load([part])
         experiments = [self._experiments[slug] for slug in part.slugs if slug in self._experiments]
         return experiments if len(experiments) == len(part.slugs) else None
+
+    def is_in_trash(self, part: Part) -> bool:
+        """Return True if the user may restore an experiment of the part."""
+        if self._trashed is None:
+            self._trashed = {row.slug for row in visible_deleted(self.user)}
+        return not self._trashed.isdisjoint(part.slugs)
 
     def visible(self, keys: Collection[int]) -> list[Experiment] | None:
         """Return experiments by primary key, or None if one is missing or not visible."""

@@ -30,6 +30,7 @@ NOT_FOR_YOU: Final = (
     "This part is hidden: its experiment was deleted, or you may not read it. "
     "Owners can restore a deleted experiment from the trash."
 )
+IN_TRASH: Final = "This part is hidden: its experiment is in the trash."
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Piece:
     since: datetime | None = None
     """Time at which the part was frozen; None if it is live."""
     why: str = ""
+    is_in_trash: bool = False
+    """True if the user may restore the experiment of a hidden part."""
 
 
 def freeze(text: str, source: Source, before: Mapping[str, Any], *, anew: bool = False) -> dict[str, Any]:
@@ -104,7 +107,8 @@ def _piece(block: Block, number: int, source: Source, frozen: Mapping[str, Any])
     else:
         is_hidden = experiments is None and not block.query
     if is_hidden:
-        return Piece(part=block, why=NOT_FOR_YOU)
+        is_in_trash = source.is_in_trash(block)
+        return Piece(part=block, why=IN_TRASH if is_in_trash else NOT_FOR_YOU, is_in_trash=is_in_trash)
     try:
         body = stored["body"] if stored else source.body(block)
     except LookupError as error:

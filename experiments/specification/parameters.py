@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -361,6 +362,22 @@ def _written_path(path: Sequence[Any]) -> Sequence[Any]:
 def refusal(error: ValidationError, *path: str) -> InvalidSpec:
     """Return pydantic's errors in plain words, each at its field below ``path``."""
     return InvalidSpec(
-        FieldError(".".join(map(str, (*path, *_written_path(problem["loc"])))), sentence(problem))
+        FieldError(
+            ".".join(map(str, (*path, *_written_path(problem["loc"])))), sentence(problem) + _similar(error, problem)
+        )
         for problem in error.errors()[:MOST_ERRORS]
     )
+
+
+def _similar(error: ValidationError, problem: Any) -> str:
+    """Return "; hosts is" for an unknown field whose name is similar to that of a field there."""
+    *path, name = problem["loc"] or ("",)
+    if problem["type"] != "extra_forbidden" or not isinstance(name, str) or len(name) > 64:
+        return ""
+    parts: list[type[Part]] = [part for part in Part.__subclasses__() if part.__name__ == error.title]
+    for step in path:
+        fields = [part.model_fields[step] for part in parts if step in part.model_fields]
+        kinds = [kind for field in fields for kind in (field.annotation, *get_args(field.annotation))]
+        parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Part)]
+    matches = get_close_matches(name, [field for part in parts for field in part.model_fields], 1)
+    return f"; {matches[0]} is" if matches else ""

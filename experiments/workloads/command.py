@@ -244,7 +244,8 @@ def _parameters_of(definition: ProgramDefinition, version: int, versions: tuple[
 
     def known_version(number: int) -> int:
         if number not in versions:
-            raise ValueError(f"has no version {number}, only {', '.join(map(str, sorted(versions)))}")
+            *first, last = map(str, sorted(versions))
+            raise ValueError(f"has no version {number}, only {' and '.join(filter(None, (', '.join(first), last)))}")
         return number
 
     described = "Of the registered program; a new one begins when what is run changes."

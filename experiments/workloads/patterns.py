@@ -34,6 +34,7 @@ def compiled(pattern: str) -> Any:
     except re2.error as error:
         message = error.args[0]
         reason = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+        reason = reason.removesuffix(f": {pattern}")
         if _NEEDS_MEMORY.search(pattern) and reason.startswith("invalid"):
             reason = "look-around (?=, ?!, ?<=, ?<!) and back-references are not allowed: their search may never end"
         raise ValueError(f"the regular expression '{pattern}' cannot be read: {reason}") from None

@@ -235,7 +235,7 @@ def _quoted(user: Any, slugs: Sequence[str]) -> Mapping[str, list[str]]:
     texts = naming.order_by("-report__changed_at", "-report").values_list("title", "text")[:_MOST_QUOTING]
     for title, text in texts:
         for slug in quoted.keys() & set(_WORD.findall(text)):
-            quoted[slug].append(f"quoted in the report {title!r}")
+            quoted[slug].append(f"quoted in the report {title!r}, which hides its parts meanwhile")
     more = ["possibly quoted in older reports"] if len(texts) == _MOST_QUOTING else []
     return {slug: [*sentences[:3], *more] for slug, sentences in quoted.items()}
 

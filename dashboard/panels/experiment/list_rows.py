@@ -88,6 +88,8 @@ def experiment_rows(
     rows = []
     for e in experiments:
         metric, values = curves.get(e.pk, ("", []))
+        if len(e.specification.get("sweep", {})) > 1 and not e.specification.get("zip"):
+            values = []  # one line would join curves of several factors
         drawn_values, is_marked = values[:MOST_SPARK_POINTS], e.published or strengths.get(e.pk) in BEST
         spark = sparkline(drawn_values, of=_spark_title(metric), highest=_is_rate(metric), is_marked=is_marked)
         rows.append(ExperimentRow(e, progress[e.pk], sweep_words(e), spark, (answers or {}).get(e.pk)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -65,7 +66,6 @@ class Results:
         self.experiment = experiment
         self.diagnosis = diagnosis
         strength = "printed" if experiment.published else "open" if answer is None else answer.strength
-        self.best_word = BEST.get(strength, "best so far")
         self.enough = None if answer is None else _enough_hosts(answer)
         self.is_without_drift = answer is not None and answer.is_without_drift
         self.figures = figures_of_merit(experiment)
@@ -74,6 +74,7 @@ class Results:
         metrics = (*HEADLINE, *TIME, *TRAFFIC, WINDOW, *IN_WINDOW, decides, _ENERGY, *self.figures, *self.parts)
         self.metrics = tuple(dict.fromkeys(metrics))
         self.rows = configuration_rows(experiment, self.metrics)
+        self.best_word = BEST.get(strength, "best so far" if self.unfinished else "best median")
         self.swept = swept_parameters(self.rows)
         self.parameter = x_parameter(self.rows, self.swept, in_steps=not experiment.published)
         self.overlays = [] if experiment.published else self._overlays()
@@ -315,6 +316,13 @@ class Results:
         metrics = dict.fromkeys((*HEADLINE, *filter(None, (self.deciding,)), *of_energy, *self.figures))
         columns = [
             Column.of(metric, self.rows) for metric in metrics if not self.experiment.published or self.has(metric)
+        ]
+        labels = Counter(column.label for column in columns)
+        columns = [
+            replace(column, label=f"{column.label} on the wire")
+            if labels[column.label] > 1 and column.metric in TRAFFIC
+            else column
+            for column in columns
         ]
         names = (
             self.swept if "hosts" in self.swept or not any(row.hosts for row in self.rows) else ["hosts", *self.swept]

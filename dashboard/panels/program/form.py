@@ -205,6 +205,11 @@ class ProgramForm:
         return len(self.errors)
 
     @property
+    def error_links(self) -> list[tuple[str, str]]:
+        """Return (path, id of its message) of every field with errors."""
+        return [(path, f"err-{path.replace('.', '-')}") for path in self.errors if path]
+
+    @property
     def other_errors(self) -> Texts:
         return self.errors.get("", ())
 

@@ -48,7 +48,7 @@ class FormFigure:
         """Return why there is no value."""
         if self.all_errors:
             return "see its pattern"
-        return "not in this text" if self.reading else "not read from this text"
+        return "not in this text" if self.reading else "not read yet"
 
 
 def read_form(texts: Mapping[str, str]) -> dict[str, Any]:

@@ -201,6 +201,7 @@ def test_errors_are_shown_at_their_field_with_the_input(maintainer, wrong, field
     page = html.fromstring(response.content)
     (element,) = page.xpath(f"//*[@id='err-{field.replace('.', '-')}']")
     assert words in element.text_content()
+    assert f"#{element.get('id')}" in page.xpath("//*[@id='refused']//a/@href")
     assert page.xpath("//input[@name='title']/@value") == ["A solver"]
     assert page.xpath(f"//*[@name='{field}']/@aria-invalid") == ["true"]
     assert Program.latest("solver") is None

@@ -18,6 +18,7 @@ from lxml import html
 from dashboard.reports.parts import Source, offered
 from dashboard.reports.rendering import freeze, pieces_of
 from dashboard.reports.views import changed_lines
+from experiments.deletion import delete
 from experiments.models import Experiment, Membership, Project, Report, ShareLink
 from experiments.selectors.diagnosis import diagnosis_of
 from tests.experiments import factories
@@ -168,6 +169,17 @@ def test_readers_see_only_parts_of_experiments_that_they_may_read(
     assert edited.status_code == 302
     hidden.memberships.create(user=person, role=Membership.Role.VIEWER)
     assert "figure-part-" in text_of(page.get(f"/reports/{report.pk}/"))
+
+
+def test_a_hidden_part_links_to_the_trash_for_users_who_may_restore_it(
+    page: Client, report: Report, experiment: Experiment, person: User
+) -> None:
+    delete(experiment, by=person)
+    assert 'href="/experiments/chosen/deleted/">Restore it' in " ".join(
+        text_of(page.get(f"/reports/{report.pk}/")).split()
+    )
+    source = Source(User.objects.create_user("stranger"))
+    assert {piece.is_in_trash for piece in pieces_of(report.current.text, source, {})} == {False}
 
 
 def test_it_is_shared_with_its_parts_and_nothing_else(page: Client, report: Report, experiment: Experiment) -> None:

@@ -53,6 +53,8 @@ def weak(**changes: Any) -> dict[str, Any]:
         ({"sweep": {"link.jitter": ["1 ms", "9 ms"]}, "link": {"delay": "4 ms"}}, "sweep.link.jitter", "jitter"),
         ({"link": {"mtu": "1500.5 B"}}, "link.mtu", "whole number"),
         ({"link": {"colour": 1}}, "link.colour", "not a known field"),
+        ({"link": {"dely": "1 ms"}}, "link.dely", "not a known field; delay is"),
+        ({"repetition": 3}, "repetition", "not a known field; repetitions is"),
         ({"capture": {"snap_length": 12}}, "capture.snap_length", "96"),
         ({"repetitions": 0}, "repetitions", "greater than or equal to 1"),
         ({"repetitions": "few"}, "repetitions", "whole number"),

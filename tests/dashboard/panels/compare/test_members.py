@@ -100,6 +100,8 @@ def test_one_experiment_is_offered_its_relatives_and_others_of_its_workload(two,
     factories.experiment(slug="newest")
     context = page.get(ADDRESS, {"of": chosen}).context
     offered = [row.experiment.slug for row in context["rows"]]
+    links = {row.experiment.slug: link for row, link in context["choices"]}
+    assert links.get("jumbo", "MTU 9 000 B").replace("\u202f", " ").endswith("MTU 9 000 B")
     assert context["chosen"].slug == chosen.removeprefix("e:")
     assert set(offered[:2]) == {"newest", "plain", "jumbo"} - {chosen.removeprefix("e:")}
     assert offered[0] == ("jumbo" if chosen == "e:plain" else "plain")

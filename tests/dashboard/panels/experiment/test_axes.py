@@ -50,7 +50,7 @@ def test_it_marks_the_best_by_what_the_workload_is_about(library, specification,
 
 @pytest.mark.parametrize(
     ("strength", "words"),
-    [("firm", "best"), ("moderate", "best so far"), ("open", "best so far"), (None, "best so far")],
+    [("firm", "best"), ("moderate", "best median"), ("open", "best median"), (None, "best median")],
 )
 def test_only_a_conclusive_answer_names_the_best_and_the_fastest(library, strength, words):
     experiment = measured(

@@ -35,3 +35,10 @@ def test_its_sparkline_is_of_what_decides_and_marks_the_best_of_an_answer(submit
 
     assert row.spark == sparkline([0.8, 1.2, 0.4], of="HPL rate", highest=True, is_marked=False)
     assert best == {"firm": 1, "moderate": 1, "open": None}
+
+
+def test_several_factors_have_no_sparkline(submit, run):
+    experiment = submit(repetitions=1, sweep={"hosts": [1, 2], "link.delay": ["0 ms", "1 ms"]})
+    run()
+    (row,) = experiment_rows([experiment])
+    assert row.spark is None

@@ -85,7 +85,7 @@ def test_the_best_of_the_answer_is_the_best_of_the_table(page: Client, library: 
     experiment = measured(library, specification, lambda p: {"elapsed_s": 5.0, "hpl.gflops": next(values)})
     assert "Best so far: nb 80" in diagnosis_of(experiment).answer.sentence
     words = plain_text(text_of(page.get(reverse("experiment", args=[experiment.slug]))))
-    assert "best so far 2 80 1 000" in plain(words)
+    assert "best median 2 80 1 000" in plain(words)
 
 
 def test_no_page_gives_the_interval_of_a_pair_alone(page: Client, ladder: Experiment) -> None:
