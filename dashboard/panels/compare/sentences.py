@@ -201,7 +201,7 @@ def _at_one_point(c: Comparison, metric: str) -> str:
 
 
 def _at_points(changed: Sequence[Comparison], names: Mapping[int, str], count: int) -> str:
-    """Return clauses by verdict; ``names`` are those of the points, by id of their comparison."""
+    """Return clauses by verdict; ``names`` of points are by id of their comparison."""
     by_verdict: dict[str, list[Comparison]] = {}
     for comparison in changed:
         is_open = comparison.verdict == "too few repetitions" and _may_be_none(comparison)
