@@ -187,7 +187,7 @@ def _restore(deleted: Deleted) -> None:
 
 
 def _release_missing(cursor: Any, tables: Iterable[str]) -> None:
-    """Apply on_delete of rows that were deleted after these: a clone's original, a user.
+    """Apply on_delete of rows that were deleted later: a clone's original, a user.
 
     ``tables`` has parents first. Constraints are deferred, so that only restored rows can violate one.
     """

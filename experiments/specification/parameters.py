@@ -370,7 +370,7 @@ def refusal(error: ValidationError, *path: str) -> InvalidSpec:
 
 
 def _similar(error: ValidationError, problem: Any) -> str:
-    """Return "; hosts is" for an unknown field whose name is similar to that of a field there."""
+    """Return "; hosts is" for an unknown field with a name similar to a field's."""
     *path, name = problem["loc"] or ("",)
     if problem["type"] != "extra_forbidden" or not isinstance(name, str) or len(name) > 64:
         return ""

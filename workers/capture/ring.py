@@ -130,7 +130,7 @@ class RingCapture(Capture):
         self._packed += map(self._stream.compress, self._new_pieces())
 
     def _new_pieces(self) -> Iterator[Bytes]:
-        """Yield what the pcapng file has for the slots that were filled since the last call."""
+        """Yield the pcapng of the slots that were filled since the last call."""
         while self._header:
             yield self._header.pop()
         end = self._recorded()

@@ -235,7 +235,7 @@ def one_size(curve: SizeGrid) -> str:
 
 
 def stop(curve: SizeGrid, worse: int, because: str) -> str:
-    """Return the sentences of the first size from which on all are measurably worse than the best."""
+    """Return the sentences of the best size and of the next, ``worse`` one."""
     head = _verdict(curve, f"{'Stay at' if curve.best == 0 else 'Stop at'} {size_of(curve, curve.best)}")
     few = "" if curve.claims.printed or len(curve.question.values(curve.points[worse])) > 1 else ", in one trial"
     return f"{head} {first_up(_against_best(curve, worse))}{few}{because}."

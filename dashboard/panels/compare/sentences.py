@@ -200,7 +200,7 @@ def _subject(compared: Compared, member: Member, metric: str) -> str:
 
 
 def _verdict(compared: Compared, member: Member, metric: str, over: str) -> tuple[str, list[str]]:
-    """Return the heading, and its clauses with intervals as sentences if it has more than two.
+    """Return the heading, and the sentences of its clauses if they are more than two.
 
     'Against A, elapsed time of B is lower at 2 of 6 common points, without a clear change at 4.'
     """
