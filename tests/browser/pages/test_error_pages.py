@@ -25,7 +25,7 @@ class Failing:
 
 
 CASES = {
-    "404": Failing(404, "Page not found", "ask for membership or a share link", "/experiments/"),
+    "404": Failing(404, "Page not found", "The page does not exist.", "/experiments/"),
     "403": Failing(403, "You do not have permission for this", "maintainers", "/projects/", PermissionDenied()),
     "too many": Failing(429, "Request refused", "Wait until one is over.", "/", Busy("Wait until one is over.")),
     "too much": Failing(503, "Request refused", "Request less at once.", "/", budget.Exhausted()),
