@@ -56,9 +56,9 @@ class StatedFacts(BaseModel):
     currency: str | None = Field(None, title="Currency")
     """A sign or a short word: $, EUR."""
     watts: Power | None = Field(None, title="Power")
-    """Power of the whole cluster under load, with its unit: 900 W."""
+    """Of the whole cluster under load: 900 W."""
     idle_watts_per_host: Power | None = Field(None, title="Idle power")
-    """Power of a host's processors and memory without a trial, such as 40 W; a check of the cluster measures it."""
+    """Of a host without a trial: 40 W; a check of the cluster measures it."""
     years_of_use: Positive | None = Field(None, title="Years of use")
     """The price is spread evenly over them."""
     price_per_host_hour: Positive | None = Field(None, title="Price of a host-hour")

@@ -74,7 +74,7 @@ def test_it_waits_for_the_parameters_of_another_workload_however_slow_the_answer
 
     page.route("**/experiments/new/fields/", answer_late)
     page.goto("/experiments/new/")
-    page.get_by_text("Ping-pong", exact=True).click()
+    page.get_by_role("radiogroup", name="Workload").get_by_text("Ping-pong", exact=True).click()
     expect(page.locator("[name='parameters.message_bytes']")).to_be_visible()
 
 
