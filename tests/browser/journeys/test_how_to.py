@@ -212,7 +212,12 @@ ADDRESSES: Final = {
         "analysis/conclusions/text.py",
     ),
     "follow-histories": ("/history/", "templates/history/page.html"),
-    "get-notified": ("/account/", "/projects/default/", "templates/home/_events.html"),
+    "get-notified": (
+        "/account/",
+        "/projects/default/",
+        "templates/home/_events.html",
+        "templates/people/_notices.html",
+    ),
     "import-results": ("/experiments/SLUG/", "/imports/", "/experiments/"),
     "let-users-read-rapl": (
         "/clusters/new/?kind=ssh",
@@ -220,7 +225,13 @@ ADDRESSES: Final = {
         "workers/cluster_check/counters.py",
         "workers/hosts/counters/rapl.py",
     ),
-    "manage-accounts": ("/people/", "/projects/", "/changes/", "/admin/auth/user/1/change/"),
+    "manage-accounts": (
+        "/people/",
+        "/projects/",
+        "/changes/",
+        "/admin/auth/user/1/change/",
+        "dashboard/people/people.py",
+    ),
     "measure-network-needs": ("/experiments/SLUG/", "/experiments/new/?network=SLUG"),
     "predict-another-network": ("/network/", "templates/network/_yours.html", "templates/network/_stops.html"),
     "run-in-containers": ("/clusters/new/?kind=ssh",),
