@@ -43,6 +43,7 @@ def content(answer: Any) -> bytes:
 def test_large_export_equals_a_direct_export(
     page: Client, measured: Experiment, settings: LazySettings, form: str
 ) -> None:
+    settings.PUBLIC_ADDRESS = "http://testserver"  # links of a direct export begin with the address of its request
     address = f"/explore/export.{form}?project=default"
     answer = page.get(address)
     task = BackgroundTask.objects.get()
