@@ -59,13 +59,14 @@ def rows(
     while piece := list(islice(everything, _PIECE)):
         standing_of = certificate_statuses([configuration.pk for configuration in piece])
         yield [
-            _row(row, parameters, metrics, standing_of.get(row.configuration.pk, _UNMEASURED))
-            | {"url": address + row.configuration.experiment.get_absolute_url()}
+            _row(row, parameters, metrics, standing_of.get(row.configuration.pk, _UNMEASURED), address)
             for row in table_rows(piece, metrics, scope)
         ]
 
 
-def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], status: CertificateStatus) -> Row:
+def _row(
+    measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], status: CertificateStatus, address: str
+) -> Row:
     configuration: Configuration = measured.configuration
     experiment = configuration.experiment
     row: Row = {
@@ -76,6 +77,7 @@ def _row(measured: TableRow, parameters: Sequence[str], metrics: Sequence[str], 
         "project": experiment.project.slug,
         "configuration": configuration.pk,
         "hash": configuration.hash,
+        "url": address + experiment.get_absolute_url(),
     }
     named = {"hosts": configuration.hosts, "ranks": configuration.ranks, **configuration.parameters}
     row |= {f"parameter.{name}": named.get(name) for name in parameters}
