@@ -121,7 +121,9 @@ class PersonViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.G
         """Create an account; the answer has a link to set its password (superusers)."""
         self.get_queryset()
         values = validated(NewPersonSerializer, request)
-        form = AccountForm({"username": values["name"], **values})
+        # The role has a default, which is none without a project; one that was sent needs a project.
+        role = values["role"] if values["project"] or "role" in request.data else ""
+        form = AccountForm({"username": values["name"], **values, "role": role})
         if not form.is_valid():
             messages = {
                 "name" if field == "username" else field: [str(error) for error in errors]
