@@ -18,6 +18,8 @@ def test_the_comparison_says_how_much_slower_and_what_was_set_differently(
 ) -> None:
     page = hands.page
     hands.keys("/", "bench", "Enter")
+    page.wait_for_url("**/help/?q=bench")
+    hands.press("All experiments")
     page.wait_for_url("**/experiments/?*")
     hands.keys("j", "x", "j", "x", "c")
     page.wait_for_url("**/compare/*")
