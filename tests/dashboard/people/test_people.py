@@ -49,12 +49,12 @@ def test_it_finds_people_by_words_and_kind_with_roles_and_when_they_were_here(ro
     ada = factories.person("ada", "viewer")
     User.objects.filter(pk=ada.pk).update(email="ada@example.org", is_active=False)
     Preferences.objects.create(user=ada, seen_at=timezone.now() - timedelta(minutes=5))
-    everybody = root.get(LIST).content.decode()
-    assert all(name in everybody for name in ("ada", "okafor", "root"))
-    assert "Viewer of" in everybody
+    users = root.get(LIST).content.decode()
+    assert all(name in users for name in ("ada", "okafor", "root"))
+    assert "Viewer of" in users
     last_seen = {
         row.xpath("string(.//td[@data-name='Last seen'])").strip()
-        for row in fromstring(everybody).xpath("//tbody/tr[contains(., 'root')]")
+        for row in fromstring(users).xpath("//tbody/tr[contains(., 'root')]")
     }
     assert last_seen == {"now"}, "the user of this request"
     one = text_of(root.get(LIST, {"q": "EXAMPLE.org"}))

@@ -36,12 +36,17 @@ def measured(submit, empty_redis) -> Experiment:
     return experiment
 
 
-def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
-    experiment = submit(repetitions=2)
+def with_times(experiment: Experiment) -> Experiment:
+    """Finish all trials with an elapsed time alone."""
     for trial in experiment.trials.select_related("configuration"):
         Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
         elapsed = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
         Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+    return experiment
+
+
+def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
+    experiment = with_times(submit(repetitions=2))
     diagnosis = diagnosis_of(experiment)
     assert diagnosis.answer.strength == "firm"
     assert {parameters["hosts"] for parameters, _ in diagnosis.study.suggested} > {3}
@@ -49,11 +54,7 @@ def test_a_conclusive_answer_recommends_no_repetitions(submit, empty_redis):
 
 
 def test_the_context_names_gaps_and_missing_intervals(submit, empty_redis):
-    experiment = submit(repetitions=2)
-    for trial in experiment.trials.select_related("configuration"):
-        Trial.objects.filter(pk=trial.pk).update(state=State.FINISHED, conditions={"cores": 2})
-        elapsed = ELAPSED[trial.configuration.hosts][trial.repetition - 1]
-        Measurement.objects.create(trial=trial, metric="elapsed_s", value=elapsed)
+    experiment = with_times(submit(repetitions=2))
     diagnosis = diagnosis_of(experiment)
     context = diagnosis_context(diagnosis, Results(experiment), {})
     assert context["next_title"].endswith("the answer is about the measured ones")
