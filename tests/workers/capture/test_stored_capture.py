@@ -9,7 +9,7 @@ import pytest
 
 import analysis
 from tests.analysis.recorded_hosts import MS, exact, recordings, traffic
-from workers.capture.dumpcap import CaptureReport, store
+from workers.capture.dumpcap import CaptureReport, compressed, compressor, store
 from workers.capture.stored_capture import SHARES, Recorded, store_recordings
 from workers.errors import TrialFailed
 
@@ -27,8 +27,7 @@ class EndedCapture:
         return CaptureReport(captured=10, received=12, dropped=0, died=False, limit_reached=False)
 
     def save(self, path: Path) -> None:
-        with self.file.open("rb") as packets:
-            store(packets, path, self.file.stat().st_size)
+        store(compressed([self.file.read_bytes()], compressor()), path)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def test_ranks_of_one_host_share_memory_unless_tcp_is_chosen(
             for name in ("native", "tcp")
         )
     median = "pingpong.transfer_time_median_s"
-    assert 3 * values_of(native)[median] < values_of(tcp)[median]  # more than 5 in most runs
+    assert values_of(native)[median] < values_of(tcp)[median]
     assert values_of(tcp, "mpi")["packets"] > 500
     assert "packets" not in values_of(native)
     assert native.trust == "good", native.trust_reasons
@@ -147,7 +147,7 @@ def test_open_mpi_5_shares_memory_and_is_heard_over_tcp(
     sweep = {"ranks_per_host": [2], "transport": ["native", "tcp"]}
     native, tcp = run_all(cluster=slug, **SMALL, sweep=sweep)
     median = "pingpong.transfer_time_median_s"
-    assert 3 * values_of(native)[median] < values_of(tcp)[median]  # more than 5 in most runs
+    assert values_of(native)[median] < values_of(tcp)[median]
     assert "--prtemca" in tcp.command
     assert "Open MPI) 5" in tcp.environment.facts["mpi"]
     assert values_of(tcp, "mpi")["packets"] > 500
