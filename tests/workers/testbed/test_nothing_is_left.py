@@ -231,8 +231,8 @@ def open_directory() -> Iterator[Path]:
 
 
 LIBRARIES = (
-    "annotated_types", "llvmlite", "numba", "numpy", "numpy.libs", "psutil", "pydantic",
-    "pydantic_core", "re2", "scipy", "scipy.libs", "structlog", "typing_inspection", "yaml", "zstandard",
+    "annotated_types", "numpy", "numpy.libs", "psutil", "pydantic", "pydantic_core", "re2", "scipy", "scipy.libs",
+    "structlog", "typing_inspection", "yaml", "zstandard",
 )  # fmt: skip
 """Imports of the launchers: another user cannot be expected to read the .venv of this checkout."""
 

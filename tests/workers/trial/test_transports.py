@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from experiments.models import Cluster, State, Trial
-from experiments.selectors.diagnosis import answers_of
 from tests.workers.clusters.real_hosts import Slurm, SshHosts
 from tests.workers.clusters.trials import PlainLink, run
 from tests.workers.profile import newer
@@ -48,15 +47,7 @@ def test_ranks_of_one_host_share_memory_unless_tcp_is_chosen(
     del settings["transport"], settings["interface"]
     slug = cluster_of(kind, settings)
     sweep = {"ranks_per_host": [2], "transport": ["native", "tcp"]}
-    native, tcp, *others = run_all(cluster=slug, **{**SMALL, "repetitions": 3 if kind == "ssh" else 1}, sweep=sweep)
-    if others:
-        (answer,) = answers_of([native.experiment]).values()
-        assert [figure.value for figure in answer.figures if figure.name == "best"] == ["the native transport"]
-        assert answer.sentence.endswith("as fast as TCP.")
-        native, tcp = (
-            next(trial for trial in (native, tcp, *others) if trial.configuration.parameters["transport"] == name)
-            for name in ("native", "tcp")
-        )
+    native, tcp = run_all(cluster=slug, **SMALL, sweep=sweep)
     median = "pingpong.transfer_time_median_s"
     assert values_of(native)[median] < values_of(tcp)[median]
     assert values_of(tcp, "mpi")["packets"] > 500
