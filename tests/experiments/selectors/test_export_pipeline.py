@@ -20,7 +20,8 @@ def test_one_behind_keeps_the_order_and_reads_in_the_thread_of_the_caller() -> N
 
     worked = list(one_behind(lambda item: (item, threading.get_ident()), items()))
     assert [item for item, _ in worked] == list(range(5))
-    assert readers == {threading.get_ident()} and readers.isdisjoint(thread for _, thread in worked)
+    assert readers == {threading.get_ident()}
+    assert readers.isdisjoint(thread for _, thread in worked)
 
 
 def test_one_behind_reads_one_item_ahead() -> None:
@@ -47,13 +48,13 @@ def test_one_behind_ends_its_thread(ending: str) -> None:
 
     def items() -> Iterator[int]:
         yield from (1, 2)
-        raise ValueError
+        raise ValueError("no rows")
 
     results = one_behind(str, items())
     assert next(results) == "1"
     if ending == "closed":
         results.close()  # type: ignore[attr-defined]  # a generator
     else:
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="no rows"):
             list(results)
     assert threading.active_count() == before
